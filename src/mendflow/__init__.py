@@ -1,0 +1,1 @@
+"""mendflow: job flows that mend themselves."""

@@ -1,0 +1,245 @@
+"""What goes into the engine and what comes out: commands, events, orders.
+
+A command is a wish; `decide` turns it into events or refuses it. An event is a fact from outside the case that
+happened, and is all that the journal holds: everything that follows from it, `evolve` works out again, the same way
+each time. An order is what the case wants of the world. Its id is made of the case's own state, so giving the same
+order twice is harmless. `now` is in the event, never read from a clock."""
+
+from typing import Literal, Union
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.values import FileRef, Value
+
+
+class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_defaults=True):
+    pass
+
+
+# Commands. `serial` is the item's number in its case, as the order that made it known gave it.
+
+
+class StartCase(Message, frozen=True, tag="start-case"):
+    case: CaseId
+    flow: Flow
+    inputs: dict[str, Value] = {}
+    parent: CaseId | None = None
+
+
+class FinishItem(Message, frozen=True, tag="finish-item"):
+    """A job, a task, a staging, a called case or an invoked partner is over. Staging puts its files into
+    `outcome.files`. Refused as stale if the item is not live."""
+
+    serial: int
+    outcome: Outcome
+
+
+class FireTimer(Message, frozen=True, tag="fire-timer"):
+    serial: int
+
+
+class Deliver(Message, frozen=True, tag="deliver"):
+    """A message for a channel. Kept until a receive asks for it. `id` makes a repeated delivery harmless."""
+
+    id: str
+    channel: str
+    value: Value = None
+    correlation: Value = None
+
+
+class Proceed(Message, frozen=True, tag="proceed"):
+    """Go on with a long piece of work that an earlier event left off to stay short."""
+
+    serial: int
+
+
+class Suspend(Message, frozen=True, tag="suspend"):
+    """The case, or one item of it, makes no progress until it is resumed. Facts that arrive meanwhile are kept."""
+
+    item: ItemId | None = None
+
+
+class Resume(Message, frozen=True, tag="resume"):
+    item: ItemId | None = None
+
+
+class Cancel(Message, frozen=True, tag="cancel"):
+    """End the case without handlers (`remove`): its jobs are cancelled."""
+
+    reason: str = ""
+
+
+class RestartItem(Message, frozen=True, tag="restart-item"):
+    """Run a live item again from its start, with its data as at its start."""
+
+    item: ItemId
+
+
+class ForceComplete(Message, frozen=True, tag="force-complete"):
+    item: ItemId
+    outputs: Value = None
+
+
+class ForceFail(Message, frozen=True, tag="force-fail"):
+    item: ItemId
+    fault: Fault
+
+
+class RemoveItem(Message, frozen=True, tag="remove-item"):
+    """End a live item as if it had been skipped: its links are false, the flow goes on."""
+
+    item: ItemId
+
+
+Command = Union[
+    StartCase,
+    FinishItem,
+    FireTimer,
+    Deliver,
+    Proceed,
+    Suspend,
+    Resume,
+    Cancel,
+    RestartItem,
+    ForceComplete,
+    ForceFail,
+    RemoveItem,
+]
+
+
+class Event(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A command that was taken, and when. The journal is a list of these."""
+
+    at: Instant
+    fact: Command
+
+
+# Orders. `serial` names the item or the timer; together with the case's id it is the order's identity.
+
+
+class SubmitJob(Message, frozen=True, tag="submit-job"):
+    serial: int
+    spec: JobSpec
+
+
+class CancelJob(Message, frozen=True, tag="cancel-job"):
+    serial: int
+
+
+class SuspendJob(Message, frozen=True, tag="suspend-job"):
+    serial: int
+
+
+class ResumeJob(Message, frozen=True, tag="resume-job"):
+    serial: int
+
+
+class StageFiles(Message, frozen=True, tag="stage-files"):
+    """Take given files into keeping, then FinishItem with them. `files` maps a name to a path or URL."""
+
+    serial: int
+    item: ItemId
+    files: dict[str, str]
+    order: Literal["parallel", "sequence"] = "parallel"
+
+
+class OfferTask(Message, frozen=True, tag="offer-task"):
+    serial: int
+    item: ItemId
+    role: str
+    title: str
+    description: str = ""
+    data: Value = None
+    fields: dict[str, str] = {}
+    deadline: Instant = 0
+
+
+class WithdrawTask(Message, frozen=True, tag="withdraw-task"):
+    serial: int
+
+
+class SetTimer(Message, frozen=True, tag="set-timer"):
+    serial: int
+    at: Instant
+
+
+class DropTimer(Message, frozen=True, tag="drop-timer"):
+    serial: int
+
+
+class StartCalled(Message, frozen=True, tag="start-called"):
+    """Start a called flow as a case of its own. `flow` is the flow itself where it came along, else None and `name`."""
+
+    serial: int
+    item: ItemId
+    name: str
+    flow: Flow | None = None
+    inputs: dict[str, Value] = {}
+    domain: str = ""
+
+
+class CancelCalled(Message, frozen=True, tag="cancel-called"):
+    serial: int
+
+
+class CallPartner(Message, frozen=True, tag="call-partner"):
+    serial: int
+    item: ItemId
+    partner: str
+    operation: str
+    value: Value = None
+    wants_answer: bool = False
+
+
+class SendReply(Message, frozen=True, tag="send-reply"):
+    """`message` is the id of the delivered message that is answered."""
+
+    serial: int
+    message: str
+    channel: str
+    value: Value = None
+    fault: str = ""
+
+
+class GoOn(Message, frozen=True, tag="go-on"):
+    """Give the command Proceed back, soon."""
+
+    serial: int
+
+
+class EndCase(Message, frozen=True, tag="end-case"):
+    """The case is over; tell whoever waits."""
+
+    status: Literal["completed", "failed", "cancelled"]
+    outputs: dict[str, Value] = {}
+    fault: Fault | None = None
+
+
+Order = Union[
+    SubmitJob,
+    CancelJob,
+    SuspendJob,
+    ResumeJob,
+    StageFiles,
+    OfferTask,
+    WithdrawTask,
+    SetTimer,
+    DropTimer,
+    StartCalled,
+    CancelCalled,
+    CallPartner,
+    SendReply,
+    GoOn,
+    EndCase,
+]
+
+STAGED_FILE_FAULT = "stagingFailed"
+
+
+def staged(files: dict[str, FileRef]) -> Outcome:
+    """The outcome of a staging that went well."""
+    return Outcome(files=files)

@@ -1,0 +1,47 @@
+"""A fault is the world's: a job that failed, a lease that ended, a file that is not there.
+
+It is a value, not an exception: it travels to whoever can do something about it, and is shown as it is."""
+
+from enum import StrEnum
+
+import msgspec
+
+from mendflow.core.model.values import Value
+
+
+class Category(StrEnum):
+    """Where in its life a job failed, after the two families of submission and execution failures."""
+
+    NETWORK = "network"  # the meta-scheduler could not be reached
+    SCHEDULER_DOWN = "scheduler-down"
+    REFUSED = "refused"  # the meta-scheduler answered and would not take the job
+    RESOURCE = "resource"  # the place it ran in was lost or could not be had
+    DATA = "data"  # an input was not there or did not arrive
+    INPUT = "input"  # the job was described wrongly
+    JOB = "job"  # the job itself failed: exit code, signal, exception
+    MEMORY = "memory"  # it took more memory than it asked for
+    TIME = "time"  # it took longer than it asked for
+    OUTPUT = "output"  # a promised output was missing or could not be kept
+    CLEANUP = "cleanup"
+    CANCELLED = "cancelled"  # somebody asked for its end
+    FLOW = "flow"  # thrown by the flow itself, or an expression that could not be evaluated
+
+
+INFRASTRUCTURE = frozenset({Category.NETWORK, Category.SCHEDULER_DOWN, Category.RESOURCE})
+"""Faults of these categories are not the job's own and do not spend its retries."""
+
+
+class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What went wrong: a name that handlers catch by, the category, a sentence, and what was measured."""
+
+    name: str
+    category: Category
+    message: str
+    data: Value = None
+    exit_code: int | None = None
+    signal: int | None = None
+    log_tail: str = ""
+
+    @property
+    def infrastructure(self) -> bool:
+        return self.category in INFRASTRUCTURE

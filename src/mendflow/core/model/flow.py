@@ -1,0 +1,327 @@
+"""A flow says what to do: a tree of activities, as WS-BPEL 2.0 has them, plus job, task, stage and call.
+
+YAML, Python and BPEL are faces of this one model. Wherever a field may hold an expression inside plain data it is
+called a template: JSON-like data whose strings may contain `${{ expression }}`. A string that is one expression and
+nothing else takes the expression's value with its type; otherwise values are put into the text. `$${{` is a literal.
+
+Expressions see variables of the enclosing scopes by name, `inputs`, and `jobs.NAME` for what a finished activity of
+that name left: `jobs.NAME.outputs`, `jobs.NAME.files.F`, `jobs.NAME.exit_code`. A name is looked up in the scope that
+the activity stands in, then outwards, so that the turns of a parallel loop do not see each other."""
+
+from typing import Literal, Union
+
+import msgspec
+
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import FunctionRef, Limits, Submission
+from mendflow.core.model.values import Value
+
+Template = Value
+
+
+class Expr(msgspec.Struct, frozen=True, omit_defaults=True):
+    text: str
+    language: str = "cel"
+
+
+class Source(msgspec.Struct, frozen=True, omit_defaults=True):
+    """This activity is the source of a link; `when` is its transition condition."""
+
+    link: str
+    when: Expr | None = None
+
+
+class Node(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_defaults=True):
+    """What every activity has. `name` is unique in its flow. `targets` are the links that must be decided before it
+    starts; `join` says when it then runs (`any` is BPEL's default; `all` is what `needs` means); if it does not hold,
+    the activity is skipped when `suppress_join_failure`, and otherwise throws `joinFailure`. `when` is a plain
+    condition of ours: if it is false when the activity would start, the activity is skipped and its links are false."""
+
+    name: str
+    targets: tuple[str, ...] = ()
+    sources: tuple[Source, ...] = ()
+    join: Literal["any", "all"] | Expr = "any"
+    suppress_join_failure: bool = True
+    when: Expr | None = None
+
+
+class Empty(Node, frozen=True, tag="empty"):
+    pass
+
+
+class Exit(Node, frozen=True, tag="exit"):
+    """End the case at once, with no handler run."""
+
+
+class Copy(msgspec.Struct, frozen=True):
+    """`to` is a variable, or a path into one: `totals.bytes`, `list[0]`."""
+
+    to: str
+    value: Template
+
+
+class Assign(Node, frozen=True, tag="assign"):
+    """All copies happen, or none."""
+
+    copies: tuple[Copy, ...]
+
+
+class Wait(Node, frozen=True, tag="wait"):
+    """`duration` in milliseconds, or `until` an instant in milliseconds; each an expression or a number."""
+
+    duration: Expr | int | None = None
+    until: Expr | int | None = None
+
+
+class Throw(Node, frozen=True, tag="throw"):
+    fault: str
+    data: Template = None
+    message: Template = ""
+
+
+class Rethrow(Node, frozen=True, tag="rethrow"):
+    """Only inside a fault handler: throw again what it caught."""
+
+
+class Compensate(Node, frozen=True, tag="compensate"):
+    """Only inside fault, compensation and termination handlers: compensate one completed inner scope, or all of them
+    in reverse order of completion."""
+
+    scope: str | None = None
+
+
+class Sequence(Node, frozen=True, tag="sequence"):
+    body: tuple["Activity", ...]
+
+
+class Parallel(Node, frozen=True, tag="parallel"):
+    """Branches at once, ordered where links say so. `on_fault="stop"` is BPEL: the first fault ends the other
+    branches. `finish` lets independent branches end first: a failed branch's links are false, what hangs on them is
+    skipped, and the first fault is thrown when all is over."""
+
+    branches: tuple["Activity", ...]
+    links: tuple[str, ...] = ()
+    on_fault: Literal["stop", "finish"] = "stop"
+
+
+class Branch(msgspec.Struct, frozen=True):
+    when: Expr
+    body: "Activity"
+
+
+class Choose(Node, frozen=True, tag="choose"):
+    """The first branch whose condition holds, or with `many` all that hold, at once; else `otherwise`."""
+
+    branches: tuple[Branch, ...]
+    otherwise: Union["Activity", None] = None
+    many: bool = False
+
+
+class While(Node, frozen=True, tag="while"):
+    condition: Expr
+    body: "Activity"
+
+
+class Until(Node, frozen=True, tag="until"):
+    condition: Expr
+    body: "Activity"
+
+
+class ForEach(Node, frozen=True, tag="for-each"):
+    """Once per element of `items` (a list known only when it starts), or per number from `first` to `last`.
+
+    Each turn has a scope of its own in which `variable` holds the element (or the number) and `index` the turn.
+    `enough` is the completion condition: when that many turns ended (well, with `enough_successful_only`) the others
+    are terminated; if it can no longer be met, `completionConditionFailure` is thrown. `collect` is evaluated at the
+    end of each turn; the results, in the order of turns, become `jobs.NAME.outputs`. `turns_at_once` bounds how many
+    turns run at a time (0: no bound)."""
+
+    body: "Activity"
+    items: Template = None
+    first: Expr | int | None = None
+    last: Expr | int | None = None
+    variable: str = "item"
+    parallel: bool = True
+    turns_at_once: int = 0
+    enough: Expr | int | None = None
+    enough_successful_only: bool = False
+    collect: Expr | None = None
+    on_fault: Literal["stop", "finish"] = "stop"
+
+
+class Catch(msgspec.Struct, frozen=True, omit_defaults=True):
+    """`fault` is the fault's name; None catches all. The fault is bound to `variable` as a dict: name, category,
+    message, data, exit_code, signal."""
+
+    body: "Activity"
+    fault: str | None = None
+    variable: str = "fault"
+
+
+class OnMessage(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A message that arrives at `channel` with the value of `correlation` (if given) is bound to `variable`."""
+
+    channel: str
+    body: "Activity"
+    variable: str = "message"
+    correlation: Template = None
+
+
+class OnAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
+    body: "Activity"
+    duration: Expr | int | None = None
+    until: Expr | int | None = None
+    every: Expr | int | None = None  # event handlers only
+
+
+class Scope(Node, frozen=True, tag="scope"):
+    body: "Activity"
+    variables: dict[str, Template] = {}
+    catches: tuple[Catch, ...] = ()
+    compensation: Union["Activity", None] = None
+    termination: Union["Activity", None] = None
+    messages: tuple[OnMessage, ...] = ()
+    alarms: tuple[OnAlarm, ...] = ()
+    isolated: bool = False
+    exit_on_standard_fault: bool = False
+
+
+class Receive(Node, frozen=True, tag="receive"):
+    channel: str
+    variable: str = ""
+    correlation: Template = None
+
+
+class Reply(Node, frozen=True, tag="reply"):
+    """Answer the open receive of `channel`, with a value or a fault."""
+
+    channel: str
+    value: Template = None
+    fault: str = ""
+
+
+class Pick(Node, frozen=True, tag="pick"):
+    """The first of several messages and alarms; the others are forgotten."""
+
+    messages: tuple[OnMessage, ...] = ()
+    alarms: tuple[OnAlarm, ...] = ()
+
+
+class Invoke(Node, frozen=True, tag="invoke"):
+    """Call a partner's operation; with `variable` wait for its answer and keep it there."""
+
+    partner: str
+    operation: str
+    value: Template = None
+    variable: str = ""
+
+
+class NeededResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Resources of a job as a flow states them: each a number (bytes, milliseconds) or a template that gives one."""
+
+    cpus: Template = 1.0
+    memory_bytes: Template = 0
+    disk_bytes: Template = 0
+    gpus: Template = 0
+    wall_ms: Template = 0
+    site: Template = ""
+
+
+class Job(Node, frozen=True, tag="job"):
+    """A batch job: a shell command (a template) or a Python function. `inputs` maps paths in the job's folder to
+    sources: a template that gives a kept file (`${{ jobs.a.files.table }}`) or the path of a given one. Sources that
+    are paths are staged first, together or one after another. `compensation` is registered when the job completes."""
+
+    command: str | None = None
+    function: FunctionRef | None = None
+    args: tuple[Template, ...] = ()
+    kwargs: dict[str, Template] = {}
+    env: dict[str, Template] = {}
+    inputs: dict[str, Template] = {}
+    files: dict[str, Template] = {}
+    resources: NeededResources = NeededResources()
+    limits: Limits = Limits()
+    priority: int = 0
+    owner: str = ""
+    expected_ms: int = 0
+    retries: int = 0
+    retry_wait_ms: int = 0
+    submission: Submission = Submission.NOTIFY
+    stage_in: Literal["parallel", "sequence"] = "parallel"
+
+
+class Task(Node, frozen=True, tag="task"):
+    """A person's work. Completed with outputs, or rejected, which throws `rejected`; past the deadline it throws
+    `deadline`. `fields` names the outputs that are wanted, with a description each."""
+
+    role: str
+    title: Template = ""
+    description: Template = ""
+    data: Template = None
+    fields: dict[str, str] = {}
+    deadline_ms: Expr | int = 0
+
+
+class Stage(Node, frozen=True, tag="stage"):
+    """Take files into keeping: name -> path or URL. They become `jobs.NAME.files`."""
+
+    files: dict[str, Template]
+    order: Literal["parallel", "sequence"] = "parallel"
+
+
+class Call(Node, frozen=True, tag="call"):
+    """Run another flow as a case of its own; its outputs become `jobs.NAME.outputs`. An empty `flow` leaves the choice
+    to the rules; `domain` names a peer."""
+
+    flow: str = ""
+    inputs: dict[str, Template] = {}
+    domain: str = ""
+
+
+Activity = Union[
+    Empty,
+    Exit,
+    Assign,
+    Wait,
+    Throw,
+    Rethrow,
+    Compensate,
+    Sequence,
+    Parallel,
+    Choose,
+    While,
+    Until,
+    ForEach,
+    Scope,
+    Receive,
+    Reply,
+    Pick,
+    Invoke,
+    Job,
+    Task,
+    Stage,
+    Call,
+]
+
+
+class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An input of a flow. Without a default it is required. `type` is one of string, number, boolean, list, map, file,
+    or empty for any."""
+
+    type: str = ""
+    description: str = ""
+    required: bool = False
+    default: Value = None
+
+
+class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """`body` is the whole; the flow itself is its outermost scope. `outputs` are templates evaluated at the end.
+    `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for."""
+
+    name: FlowName
+    body: Activity
+    inputs: dict[str, Input] = {}
+    outputs: dict[str, Template] = {}
+    description: str = ""
+    calls: tuple["Flow", ...] = ()
+    folder: str = ""

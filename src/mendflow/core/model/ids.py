@@ -1,0 +1,18 @@
+"""Names of things. Each kind of id is its own type, so that one is never given where another is meant."""
+
+from typing import NewType
+
+CaseId = NewType("CaseId", str)
+"""A running instance of a flow, such as `align-7f3k`."""
+
+ItemId = NewType("ItemId", str)
+"""One piece of work of one case, unique in its case: `align`, or `align[3]` in the fourth turn of a loop."""
+
+JobId = NewType("JobId", str)
+"""What a pilot executes for an item: the case's id, a slash, the item's serial number: `align-7f3k/12`."""
+
+PilotId = NewType("PilotId", str)
+FlowName = NewType("FlowName", str)
+
+Instant = int
+"""Milliseconds since 1970, as the server's clock tells them. Durations are plain ints that end in `_ms`."""

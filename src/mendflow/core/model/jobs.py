@@ -1,0 +1,141 @@
+"""A job: what a pilot executes for an item, and what became of it."""
+
+from enum import StrEnum
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
+from mendflow.core.model.values import FileRef, Value
+
+
+class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a job needs of the pilot that takes it. Zero means: nothing asked."""
+
+    cpus: float = 1.0
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    gpus: int = 0
+    wall_ms: int = 0
+    site: str = ""
+
+
+class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a job may not exceed while it runs; zero means no limit. Time and memory come from its resources."""
+
+    open_files: int = 0
+    file_bytes: int = 0
+    processes: int = 0
+
+
+class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A Python function by name, with its module's source as a kept file. Never a pickle."""
+
+    module: str
+    name: str
+    code: FileRef | None = None
+    folder: str = ""
+
+
+class Submission(StrEnum):
+    """The four ways to hand a job to the meta-scheduler."""
+
+    WAIT = "wait"  # one call that returns when the job is over
+    POLL = "poll"  # submit, then ask
+    NOTIFY = "notify"  # submit, then be told
+    FORGET = "forget"  # submit, and let the flow go on whatever becomes of it
+
+
+class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """All that a pilot must know to run a job; every expression is resolved already.
+
+    Exactly one of `command` and `function` is given. `inputs` maps a path in the job's folder to the file that
+    is to stand there; `files` maps an output's name to the path, in that folder, where the job leaves it."""
+
+    item: ItemId
+    command: str | None = None
+    function: FunctionRef | None = None
+    args: list[Value] = []
+    kwargs: dict[str, Value] = {}
+    env: dict[str, str] = {}
+    inputs: dict[str, FileRef] = {}
+    files: dict[str, str] = {}
+    resources: Resources = Resources()
+    limits: Limits = Limits()
+    priority: int = 0
+    owner: str = ""
+    expected_ms: int = 0
+    retries: int = 0
+    retry_wait_ms: int = 0
+    submission: Submission = Submission.NOTIFY
+
+
+class Measures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the pilot measured of an attempt. Times are the pilot's wall clock, for people, never for deciding."""
+
+    started_at: Instant = 0
+    ended_at: Instant = 0
+    cpu_ms: int = 0
+    peak_bytes: int = 0
+    stdout_bytes: int = 0
+    stderr_bytes: int = 0
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How a job ended: with outputs and files, or with a fault."""
+
+    fault: Fault | None = None
+    outputs: Value = None
+    files: dict[str, FileRef] = {}
+    exit_code: int | None = None
+    log_tail: str = ""
+    measures: Measures = Measures()
+    reused_from: str = ""
+
+    @property
+    def ok(self) -> bool:
+        return self.fault is None
+
+
+class JobState(StrEnum):
+    AVAILABLE = "available"
+    RUNNING = "running"
+    COMPLETED = "completed"
+    FAILED = "failed"
+
+
+class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One grant of a job, kept in its history."""
+
+    fence: int
+    pilot: PilotId
+    granted_at: Instant
+    ended_at: Instant = 0
+    end: str = ""  # completed, failed, lost, cancelled, released
+    fault: Fault | None = None
+    measures: Measures = Measures()
+
+
+class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """The job's document. Changed only by core/scheduling/jobs.py; written whole, by compare-and-set on its version."""
+
+    id: JobId
+    case: CaseId
+    spec: JobSpec
+    state: JobState = JobState.AVAILABLE
+    created_at: Instant = 0
+    available_at: Instant = 0  # not before this, after a failed attempt
+    fence: int = 0
+    pilot: PilotId | None = None
+    suspended: bool = False
+    failures: int = 0  # own failed attempts; bounded by spec.retries
+    losses: int = 0  # infrastructure; bounded by the server's budget
+    history: list[Attempt] = []
+    outcome: Outcome | None = None
+    finished_at: Instant = 0
+    fingerprint: dict[str, str] = {}
+    reused: str = ""  # why it was, or was not, taken over from an earlier case
+
+    @property
+    def finished(self) -> bool:
+        return self.state is JobState.COMPLETED or self.state is JobState.FAILED

@@ -1,0 +1,48 @@
+"""The caller's mistakes: typed, with a stable code, and a sentence that says what to do.
+
+The world's faults are `Fault` values; our own bugs are assertions. Only mistakes of whoever called are exceptions."""
+
+from typing import ClassVar
+
+
+class Mistake(Exception):
+    """Something that the caller can put right. `code` is stable; `status` is how HTTP says it."""
+
+    code: ClassVar[str] = "mistake"
+    status: ClassVar[int] = 400
+
+    def __init__(self, message: str, **fields: object) -> None:
+        super().__init__(message)
+        self.message = message
+        self.fields = fields
+
+
+class NotFound(Mistake):
+    code = "not-found"
+    status = 404
+
+
+class Conflict(Mistake):
+    """What was asked does not fit the present state."""
+
+    code = "conflict"
+    status = 409
+
+
+class Forbidden(Mistake):
+    code = "forbidden"
+    status = 403
+
+
+class BadFlow(Mistake):
+    """A flow with problems, refused whole; `problems` lists all of them."""
+
+    code = "bad-flow"
+    status = 422
+
+
+class StoreUnavailable(Mistake):
+    """The store cannot take what was asked just now; nothing was acknowledged, nothing is lost."""
+
+    code = "store-unavailable"
+    status = 503

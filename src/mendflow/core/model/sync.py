@@ -1,0 +1,98 @@
+"""The one exchange between a pilot and a server, in MessagePack.
+
+The pilot says what it has, what it runs and what ended; the server answers with jobs, with the verdict on each
+report, and with controls. The server holds its answer back until there is something to say, and a newer request of
+the same pilot releases the held one. A pilot renews all its leases at once: the answer to request `serial` promises
+that nobody else gets the pilot's recognised attempts until `lease_ms` after that request was *sent*; the server
+counts from when it answers, by its own clock, so its end is never before the pilot's."""
+
+from enum import StrEnum
+
+import msgspec
+
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.jobs import JobSpec, Measures, Outcome
+
+SYNC_VERSION = 1
+
+
+class Capacity(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pilot has in all. A free slot offers what running attempts have left of it."""
+
+    slots: int
+    cpus: float
+    memory_bytes: int
+    disk_bytes: int
+    gpus: int = 0
+
+
+class AttemptRef(msgspec.Struct, frozen=True, array_like=True):
+    job: JobId
+    fence: int
+
+
+class Beat(msgspec.Struct, frozen=True, array_like=True):
+    """An attempt that the pilot holds: waiting in the pilot, running or stopped by SIGSTOP."""
+
+    job: JobId
+    fence: int
+    state: str  # held, staging, running, suspended
+    measures: Measures
+    log_tail: str = ""  # given now and then, when it has changed; empty means as before
+
+
+class Report(msgspec.Struct, frozen=True, array_like=True):
+    """A finished attempt. Repeated until the server has given its verdict."""
+
+    job: JobId
+    fence: int
+    outcome: Outcome
+
+
+class Control(StrEnum):
+    SUSPEND = "suspend"
+    RESUME = "resume"
+    CANCEL = "cancel"
+
+
+class Order(msgspec.Struct, frozen=True, array_like=True):
+    job: JobId
+    fence: int
+    control: Control
+
+
+class Assignment(msgspec.Struct, frozen=True, array_like=True):
+    job: JobId
+    fence: int
+    spec: JobSpec
+
+
+class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """`want` is how many jobs the pilot would take now; it follows how short recent jobs were. `running` names every
+    attempt that the pilot holds, each time; `reports` every finished one without a verdict yet."""
+
+    pilot: PilotId
+    serial: int
+    host: str
+    site: str = ""
+    capacity: Capacity
+    want: int
+    ttl_ms: int = 0  # how long the pilot will still live; 0 means without end
+    running: list[Beat] = []
+    reports: list[Report] = []
+    leaving: bool = False  # the pilot ends after this exchange: give its unstarted jobs back
+    wait_ms: int = 0  # how long the server may hold the answer
+    version: int = SYNC_VERSION
+
+
+class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """`accepted` and `refused` are verdicts on reports: after either the pilot forgets the attempt. `lost` names
+    attempts in `running` that are no longer the pilot's: it kills them at once."""
+
+    serial: int
+    lease_ms: int
+    jobs: list[Assignment] = []
+    accepted: list[AttemptRef] = []
+    refused: list[AttemptRef] = []
+    lost: list[AttemptRef] = []
+    orders: list[Order] = []

@@ -1,0 +1,181 @@
+"""What people and programs are shown: the answers of the HTTP API, the client and the CLI.
+
+Views are made from state and documents; nothing is decided from them."""
+
+from typing import Literal
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.sync import Capacity
+from mendflow.core.model.values import Value
+
+CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
+ItemState = Literal[
+    "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "reused"
+]
+TaskState = Literal["offered", "claimed", "completed", "rejected", "expired", "withdrawn"]
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True):
+    pass
+
+
+class FlowView(View, frozen=True):
+    """A deployed flow. `digest` tells versions apart; `version` counts them from 1."""
+
+    name: str
+    digest: str
+    version: int
+    deployed_at: Instant
+    description: str = ""
+    flow: Flow | None = None  # only when one flow is asked for
+
+
+class NameCount(View, frozen=True):
+    """One line of progress: all items that a named activity has had so far in this case. `mended` counts those among
+    `done` that took more than one attempt."""
+
+    name: str
+    kind: str
+    done: int = 0
+    running: int = 0
+    waiting: int = 0
+    failed: int = 0
+    mended: int = 0
+    reused: int = 0
+    skipped: int = 0
+
+
+class CaseView(View, frozen=True):
+    id: CaseId
+    flow: str
+    digest: str
+    status: CaseStatus
+    started_at: Instant
+    ended_at: Instant = 0
+    inputs: dict[str, Value] = {}
+    outputs: dict[str, Value] = {}
+    fault: Fault | None = None
+    parent: CaseId | None = None
+    owner: str = ""
+    rerun_of: CaseId | None = None
+    counts: list[NameCount] = []
+
+
+class AttemptView(View, frozen=True):
+    number: int
+    pilot: PilotId
+    granted_at: Instant
+    started_at: Instant
+    ended_at: Instant
+    end: str
+    fault: Fault | None
+    cpu_ms: int
+    peak_bytes: int
+
+
+class ItemView(View, frozen=True):
+    """One item of a case, a job's attempts included. `reason` is the sentence that `why` gives."""
+
+    case: CaseId
+    item: ItemId
+    name: str
+    kind: str
+    serial: int
+    state: ItemState
+    job: JobId | None = None
+    pilot: PilotId | None = None
+    attempts: list[AttemptView] = []
+    created_at: Instant = 0
+    ended_at: Instant = 0
+    fault: Fault | None = None
+    outputs: Value = None
+    files: dict[str, Value] = {}
+    reused: str = ""
+    command: str = ""
+    log_tail: str = ""
+
+
+class TaskView(View, frozen=True):
+    """A person's work. `id` is `CASE/SERIAL`."""
+
+    id: str
+    case: CaseId
+    item: ItemId
+    role: str
+    title: str
+    description: str
+    data: Value
+    fields: dict[str, str]
+    state: TaskState
+    offered_at: Instant
+    deadline: Instant = 0
+    claimed_by: str = ""
+    ended_at: Instant = 0
+    ended_by: str = ""
+    outputs: Value = None
+    comment: str = ""
+
+
+class PilotView(View, frozen=True):
+    id: PilotId
+    host: str
+    site: str
+    capacity: Capacity
+    free_slots: int
+    running: list[JobId]
+    state: Literal["active", "silent", "gone"]
+    seen_ms_ago: int
+    lease_ms_left: int
+
+
+class Why(View, frozen=True):
+    """The reason of something's present state: one sentence, then the facts behind it, most telling first."""
+
+    subject: str
+    state: str
+    sentence: str
+    facts: list[str] = []
+
+
+class Happening(View, frozen=True):
+    """One change, as the event stream tells it. `serial` grows by one within a case; `kind` is case, item, task or
+    notice."""
+
+    serial: int
+    at: Instant
+    kind: Literal["case", "item", "task", "notice"]
+    case: CaseId
+    item: ItemId | None = None
+    state: str = ""
+    message: str = ""
+
+
+class Health(View, frozen=True):
+    status: Literal["ok", "store-away"]
+    version: str
+    uptime_ms: int
+    store: str
+    cases_live: int
+    jobs_waiting: int
+    jobs_running: int
+    pilots: int
+    message: str = ""
+
+
+class JobQuery(View, frozen=True):
+    case: str = ""
+    state: str = ""
+    name: str = ""
+    owner: str = ""
+    pilot: str = ""
+    attempts_min: int = 0
+    limit: int = 100
+    offset: int = 0
+
+
+JobView = Job

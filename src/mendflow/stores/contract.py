@@ -1,0 +1,99 @@
+"""What every store promises, and all that it promises.
+
+Versioned documents with compare-and-set, and streams with append at an expected position. Writes given in one call are
+tried in their order, each on its own: one that is refused does not stop the next, and nothing spans two of them. A
+call that returned is on disk. Reads by id or position see every write that returned before; searches may lag and are
+never used to decide."""
+
+from collections.abc import AsyncIterator, Sequence
+from typing import Protocol, Union
+
+import msgspec
+
+from mendflow.core.model.values import Value
+
+
+class Put(msgspec.Struct, frozen=True):
+    """Write the document whole. `expected` is the version it must have now; 0 means that it must not exist yet."""
+
+    kind: str
+    id: str
+    body: bytes  # JSON
+    expected: int
+
+
+class Delete(msgspec.Struct, frozen=True):
+    kind: str
+    id: str
+    expected: int
+
+
+class Append(msgspec.Struct, frozen=True):
+    """Add entries to a stream. `expected` is how many entries it must have now."""
+
+    stream: str
+    entries: Sequence[bytes]
+    expected: int
+
+
+Write = Union[Put, Delete, Append]
+
+
+class Done(msgspec.Struct, frozen=True):
+    """The write is on disk; `version` is the document's version, or the stream's length, after it."""
+
+    version: int
+
+
+class Taken(msgspec.Struct, frozen=True):
+    """Someone else was faster: the document, or the stream, is not at the expected version. Nothing was written."""
+
+    kind: str
+    id: str
+    expected: int
+    actual: int
+
+
+class Document(msgspec.Struct, frozen=True):
+    kind: str
+    id: str
+    version: int
+    body: bytes
+
+
+class Where(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A field of the document's JSON, by dotted path, compared with a value. `op` is one of eq ne lt le gt ge in."""
+
+    field: str
+    value: Value
+    op: str = "eq"
+
+
+class Store(Protocol):
+    """Open before use, close after. Raises StoreUnavailable when the store cannot answer (disk full, file locked,
+    server away): whatever was in that call is then not acknowledged, and the sentence says what to do."""
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]: ...
+    async def get(self, kind: str, id: str) -> Document | None: ...
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]: ...
+    async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]: ...
+    async def length(self, stream: str) -> int: ...
+    def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        """Every document of a kind, by id; not lagging. What a server reads when it starts."""
+        ...
+
+    async def search(
+        self,
+        kind: str,
+        where: Sequence[Where] = (),
+        *,
+        order_by: str = "",
+        descending: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Document]: ...
+    async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
+        """How many documents match, by the value of a field, or all under the empty name."""
+        ...
