@@ -28,9 +28,7 @@ class FileRef(msgspec.Struct, frozen=True, kw_only=True):
 def file_of(value: Value) -> FileRef | None:
     """The file that a value refers to, if it is a reference to one."""
     if isinstance(value, dict) and isinstance(value.get("$file"), str):
-        return FileRef(
-            sha256=value["$file"], bytes=int(value.get("bytes", 0)), name=str(value.get("name", ""))
-        )
+        return FileRef(sha256=value["$file"], bytes=int(value.get("bytes", 0)), name=str(value.get("name", "")))
     return None
 
 
