@@ -35,9 +35,12 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_def
     """What every activity has. `name` is unique in its flow. `targets` are the links that must be decided before it
     starts; `join` says when it then runs (`any` is BPEL's default; `all` is what `needs` means); if it does not hold,
     the activity is skipped when `suppress_join_failure`, and otherwise throws `joinFailure`. `when` is a plain
-    condition of ours: if it is false when the activity would start, the activity is skipped and its links are false."""
+    condition of ours: if it is false when the activity would start, the activity is skipped and its links are false.
+    `label` is what people see instead of the name in item ids and counts: the one job inside the loop `count` is named
+    `count.turn` and labelled `count`, so that its items are `count[0]`, `count[1]`. Names stay what lookups go by."""
 
     name: str
+    label: str = ""
     targets: tuple[str, ...] = ()
     sources: tuple[Source, ...] = ()
     join: Literal["any", "all"] | Expr = "any"
