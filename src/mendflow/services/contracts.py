@@ -1,12 +1,14 @@
 """The contracts between services. Whoever implements one is chosen in wiring.py, and nowhere else."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import Protocol
 
 import msgspec
 
+from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome
+from mendflow.core.model.values import FileRef
 
 
 class Clock(Protocol):
@@ -14,6 +16,12 @@ class Clock(Protocol):
 
     def now(self) -> Instant: ...
     async def sleep(self, ms: int) -> None: ...
+
+
+class NewJob(msgspec.Struct, frozen=True):
+    id: JobId
+    case: CaseId
+    spec: JobSpec
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -42,17 +50,35 @@ class CapacityReport(msgspec.Struct, frozen=True, kw_only=True):
 Callback = Callable[[JobId, Outcome], Awaitable[None]]
 
 
+class SubmissionFailed(Exception):
+    """The meta-scheduler could not be reached, was down, or refused the job; the fault says which."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.message)
+        self.fault = fault
+
+
 class MetaScheduler(Protocol):
     """What the flow manager sees of whoever executes jobs: our queue and pilots, a peer domain, another server.
 
-    `submit` is idempotent on the id: the same job given twice is one job. A failure to take the job raises a
-    `SubmissionFailed` with the fault."""
+    `submit` is idempotent on the id: the same job given twice is one job, and `again` says that these may have been
+    given before. `subscribe` calls back once, also when the job is over already. A job that is not taken raises
+    `SubmissionFailed`."""
 
-    async def submit(self, id: JobId, case: CaseId, spec: JobSpec) -> JobId: ...
-    async def run(self, id: JobId, case: CaseId, spec: JobSpec) -> Outcome: ...
+    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None: ...
+    async def run(self, job: NewJob, *, again: bool = False) -> Outcome: ...
     async def status(self, id: JobId) -> Status: ...
     async def subscribe(self, id: JobId, callback: Callback) -> None: ...
     async def suspend(self, id: JobId) -> None: ...
     async def resume(self, id: JobId) -> None: ...
     async def cancel(self, id: JobId) -> None: ...
     async def capacity(self) -> CapacityReport: ...
+
+
+class Keeper(Protocol):
+    """Keeps files by their content. A kept file is whole and never changes."""
+
+    async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef: ...
+    async def keep_path(self, path: str) -> FileRef: ...
+    def kept(self, sha256: str) -> AsyncIterator[bytes]: ...
+    async def size(self, sha256: str) -> int | None: ...

@@ -4,7 +4,11 @@ The pilot says what it has, what it runs and what ended; the server answers with
 report, and with controls. The server holds its answer back until there is something to say, and a newer request of
 the same pilot releases the held one. A pilot renews all its leases at once: the answer to request `serial` promises
 that nobody else gets the pilot's recognised attempts until `lease_ms` after that request was *sent*; the server
-counts from when it answers, by its own clock, so its end is never before the pilot's."""
+counts from when it answers, by its own clock, so its end is never before the pilot's.
+
+Answers can overtake each other on two connections. So the pilot reads them in the order of serials, throws away one
+that is older than what it has read, and says with `heard` how far it has read: a job handed out in answer `s` that
+a request with `heard >= s` does not name was never started, and goes back to the queue at no charge."""
 
 from enum import StrEnum
 
@@ -77,6 +81,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     site: str = ""
     capacity: Capacity
     want: int
+    heard: int = 0  # the newest serial whose answer the pilot had read when it sent this
     ttl_ms: int = 0  # how long the pilot will still live; 0 means without end
     running: list[Beat] = []
     reports: list[Report] = []

@@ -1,0 +1,19 @@
+"""The server's clock: the wall clock once, at the start, and from then on what the monotonic clock has counted.
+
+So a wall clock that jumps, forward or back, moves nothing while the process lives."""
+
+import asyncio
+import time
+
+from mendflow.core.model.ids import Instant
+
+
+class SystemClock:
+    def __init__(self) -> None:
+        self._offset_ms = time.time_ns() // 1_000_000 - time.monotonic_ns() // 1_000_000
+
+    def now(self) -> Instant:
+        return time.monotonic_ns() // 1_000_000 + self._offset_ms
+
+    async def sleep(self, ms: int) -> None:
+        await asyncio.sleep(ms / 1000)
