@@ -1,0 +1,80 @@
+"""The project's own virtual environment, made with nothing but Python and pip.
+
+What is installed is exactly what a lock file names, checked by hash, from wheels only. A stamp in the environment says
+which locks it was made from, so that a second call costs nothing."""
+
+import hashlib
+import importlib.util
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+LOCKS = ROOT / "requirements"
+PYTHON_MIN = (3, 11)
+
+
+class NotPrepared(Exception):
+    """The environment could not be made; the sentence says why."""
+
+
+def prepare(*lock_names: str) -> Path:
+    """Make or update `.venv` with the named locks and the project itself, and give its folder of programs."""
+    if sys.version_info < PYTHON_MIN:
+        raise NotPrepared(
+            f"Python {PYTHON_MIN[0]}.{PYTHON_MIN[1]} or newer is needed; this is {sys.version.split()[0]}."
+        )
+    programs = VENV / ("Scripts" if os.name == "nt" else "bin")
+    wanted = _stamp(lock_names)
+    stamp = VENV / "prepared"
+    python = programs / ("python.exe" if os.name == "nt" else "python")
+    found = set(stamp.read_text().splitlines()) if stamp.is_file() and _answers(python) else set()
+    if wanted <= found:
+        return programs
+    pip = _make(python)
+    stamp.unlink(missing_ok=True)
+    locks = [part for name in lock_names for part in ("-r", str(LOCKS / f"{name}.lock"))]
+    _run([*pip, "install", "--no-compile", "--require-hashes", "--only-binary", ":all:", *locks])
+    _run([*pip, "install", "--no-compile", "--no-deps", "--no-build-isolation", "-e", str(ROOT)])
+    still_true = found & _stamp([lock.stem for lock in LOCKS.glob("*.lock")])
+    stamp.write_text("\n".join(sorted(wanted | still_true)) + "\n")
+    return programs
+
+
+def _stamp(lock_names: Sequence[str]) -> set[str]:
+    """One line per thing that the environment depends on. The folder counts: an environment cannot be moved."""
+    files = [LOCKS / f"{name}.lock" for name in lock_names] + [ROOT / "pyproject.toml"]
+    lines = {f"{file.name} {hashlib.sha256(file.read_bytes()).hexdigest()}" for file in files}
+    return lines | {f"python {sys.version_info[0]}.{sys.version_info[1]} in {ROOT}"}
+
+
+def _answers(python: Path) -> bool:
+    """Whether there is a Python of our own version in the environment."""
+    version = f"{sys.version_info[0]}.{sys.version_info[1]}"
+    asked = "import sys; print('%d.%d' % sys.version_info[:2])"
+    try:
+        found = subprocess.run([python, "-c", asked], capture_output=True, text=True, check=False)
+    except OSError:
+        return False
+    return found.stdout.strip() == version
+
+
+def _make(python: Path) -> list[str]:
+    """Make the environment where there is none that works, and give the command for pip.
+
+    The pip at hand is used from outside, because some systems ship `venv` without the pip to put into it."""
+    borrowed = importlib.util.find_spec("pip") is not None
+    if not _answers(python):
+        venv.create(VENV, clear=True, symlinks=os.name != "nt", with_pip=not borrowed)
+    command = [sys.executable, "-m", "pip", "--python", str(python)] if borrowed else [str(python), "-m", "pip"]
+    return [*command, "--quiet", "--no-input", "--disable-pip-version-check", "--retries", "5"]
+
+
+def _run(command: Sequence[str]) -> None:
+    done = subprocess.run(command, cwd=ROOT, check=False)
+    if done.returncode != 0:
+        raise NotPrepared(f"This failed with exit code {done.returncode}: {' '.join(command)}")
