@@ -46,3 +46,35 @@ class StoreUnavailable(Mistake):
 
     code = "store-unavailable"
     status = 503
+
+
+class Invalid(Mistake):
+    """What was sent does not have the wanted form; `field` says where."""
+
+    code = "invalid"
+
+
+class Unauthorized(Mistake):
+    """No token, or one that nobody knows."""
+
+    code = "unauthorized"
+    status = 401
+
+
+class TooLarge(Mistake):
+    code = "too-large"
+    status = 413
+
+
+class Unreachable(Mistake):
+    """The server did not answer, or is about to stop. Whether it did what was asked is not known."""
+
+    code = "unreachable"
+    status = 503
+
+
+class ServerFailed(Mistake):
+    """The server has a bug. `id` finds the story in its log."""
+
+    code = "internal"
+    status = 500

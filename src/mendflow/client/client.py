@@ -1,0 +1,240 @@
+"""The Python SDK: one method for each thing that a domain can be asked, under the names that `Domain` has.
+
+    async with Client("http://127.0.0.1:8642") as client:
+        case = await client.start("align", {"sample": "A7"})
+        case = await client.wait(case.id)
+
+Every method raises the `Mistake` that the server raised, and `Unreachable` when there is none to answer."""
+
+import asyncio
+import time
+import uuid
+from collections.abc import AsyncIterator
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+from urllib.parse import quote
+
+import msgspec
+
+from mendflow.client.events import follow
+from mendflow.client.files import content_of, digest_of, fetch
+from mendflow.client.transport import UNBOUNDED, Transport
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.problems import NotFound, Unreachable
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.views import (
+    CaseView,
+    FlowView,
+    Happening,
+    Health,
+    ItemView,
+    JobQuery,
+    JobView,
+    PilotView,
+    TaskView,
+    Why,
+)
+
+ENDED = ("completed", "failed", "cancelled")
+
+_to_pack = msgspec.msgpack.Encoder()
+_from_pack = msgspec.msgpack.Decoder(SyncAnswer)
+
+
+class Client:
+    """A client of one server. Use it as an async context manager, or call `close` in the end."""
+
+    def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
+        """`user` is told to a server without tokens; empty means whoever runs this process."""
+        self._line = Transport(url, token, user=user, timeout_s=timeout_s)
+
+    @property
+    def url(self) -> str:
+        return self._line.url
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        await self._line.close()
+
+    # flows
+
+    async def deploy(self, flow: Flow) -> FlowView:
+        """Deploying the same flow twice is one version, so this is repeated when the line breaks."""
+        return await self._line.ask("POST", "/flows", FlowView, body=flow, repeatable=True)
+
+    async def flows(self) -> list[FlowView]:
+        return await self._line.ask("GET", "/flows", list[FlowView])
+
+    async def flow(self, name: str) -> FlowView:
+        return await self._line.ask("GET", f"/flows/{quote(name, safe='')}", FlowView)
+
+    # cases; `case` may be the word "last"
+
+    async def start(
+        self, name: str, inputs: dict[str, Value] | None = None, *, reuse: str = "", key: str = ""
+    ) -> CaseView:
+        """Without a `key` one is made up, so that a repeated call after a broken line starts one case only."""
+        body = {"flow": name, "inputs": inputs or {}, "reuse": reuse, "key": key or uuid.uuid4().hex}
+        return await self._line.ask("POST", "/cases", CaseView, body=body, repeatable=True)
+
+    async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
+        query: dict[str, str | int] = {"flow": flow, "status": status, "limit": limit, "offset": offset}
+        return await self._line.ask("GET", "/cases", list[CaseView], query=query)
+
+    async def case(self, case: str) -> CaseView:
+        return await self._line.ask("GET", _case(case), CaseView)
+
+    async def items(
+        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
+    ) -> list[ItemView]:
+        query: dict[str, str | int] = {"state": state, "name": name, "limit": limit, "offset": offset}
+        return await self._line.ask("GET", f"{_case(case)}/items", list[ItemView], query=query)
+
+    async def item(self, case: str, item: str) -> ItemView:
+        return await self._line.ask("GET", f"{_case(case)}/items/{quote(item, safe='')}", ItemView)
+
+    async def why(self, subject: str) -> Why:
+        return await self._line.ask("GET", "/why", Why, query={"subject": subject})
+
+    async def suspend(self, case: str, item: str = "") -> CaseView:
+        return await self._line.ask("POST", f"{_case(case)}/suspend", CaseView, body={"item": item})
+
+    async def resume(self, case: str, item: str = "") -> CaseView:
+        return await self._line.ask("POST", f"{_case(case)}/continue", CaseView, body={"item": item})
+
+    async def remove(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
+        return await self._line.ask("POST", f"{_case(case)}/remove", CaseView, body={"item": item, "reason": reason})
+
+    async def rerun(self, case: str, *, from_failed: bool = False) -> CaseView:
+        return await self._line.ask("POST", f"{_case(case)}/rerun", CaseView, body={"from_failed": from_failed})
+
+    async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
+        """Without an `id` one is made up, so that a repeated call after a broken line is one message only."""
+        body = {"channel": channel, "value": value, "correlation": correlation, "id": id or uuid.uuid4().hex}
+        return await self._line.ask("POST", f"{_case(case)}/messages", CaseView, body=body, repeatable=True)
+
+    def happenings(self, case: str = "", after: int = 0, *, patience_s: float = 60.0) -> AsyncIterator[Happening]:
+        """Changes as they happen; ends with the case. A broken line is taken up again after the last serial seen;
+        after `patience_s` without a server it raises `Unreachable`. Without a case: of all cases, from now on."""
+        return follow(self._line, f"{_case(case)}/events" if case else "/events", after, patience_s)
+
+    async def wait(self, case: str, *, timeout_s: float | None = None, patience_s: float = 60.0) -> CaseView:
+        """The case when it is over. Raises TimeoutError after `timeout_s`; the case then goes on."""
+        async with asyncio.timeout(timeout_s):
+            view = await self.case(case)
+            while view.status not in ENDED:
+                async for _ in self.happenings(view.id, patience_s=patience_s):
+                    pass
+                view = await self._patient_case(view.id, patience_s)
+            return view
+
+    async def _patient_case(self, case: str, patience_s: float) -> CaseView:
+        give_up_at = time.monotonic() + patience_s
+        while True:
+            try:
+                return await self.case(case)
+            except Unreachable:
+                if time.monotonic() >= give_up_at:
+                    raise
+
+    # jobs and pilots
+
+    async def jobs(self, query: JobQuery | None = None) -> list[JobView]:
+        return await self._line.ask("GET", "/jobs", list[JobView], query=msgspec.structs.asdict(query or JobQuery()))
+
+    async def job(self, job: str) -> JobView:
+        return await self._line.ask("GET", f"/jobs/{_numbered(job)}", JobView)
+
+    async def log(self, job: str) -> str:
+        return await self._line.ask("GET", f"/jobs/{_numbered(job)}/log", str)
+
+    async def pilots(self) -> list[PilotView]:
+        return await self._line.ask("GET", "/pilots", list[PilotView])
+
+    async def sync(self, request: SyncRequest) -> SyncAnswer:
+        """A pilot's exchange, asked once: the pilot's next exchange says all that this one said."""
+        headers = {"Content-Type": "application/vnd.msgpack"}
+        async with self._line.open("POST", "/pilots/sync", body=_to_pack.encode(request), headers=headers) as response:
+            return _from_pack.decode(await response.read())
+
+    # a person's work
+
+    async def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
+        query: dict[str, str | int] = {"role": role, "state": state, "case": case, "limit": limit}
+        return await self._line.ask("GET", "/tasks", list[TaskView], query=query)
+
+    async def task(self, task: str) -> TaskView:
+        return await self._line.ask("GET", f"/tasks/{_numbered(task)}", TaskView)
+
+    async def claim(self, task: str) -> TaskView:
+        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/claim", TaskView)
+
+    async def release(self, task: str) -> TaskView:
+        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/release", TaskView)
+
+    async def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> TaskView:
+        body = {"outputs": outputs, "comment": comment}
+        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/complete", TaskView, body=body)
+
+    async def reject(self, task: str, *, comment: str = "") -> TaskView:
+        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/reject", TaskView, body={"comment": comment})
+
+    # kept files
+
+    async def upload(self, path: str | Path, name: str = "") -> FileRef:
+        """Give a file to the server's keeping. What the server has already is not sent again."""
+        source = Path(path)
+        digest, size = await asyncio.to_thread(digest_of, source)
+        ref = FileRef(sha256=digest, bytes=size, name=name or source.name)
+        if await self.has(digest):
+            return ref
+        return await self._put(ref, source)
+
+    async def has(self, sha256: str) -> bool:
+        try:
+            async with self._line.open("HEAD", f"/files/{quote(sha256, safe='')}"):
+                return True
+        except NotFound:
+            return False
+
+    async def download(self, ref: FileRef | str, path: str | Path) -> Path:
+        """Write a kept file to `path`: whole and with the right content, or not at all."""
+        sha256 = ref if isinstance(ref, str) else ref.sha256
+        return await fetch(self._line, sha256, Path(path))
+
+    async def _put(self, ref: FileRef, source: Path) -> FileRef:
+        headers = {"Content-Type": "application/octet-stream", "Content-Length": str(ref.bytes)}
+        query: dict[str, str | int] = {"name": ref.name}
+        async with self._line.open(
+            "PUT", f"/files/{ref.sha256}", query=query, body=content_of(source), headers=headers, timeout=UNBOUNDED
+        ) as response:
+            return msgspec.json.decode(await response.read(), type=FileRef)
+
+    # the server
+
+    async def notices(self, limit: int = 100) -> list[Happening]:
+        return await self._line.ask("GET", "/notices", list[Happening], query={"limit": limit})
+
+    async def health(self) -> Health:
+        return await self._line.ask("GET", "/health", Health)
+
+
+def _case(case: str) -> str:
+    return f"/cases/{quote(case, safe='')}"
+
+
+def _numbered(id: str) -> str:
+    """`CASE/SERIAL` as a path: only the last slash parts the two."""
+    case, _, serial = id.rpartition("/")
+    if not case or not serial.isdecimal():
+        raise NotFound(f"{id!r} names no job or task; such an id is CASE/NUMBER, for example align-7f3k/12", id=id)
+    return f"{quote(case, safe='')}/{serial}"

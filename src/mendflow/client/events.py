@@ -1,0 +1,56 @@
+"""The server's event stream as an async iterator that a broken line does not end.
+
+Each event carries its serial; after a break the stream is asked for what came after the last one seen, so a case's
+happenings arrive once each and in order. Only the server's own `end` event ends the iteration."""
+
+import asyncio
+import time
+from collections.abc import AsyncIterator
+
+import aiohttp
+import msgspec
+
+from mendflow.client.transport import Transport
+from mendflow.core.model.problems import Unreachable
+from mendflow.core.model.views import Happening
+
+SILENCE_S_MAX = 45.0
+"""The server says something at least every fifteen seconds, so a longer silence is a dead line."""
+
+_PATIENT = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=SILENCE_S_MAX)
+_happening = msgspec.json.Decoder(Happening)
+
+
+async def follow(line: Transport, path: str, after: int, patience_s: float) -> AsyncIterator[Happening]:
+    """Happenings after the serial `after`, across broken lines."""
+    last, give_up_at = after, time.monotonic() + patience_s
+    while True:
+        try:
+            headers = {"Accept": "text/event-stream", "Last-Event-ID": str(last)}
+            async with line.open("GET", path, headers=headers, timeout=_PATIENT) as response:
+                async for kind, data in _events(response.content):
+                    give_up_at = time.monotonic() + patience_s
+                    if kind == "end":
+                        return
+                    happening = _happening.decode(data)
+                    last = happening.serial
+                    yield happening
+        except Unreachable:
+            if time.monotonic() >= give_up_at:
+                raise
+        await asyncio.sleep(0.2)
+
+
+async def _events(lines: aiohttp.StreamReader) -> AsyncIterator[tuple[str, bytes]]:
+    """(kind, data) of each event. Comments, which only keep the line alive, are passed over."""
+    kind, data = "", b""
+    async for raw in lines:
+        text = raw.rstrip(b"\r\n")
+        if not text:
+            if kind or data:
+                yield kind, data
+            kind, data = "", b""
+        elif text.startswith(b"event:"):
+            kind = text[6:].strip().decode()
+        elif text.startswith(b"data:"):
+            data += text[5:].strip()

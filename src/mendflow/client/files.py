@@ -1,0 +1,65 @@
+"""Files to and from a server's keeping. A file is known by its content, so a download proves itself: it stands under
+its name only once its hash is right."""
+
+import asyncio
+import hashlib
+import os
+import tempfile
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import quote
+
+from mendflow.client.transport import UNBOUNDED, Transport
+from mendflow.core.model.problems import NotFound, Unreachable
+
+CHUNK_BYTES = 1 << 20
+
+
+def digest_of(path: Path) -> tuple[str, int]:
+    """The file's SHA-256 and its size."""
+    try:
+        with path.open("rb") as source:
+            digest = hashlib.file_digest(source, "sha256").hexdigest()
+            return digest, source.tell()
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"there is no file {path}; check its name", path=str(path)) from error
+
+
+async def content_of(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as source:
+        while chunk := await asyncio.to_thread(source.read, CHUNK_BYTES):
+            yield chunk
+
+
+async def fetch(line: Transport, sha256: str, path: Path) -> Path:
+    """Write beside the target first, then rename: nobody ever sees half a file."""
+    digest = hashlib.sha256()
+    target = await asyncio.to_thread(_part_of, path)
+    try:
+        async with line.open("GET", f"/files/{quote(sha256, safe='')}", timeout=UNBOUNDED) as response:
+            async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+                digest.update(chunk)
+                await asyncio.to_thread(target.write, chunk)
+        if digest.hexdigest() != sha256:
+            raise Unreachable(f"file {sha256[:12]} arrived damaged; fetch it again", sha256=sha256)
+        await asyncio.to_thread(_keep, target, path)
+    finally:
+        await asyncio.to_thread(_discard, target)
+    return path
+
+
+def _part_of(path: Path) -> "tempfile._TemporaryFileWrapper[bytes]":
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return tempfile.NamedTemporaryFile(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent, delete=False)
+
+
+def _keep(target: "tempfile._TemporaryFileWrapper[bytes]", path: Path) -> None:
+    target.flush()
+    os.fsync(target.fileno())
+    os.chmod(target.name, 0o644)
+    os.replace(target.name, path)
+
+
+def _discard(target: "tempfile._TemporaryFileWrapper[bytes]") -> None:
+    target.close()
+    Path(target.name).unlink(missing_ok=True)

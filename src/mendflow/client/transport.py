@@ -1,0 +1,158 @@
+"""One conversation with a server over HTTP: requests out, answers or mistakes back.
+
+What can be repeated without harm is repeated for a short while when the server is away, so that a restart goes
+unnoticed; everything else is asked once, and `Unreachable` then says that nobody knows whether it was done."""
+
+import asyncio
+import getpass
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
+
+import aiohttp
+import msgspec
+
+from mendflow.core.model.problems import Conflict, Forbidden, Mistake, NotFound, ServerFailed, Unauthorized, Unreachable
+
+T = TypeVar("T")
+
+API = "/api/v1"
+REPEAT_WAITS_S = (0.1, 0.3, 0.8, 1.5)
+UNBOUNDED = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
+"""For answers and bodies without a known length: each piece must come in time, the whole may take long."""
+
+_AWAY = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, asyncio.TimeoutError, ConnectionError)
+_BY_STATUS: dict[int, type[Mistake]] = {
+    401: Unauthorized,
+    403: Forbidden,
+    404: NotFound,
+    409: Conflict,
+    500: ServerFailed,
+    502: Unreachable,
+    504: Unreachable,
+}
+
+
+class _Told(msgspec.Struct):
+    """How the server words a mistake."""
+
+    code: str
+    message: str
+    fields: dict[str, Any] = {}
+
+
+def mistake_of(status: int, body: bytes) -> Mistake:
+    """The exception that the server raised, or the nearest one when its code is not known here."""
+    try:
+        told = msgspec.json.decode(body, type=_Told)
+    except msgspec.DecodeError:
+        text = body[:200].decode(errors="replace").strip()
+        told = _Told(code="", message=f"the server answered with HTTP status {status}: {text or 'nothing more'}")
+    known = {kind.code: kind for kind in _kinds(Mistake)}
+    kind = known.get(told.code) or _BY_STATUS.get(status, Mistake)
+    fields = {name: value for name, value in told.fields.items() if name not in ("self", "message")}
+    return kind(told.message, **fields)
+
+
+def _kinds(kind: type[Mistake]) -> list[type[Mistake]]:
+    return [kind, *(below for child in kind.__subclasses__() for below in _kinds(child))]
+
+
+def _user() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return ""
+
+
+class Transport:
+    """A pool of connections to one server, opened at the first request."""
+
+    def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
+        parts = urlsplit(url if "://" in url else f"http://{url}")
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise Mistake(f"{url!r} is no address of a server; give one like http://127.0.0.1:8642", url=url)
+        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(API)}"
+        self._headers = {"Accept": "application/json"}
+        if token:
+            self._headers["Authorization"] = f"Bearer {token}"
+        elif name := user or _user():
+            self._headers["X-Mendflow-User"] = name
+        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=10)
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    @asynccontextmanager
+    async def open(
+        self,
+        method: str,
+        path: str,
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: bytes | AsyncIterator[bytes] | None = None,
+        headers: Mapping[str, str] | None = None,
+        timeout: aiohttp.ClientTimeout | None = None,
+    ) -> AsyncIterator[aiohttp.ClientResponse]:
+        """One request; the answer is open while the block lasts. A mistake is raised, a dead line is `Unreachable`."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
+        try:
+            async with self._session.request(
+                method,
+                self.url + API + path,
+                params={name: str(value) for name, value in (query or {}).items() if value not in ("", None)},
+                data=body,
+                headers=headers,
+                timeout=timeout or self._timeout,
+                allow_redirects=False,
+            ) as response:
+                if response.status >= 300:
+                    raise mistake_of(response.status, await response.read())
+                yield response
+        except _AWAY as away:
+            raise Unreachable(
+                f"no answer from {self.url}: {_cause(away)}; is the server running?", url=self.url
+            ) from away
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        type: type[T],
+        *,
+        query: Mapping[str, str | int] | None = None,
+        body: object = None,
+        repeatable: bool | None = None,
+    ) -> T:
+        """Ask and decode the answer. Reads are repeated while the server is away; `repeatable` says so of others."""
+        sent = None if body is None else msgspec.json.encode(body)
+        headers = None if sent is None else {"Content-Type": "application/json"}
+        waits = REPEAT_WAITS_S if (method == "GET" if repeatable is None else repeatable) else ()
+        for wait_s in (*waits, None):
+            try:
+                async with self.open(method, path, query=query, body=sent, headers=headers) as response:
+                    return _decoded(await response.read(), type)
+            except Unreachable:
+                if wait_s is None:
+                    raise
+                await asyncio.sleep(wait_s)
+        raise AssertionError("the last round returns or raises")
+
+
+def _decoded(body: bytes, type: type[T]) -> T:
+    if type is str:
+        return body.decode(errors="replace")  # type: ignore[return-value]  # mypy does not follow `type is str`
+    return msgspec.json.decode(body, type=type)
+
+
+def _cause(error: BaseException) -> str:
+    if isinstance(error, asyncio.TimeoutError):
+        return "it took too long"
+    if isinstance(error, aiohttp.ClientConnectorError):
+        return error.os_error.strerror or str(error.os_error)
+    return str(error) or "the connection was lost"
