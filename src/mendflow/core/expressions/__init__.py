@@ -1,0 +1,82 @@
+"""Expressions: evaluated on data that a lookup gives, in a language that each expression names."""
+
+from functools import lru_cache
+
+from mendflow.core.expressions.cel import compiled, flaw
+from mendflow.core.expressions.contract import ExpressionError, Lookup
+from mendflow.core.expressions.scan import RESERVED
+from mendflow.core.expressions.templates import expressions_of, pieces, resolve_text
+from mendflow.core.model.flow import Expr, Template
+from mendflow.core.model.values import Value
+
+__all__ = [
+    "RESERVED",
+    "ExpressionError",
+    "Lookup",
+    "evaluate",
+    "expressions_of",
+    "flaw",
+    "is_template",
+    "pieces",
+    "problem",
+    "references",
+    "resolve",
+]
+
+LANGUAGES = ("cel",)
+
+
+def evaluate(expr: Expr, lookup: Lookup) -> Value:
+    """The value of an expression as plain data, or an ExpressionError that says why there is none."""
+    _demand(expr.language)
+    return compiled(expr.text).evaluate(lookup)
+
+
+def resolve(template: Template, lookup: Lookup, language: str = "cel") -> Value:
+    """The template with its expressions replaced by their values. Data without any is given back as it is."""
+    if isinstance(template, str):
+        if "${{" not in template:
+            return template
+        _demand(language)
+        return resolve_text(template, lookup)
+    if isinstance(template, (dict, list, tuple)) and is_template(template):
+        if isinstance(template, dict):
+            return {
+                str(resolve(key, lookup, language)): resolve(part, lookup, language) for key, part in template.items()
+            }
+        return [resolve(part, lookup, language) for part in template]
+    return template
+
+
+def is_template(template: Template) -> bool:
+    """Whether any text in it holds an expression, or a literal `$${{`."""
+    if isinstance(template, str):
+        return "${{" in template
+    if isinstance(template, dict):
+        return any(map(is_template, template)) or any(map(is_template, template.values()))
+    return isinstance(template, (list, tuple)) and any(map(is_template, template))
+
+
+def references(what: Template | Expr) -> frozenset[str]:
+    """The names that it asks for: roots, and `jobs.NAME` and `links.NAME` one by one."""
+    if isinstance(what, Expr):
+        return _names(what.text)
+    return frozenset().union(*(_names(piece.text) for piece in expressions_of(what)))
+
+
+def problem(expr: Expr) -> str | None:
+    """Why an expression is refused, or None."""
+    if expr.language not in LANGUAGES:
+        return f"`{expr.language}` is not a language of expressions that is known here; use {', '.join(LANGUAGES)}"
+    found = flaw(expr.text)
+    return found.message if found else None
+
+
+@lru_cache(maxsize=4096)
+def _names(text: str) -> frozenset[str]:
+    return compiled(text).names
+
+
+def _demand(language: str) -> None:
+    if language not in LANGUAGES:
+        raise ExpressionError(f"`{language}` is not a language of expressions that is known here")

@@ -1,0 +1,272 @@
+"""CEL, through its C++ implementation: compiled once, given only the data that it names, and bounded in work.
+
+Three things differ from bare CEL, all in the direction of what people expect. Whole numbers and fractions mix in
+arithmetic (`2 * 0.5`), which CEL leaves undefined; division of two whole numbers stays whole, as CEL has it. A
+duration is given back as milliseconds, a timestamp as milliseconds since 1970. Lists have `sum()`, `sort()`,
+`distinct()` and `flatten()`, and `json(x)` gives the text of any value."""
+
+import json
+import math
+import operator
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from functools import lru_cache
+from typing import Any, Final
+
+from cel_expr_python import cel
+from cel_expr_python.ext import ext_math, ext_strings
+
+from mendflow.core.expressions.contract import ExpressionError, Lookup
+from mendflow.core.expressions.scan import FAMILIES, Reference, scan
+from mendflow.core.model.values import Value
+
+TEXT_CHARS_MAX: Final = 10_000
+COMPILED_MAX: Final = 4096
+
+ERROR_LINE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
+MISSING_KEY: Final = re.compile(r'Key not found in map : "(.*)"')
+NO_OVERLOAD: Final = re.compile(r"No matching overloads found : (.*)")
+EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+def _overload(name: str, result: Any, parameters: list[Any], run: Callable[..., Any], member: bool = False) -> Any:
+    return cel.Overload(name, return_type=result, parameters=parameters, impl=run, is_member=member)
+
+
+def _divide(a: float, b: float) -> float:
+    if b:
+        return a / b
+    return math.nan if not a or math.isnan(a) else math.copysign(math.inf, a) * math.copysign(1.0, b)
+
+
+def _distinct(values: list[Value]) -> list[Value]:
+    seen: dict[str, Value] = {}
+    for value in values:
+        seen.setdefault(json.dumps(value, sort_keys=True), value)
+    return list(seen.values())
+
+
+def _flatten(values: list[Value]) -> list[Value]:
+    return [part for value in values for part in (value if isinstance(value, list) else [value])]
+
+
+def _json(value: Value) -> str:
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _extension() -> Any:
+    kinds = cel.Type
+    mixed = {"_+_": operator.add, "_-_": operator.sub, "_*_": operator.mul, "_/_": _divide}
+    declared = [
+        cel.FunctionDecl(
+            name,
+            [
+                _overload(f"{name}_int_double", kinds.DOUBLE, [kinds.INT, kinds.DOUBLE], run),
+                _overload(f"{name}_double_int", kinds.DOUBLE, [kinds.DOUBLE, kinds.INT], run),
+            ],
+        )
+        for name, run in mixed.items()
+    ]
+    anything = kinds.List(kinds.DYN)
+    on_lists: dict[str, tuple[Any, Callable[[list[Value]], Value]]] = {
+        "sum": (kinds.DYN, sum),
+        "sort": (anything, sorted),
+        "distinct": (anything, _distinct),
+        "flatten": (anything, _flatten),
+    }
+    declared += [
+        cel.FunctionDecl(name, [_overload(f"list_{name}", result, [anything], run, member=True)])
+        for name, (result, run) in on_lists.items()
+    ]
+    declared.append(cel.FunctionDecl("json", [_overload("json_of", kinds.STRING, [kinds.DYN], _json)]))
+    return cel.CelExtension("mendflow", declared)
+
+
+_EXTENSIONS: Final = [ext_strings.ExtStrings(), ext_math.ExtMath(), _extension()]
+_ENVIRONMENT: Final = cel.NewEnv(extensions=_EXTENSIONS)
+_IS_ERROR: Final = cel.Type.ERROR
+
+
+class Compiled:
+    """An expression ready to run. `program` is None for a plain path, which needs no CEL: it gives the data itself."""
+
+    __slots__ = ("names", "path", "program", "references", "text")
+
+    def __init__(self, text: str) -> None:
+        if len(text) > TEXT_CHARS_MAX:
+            raise ExpressionError(f"the expression is {len(text)} characters long; at most {TEXT_CHARS_MAX} are taken")
+        scanned = scan(text)
+        self.text = text
+        self.references = scanned.references
+        self.names = frozenset(reference.name for reference in scanned.references)
+        self.path = plain_path(scanned.text, scanned.references)
+        try:
+            self.program = None if self.path else _ENVIRONMENT.compile(scanned.text, disable_check=True)
+        except RuntimeError as error:
+            raise syntax_error(scanned.original_offset, scanned.text, str(error)) from None
+
+    def evaluate(self, lookup: Lookup) -> Value:
+        if self.path:
+            return walk(self.path, lookup)
+        data, missing = gather(self.references, lookup)
+        assert self.program is not None
+        try:
+            result = self.program.eval(data=data)
+        except RuntimeError as error:
+            raise ExpressionError(f"`{self.text}`: {explain(str(error))}") from None
+        if result.type() == _IS_ERROR:
+            if missing:
+                raise ExpressionError(f"`{self.text}`: {next(iter(missing.values()))}")
+            raise ExpressionError(f"`{self.text}`: {explain(str(result.plain_value()))}")
+        value = result.plain_value()
+        return value if value is None or type(value) in (bool, int, str) else self.plain(value)
+
+    def plain(self, value: Any) -> Value:
+        """The value as JSON has it."""
+        match value:
+            case None | bool() | int() | str():
+                return value
+            case float():
+                if not math.isfinite(value):
+                    raise ExpressionError(f"`{self.text}` gives {value}, which is not a number that can be kept")
+                return value
+            case list():
+                return [self.plain(part) for part in value]
+            case dict():
+                return {key if isinstance(key, str) else str(key): self.plain(part) for key, part in value.items()}
+            case timedelta():
+                return round(value / timedelta(milliseconds=1))
+            case datetime():
+                return round((value - EPOCH) / timedelta(milliseconds=1))
+        raise ExpressionError(
+            f"`{self.text}` gives {type(value).__name__}, which is not plain data; convert it to text"
+        )
+
+
+@lru_cache(maxsize=COMPILED_MAX)
+def compiled(text: str) -> Compiled:
+    return Compiled(text)
+
+
+def plain_path(text: str, references: tuple[Reference, ...]) -> Reference | None:
+    """The one reference that the whole expression is, if it is no more than a path such as `jobs.a.outputs.n`."""
+    if len(references) != 1:
+        return None
+    whole = ".".join((references[0].name, *references[0].members))
+    return references[0] if text.strip().replace("`", "") == whole else None
+
+
+def walk(path: Reference, lookup: Lookup) -> Value:
+    try:
+        value = lookup(path.name)
+    except KeyError as error:
+        raise ExpressionError(unknown(path.name, error)) from None
+    so_far = path.name
+    for member in path.members:
+        if not isinstance(value, dict):
+            raise ExpressionError(f"`{so_far}` is {kind_of(value)} and has no member `{member}`")
+        if member not in value:
+            raise ExpressionError(f"`{so_far}` has no `{member}`{nearest(member, value)}")
+        value, so_far = value[member], f"{so_far}.{member}"
+    return value
+
+
+def gather(references: tuple[Reference, ...], lookup: Lookup) -> tuple[dict[str, Value], dict[str, str]]:
+    """The data that the references touch and no more, and a sentence for each name that nothing is known of. A missing
+    name is only a mistake if the evaluation comes to need it: `has(jobs.a) && jobs.a.outputs.n > 3` is fair to ask."""
+    data: dict[str, Value] = {}
+    missing: dict[str, str] = {}
+    for reference in sorted(references, key=lambda one: len(one.members)):
+        family, _, rest = reference.name.partition(".")
+        place = data.setdefault(family, {}) if family in FAMILIES else data
+        name = rest if family in FAMILIES else family
+        try:
+            value = lookup(reference.name)
+        except KeyError as error:
+            missing[reference.name] = unknown(reference.name, error)
+            continue
+        graft(place, name, value, reference.members)
+    return data, missing
+
+
+def graft(place: dict[str, Value], name: str, value: Value, members: tuple[str, ...]) -> None:
+    """Put into `place[name]` the part of the value that the members lead to. References come shortest first, so that
+    a whole value is never narrowed by a longer path into it: what is there already and is the value itself stays."""
+    for member in members:
+        if not isinstance(value, dict) or place.get(name) is value:
+            break
+        place = place.setdefault(name, {})
+        if member not in value:
+            return
+        name, value = member, value[member]
+    place[name] = value
+
+
+def kind_of(value: Value) -> str:
+    kinds = {bool: "true or false", int: "a number", float: "a number", str: "text", list: "a list", dict: "a map"}
+    return "null" if value is None else kinds.get(type(value), type(value).__name__)
+
+
+def nearest(name: str, known: Any) -> str:
+    close = get_close_matches(name, [one for one in known if isinstance(one, str)], 1)
+    return f"; did you mean `{close[0]}`?" if close else ""
+
+
+def unknown(name: str, error: KeyError) -> str:
+    known = (
+        error.args[1] if len(error.args) > 1 and isinstance(error.args[1], (list, tuple, set, frozenset, dict)) else ()
+    )
+    if name.startswith("jobs."):
+        return f"nothing is known of `{name}`: it has not ended well here{nearest(name, known)}"
+    return f"there is no `{name}`{nearest(name, known)}"
+
+
+def explain(message: str) -> str:
+    """What CEL says, in our words where they are better."""
+    message = message.split(" [", 1)[0] if message.endswith("]") else message
+    if found := MISSING_KEY.search(message):
+        return f"there is no member `{found.group(1)}`"
+    if found := NO_OVERLOAD.search(message):
+        return f"this cannot be done with values of these kinds: {found.group(1).replace('int64', 'int')}"
+    if "Iteration budget exceeded" in message:
+        return "it goes over more than 10,000 elements; do this in a job"
+    if "SELECT to non-message" in message:
+        return "a member was asked of something that has none"
+    return re.sub(r"^[A-Z_]+: ", "", message)
+
+
+def syntax_error(original_offset: Callable[[int], int], text: str, message: str) -> ExpressionError:
+    """The first complaint of CEL's, with its place in the text as it was written."""
+    found = ERROR_LINE.search(message)
+    if not found:
+        return ExpressionError(explain(message))
+    line, column, sentence = int(found.group(1)), int(found.group(2)), found.group(3)
+    lines = text.splitlines(keepends=True)[: line - 1] if line < 1_000_000 else []
+    offset = original_offset(min(len(text), sum(map(len, lines)) + max(0, column - 1)))
+    return ExpressionError(shorten(sentence.removesuffix(" [INVALID_ARGUMENT]")), offset)
+
+
+def shorten(sentence: str) -> str:
+    if "expecting {" in sentence:
+        what = sentence.split("'")[1] if "'" in sentence else ""
+        return "the expression ends too early" if what == "<EOF>" else f"`{what}` is not expected here"
+    return sentence.removeprefix("Syntax error: ").replace("<EOF>", "the end")
+
+
+def flaw(text: str) -> ExpressionError | None:
+    """What is wrong with an expression, as far as its text shows: its syntax, its functions, its constants' kinds."""
+    try:
+        found = compiled(text)
+    except ExpressionError as error:
+        return error
+    scanned = scan(text)
+    roots = {name.split(".", 1)[0] for name in found.names}
+    try:
+        cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=_EXTENSIONS).compile(scanned.text)
+    except RuntimeError as error:
+        # The checker wants both sides of `? :` to be of one kind; we need not.
+        if "'_?_:_'" not in str(error):
+            return syntax_error(scanned.original_offset, scanned.text, str(error))
+    return None

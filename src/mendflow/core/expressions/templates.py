@@ -1,0 +1,90 @@
+"""Templates: plain data whose texts may contain `${{ expression }}`.
+
+A text that is one expression and nothing else takes the expression's value with its type. Anything else becomes text.
+`$${{` stands for a plain `${{`. A text is taken apart once and remembered; data without any expression is handed back
+as it is."""
+
+import json
+import re
+from functools import lru_cache
+from typing import Final, NamedTuple
+
+from mendflow.core.expressions.cel import compiled
+from mendflow.core.expressions.contract import ExpressionError, Lookup
+from mendflow.core.model.values import Value
+
+OPENING: Final = re.compile(r"\$?\$\{\{")
+STRINGS: Final = re.compile(r""""(?:\\.|[^"\\])*"|'(?:\\.|[^'\\])*'|\}\}""")
+PARSED_MAX: Final = 4096
+
+
+class Piece(NamedTuple):
+    """Literal text, or the text of an expression and where it starts in the template."""
+
+    text: str
+    is_expression: bool
+    offset: int
+
+
+@lru_cache(maxsize=PARSED_MAX)
+def pieces(text: str) -> tuple[Piece, ...]:
+    """Take a text apart. Brackets that close inside a string constant of the expression do not end it."""
+    found: list[Piece] = []
+    literal, at = "", 0
+    while opening := OPENING.search(text, at):
+        literal += text[at : opening.start()]
+        if opening.group().startswith("$$"):
+            literal, at = literal + "${{", opening.end()
+            continue
+        end = closing(text, opening.end())
+        if end < 0:
+            raise ExpressionError("`${{` has no `}}` after it; write `$${{` for the plain text", opening.start())
+        if literal:
+            found.append(Piece(literal, False, at))
+        inner = text[opening.end() : end]
+        found.append(Piece(inner.strip(), True, opening.end() + len(inner) - len(inner.lstrip())))
+        literal, at = "", end + 2
+    if literal + text[at:]:
+        found.append(Piece(literal + text[at:], False, at))
+    return tuple(found)
+
+
+def closing(text: str, start: int) -> int:
+    for found in STRINGS.finditer(text, start):
+        if found.group() == "}}":
+            end = found.start()
+            while text.startswith("}}", end + 1):  # `}}}` closes a map inside the expression first
+                end += 1
+            return end
+    return -1
+
+
+def expressions_of(template: Value) -> list[Piece]:
+    """Every expression in a template, in order."""
+    if isinstance(template, str):
+        return [piece for piece in pieces(template) if piece.is_expression] if "${{" in template else []
+    if isinstance(template, (list, tuple)):
+        return [piece for part in template for piece in expressions_of(part)]
+    if isinstance(template, dict):
+        return [piece for part in (*template.keys(), *template.values()) for piece in expressions_of(part)]
+    return []
+
+
+def resolve_text(text: str, lookup: Lookup) -> Value:
+    if "${{" not in text:
+        return text
+    parts = pieces(text)
+    if len(parts) == 1 and parts[0].is_expression:
+        return compiled(parts[0].text).evaluate(lookup)
+    return "".join(as_text(compiled(part.text).evaluate(lookup)) if part.is_expression else part.text for part in parts)
+
+
+def as_text(value: Value) -> str:
+    """How a value stands in a text: as people write it. Null is nothing; lists and maps are JSON."""
+    if isinstance(value, str):
+        return value
+    if value is None:
+        return ""
+    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
+        return str(int(value))
+    return json.dumps(value, ensure_ascii=False)
