@@ -1,0 +1,28 @@
+"""Every promise that the product makes by now is named by a test that proves it."""
+
+import re
+
+import pytest
+
+from tests.shape.source import python_files
+
+PROMISES: dict[str, str] = {
+    "FM-1": "control flow: sequence, parallel, loops, choice, nested to any depth",
+    "FM-3": "the flow manager sequences, the meta-scheduler executes, one narrow interface between them",
+    "FM-5": "four ways to submit a job",
+    "FM-6": "files are staged in sequence or in parallel, and a job is submitted when all its data is there",
+    "FM-7": "the states of a job, from staging to its end",
+    "AD-6": "a person's work is an item like any other",
+    "JS-1": "a job is acquired by compare-and-set; the loser is told that it is taken",
+    "JS-2": "available, running, completed, failed, each transition recorded",
+    "JS-6": "metadata of jobs is kept and searchable",
+    "JS-7": "locks are leases; a holder that lost its lease can change nothing",
+    "PJ-1": "a central queue; pilots pull and need no open port",
+}
+
+
+@pytest.mark.parametrize("promise", PROMISES)
+def test_a_promise_is_named_by_a_test(promise: str) -> None:
+    named = re.compile(rf"{promise}(?![\d])")
+    naming = [path for path in python_files("tests") if path.name != "test_ids.py" and named.search(path.read_text())]
+    assert naming, f"no test names {promise}: {PROMISES[promise]}"

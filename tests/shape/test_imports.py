@@ -1,0 +1,155 @@
+"""Imports point one way. The table says what each room may know of the others and of the world outside; whatever is
+not in it is a violation, so a new dependency between rooms, or on a library, is a decision that shows in a diff."""
+
+import ast
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.shape.source import PACKAGE, Place, listed, python_files
+
+MAY_IMPORT: dict[str, frozenset[str]] = {
+    "core": frozenset({"mendflow.core", "msgspec", "cel_expr_python", "lxml"}),
+    "formats": frozenset({"mendflow.formats", "mendflow.core", "msgspec", "yaml"}),
+    "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec"}),
+    "report": frozenset({"mendflow.report", "mendflow.core", "msgspec"}),
+    "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
+    "pilot": frozenset({"mendflow.pilot", "mendflow.core", "msgspec", "aiohttp"}),
+    "client": frozenset({"mendflow.client", "mendflow.core", "msgspec", "aiohttp"}),
+    "server": frozenset(
+        {
+            "mendflow.server",
+            "mendflow.services",
+            "mendflow.core",
+            "msgspec",
+            "litestar",
+            "uvicorn",
+            "httptools",
+            "uvloop",
+        }
+    ),
+    "cli": frozenset(
+        {
+            "mendflow.cli",
+            "mendflow.client",
+            "mendflow.core",
+            "mendflow.formats",
+            "mendflow.pilot.main",
+            "mendflow.report",
+            "mendflow.wiring",
+            "msgspec",
+            "click",
+            "rich",
+            "typer",
+        }
+    ),
+    "wiring": frozenset({"mendflow", "msgspec", "aiohttp", "uvicorn", "uvloop"}),
+    "__init__": frozenset({"mendflow.client", "mendflow.core", "mendflow.formats"}),
+    "__main__": frozenset({"mendflow.cli"}),
+}
+
+
+def room_of(path: Path) -> str:
+    first = path.relative_to(PACKAGE).parts[0]
+    return first.removesuffix(".py")
+
+
+def imported(node: ast.AST, path: Path) -> list[str]:
+    """The modules that a statement imports. `from a import b` may mean the module a.b, and is read as that where
+    there is one."""
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    if not isinstance(node, ast.ImportFrom):
+        return []
+    base = node.module or ""
+    if node.level:
+        package = ("mendflow", *path.relative_to(PACKAGE).with_suffix("").parts)[: -node.level]
+        base = ".".join([*package, base]).rstrip(".")
+    return [f"{base}.{alias.name}" if _is_module(base, alias.name) else base for alias in node.names]
+
+
+def _is_module(base: str, name: str) -> bool:
+    folder = PACKAGE.parent.joinpath(*base.split("."))
+    return (folder / name).is_dir() or (folder / f"{name}.py").is_file()
+
+
+def allowed(module: str, room: str) -> bool:
+    if module.split(".", maxsplit=1)[0] in sys.stdlib_module_names:
+        return True
+    return any(module == prefix or module.startswith(prefix + ".") for prefix in MAY_IMPORT[room])
+
+
+def wrong_direction(path: Path, source: str) -> list[Place]:
+    room = room_of(path)
+    return [
+        Place(path, getattr(node, "lineno", 0), f"{room} may not import {module}")
+        for node in ast.walk(ast.parse(source))
+        for module in imported(node, path)
+        if not allowed(module, room)
+    ]
+
+
+def inside_functions(path: Path, source: str) -> list[Place]:
+    functions = [
+        node for node in ast.walk(ast.parse(source)) if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+    ]
+    found = {
+        Place(path, inner.lineno, f"import inside {function.name}; put it at the top of the module")
+        for function in functions
+        for inner in ast.walk(function)
+        if isinstance(inner, ast.Import | ast.ImportFrom)
+    }
+    return sorted(found)
+
+
+def test_every_room_of_the_package_is_in_the_table() -> None:
+    rooms = {room_of(path) for path in python_files("src")}
+    assert rooms <= MAY_IMPORT.keys(), f"say in MAY_IMPORT what these may import: {sorted(rooms - MAY_IMPORT.keys())}"
+
+
+def test_imports_point_one_way() -> None:  # FM-3
+    found = [place for path in python_files("src") for place in wrong_direction(path, path.read_text())]
+    assert not found, listed(found)
+
+
+def test_no_import_hides_inside_a_function() -> None:
+    found = [place for path in python_files("src") for place in inside_functions(path, path.read_text())]
+    assert not found, listed(found)
+
+
+@pytest.mark.parametrize(
+    ("room", "line"),
+    [
+        ("core", "import aiohttp"),
+        ("core", "from mendflow.services.contracts import Clock"),
+        ("core", "from ..stores import contract"),
+        ("services", "from mendflow.stores import sqlite"),
+        ("services", "import mendflow.stores.memory"),
+        ("pilot", "from mendflow.services.domain import Domain"),
+        ("server", "from mendflow.stores.contract import Store"),
+        ("cli", "from mendflow.pilot.executor import Executor"),
+        ("formats", "import requests"),
+    ],
+)
+def test_the_reader_of_imports_sees_a_wrong_one(room: str, line: str) -> None:
+    assert wrong_direction(PACKAGE / room / "example.py", line)
+
+
+@pytest.mark.parametrize(
+    ("room", "line"),
+    [
+        ("core", "from mendflow.core.model import ids"),
+        ("core", "from .model import ids"),
+        ("services", "from mendflow.stores.contract import Store"),
+        ("services", "from mendflow.stores import contract"),
+        ("pilot", "import asyncio"),
+    ],
+)
+def test_the_reader_of_imports_lets_a_right_one_pass(room: str, line: str) -> None:
+    assert not wrong_direction(PACKAGE / room / "example.py", line)
+
+
+def test_the_reader_of_imports_sees_one_inside_a_method() -> None:
+    source = "class A:\n    async def b(self) -> None:\n        import os\n"
+    assert [place.line for place in inside_functions(PACKAGE / "pilot" / "example.py", source)] == [3]
