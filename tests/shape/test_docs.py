@@ -1,0 +1,110 @@
+"""Every command and snippet in README and docs is done here, as its reader would do it. pages.py says how a page is
+written so that it runs."""
+
+import os
+import shutil
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.shape.pages import Block, Page, agrees, blocks, steps
+from tests.shape.source import ROOT
+
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+
+
+def environ(home: Path) -> dict[str, str]:
+    """What a reader's shell has: mendflow on the path, a home of its own, and no colours."""
+    return {
+        "HOME": str(home),
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "COLUMNS": "100",
+        "NO_COLOR": "1",
+        "LANG": "C.UTF-8",
+        "TMPDIR": os.environ.get("TMPDIR", "/tmp"),
+    }
+
+
+@pytest.mark.timeout(300)
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_every_snippet_of_a_page_runs(page: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "reader"
+    home = tmp_path / "home"
+    folder.mkdir()
+    home.mkdir()
+    shutil.copytree(ROOT / "examples", folder / "examples")
+    Page(str(page.relative_to(ROOT)), page.read_text(), folder, environ(home)).run()
+
+
+def run(text: str, tmp_path: Path) -> None:
+    folder = tmp_path / "reader"
+    folder.mkdir()
+    Page("page.md", text, folder, environ(tmp_path), timeout_s=20).run()
+
+
+def test_a_page_runs_in_one_folder_and_one_shell(tmp_path: Path) -> None:
+    run(
+        "```python\n# file: a.py\nprint('seen')\n```\n```console\n$ x=3\n$ python a.py; echo $x\nseen\n3\n```\n",
+        tmp_path,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "complaint"),
+    [
+        ("```console\n$ false\n```", "ended with 1"),
+        ("```console\n$ echo a\nb\n```", "where the page shows"),
+        ("```console norun\n$ reboot\n```", "why this block is not run"),
+        ("```bash\nls\n```", "no such kind of block"),
+        ("```python\nraise SystemExit(3)\n```", "ended with 3"),
+        ("```console\n$ ls", "not closed"),
+        ("```console\n$ exit 4\n```", "the shell ended"),
+    ],
+)
+def test_a_page_that_is_wrong_is_told_so(text: str, complaint: str, tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match=complaint):
+        run(text, tmp_path)
+
+
+def test_a_command_may_fail_where_the_page_says_so(tmp_path: Path) -> None:
+    run("```console\n$ (exit 7)\n$ echo $?\n7\n```", tmp_path)
+
+
+def test_a_command_does_not_eat_the_ones_after_it(tmp_path: Path) -> None:
+    run("```console\n$ cat\n$ echo on\non\n```", tmp_path)
+
+
+def test_what_a_page_started_is_ended_with_it(tmp_path: Path) -> None:
+    run("```console\n$ sleep 1000 & echo $! > pid\n$ cat pid\n...\n```", tmp_path)
+    pid = int((tmp_path / "reader" / "pid").read_text())
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+@pytest.mark.parametrize(
+    ("expected", "printed", "same"),
+    [
+        (["a", "b"], "a\nb\n", True),
+        (["a"], "a\nb\n", False),
+        (["case ... is done"], "case night-7 is done", True),
+        (["a", "...", "z"], "a\nb\nc\nz\n", True),
+        (["a", "...", "z"], "a\nz\n", True),
+        (["..."], "", True),
+        ([], "whatever", True),
+        (["a.c"], "abc", False),
+    ],
+)
+def test_dots_stand_for_any_text_and_any_lines(expected: list[str], printed: str, same: bool) -> None:
+    assert agrees(expected, printed) is same
+
+
+def test_a_command_goes_on_after_a_backslash() -> None:
+    (only,) = steps(Block("console", "", "$ echo a \\\n>   b\na b", 1))
+    assert only.command == "echo a \\\n  b"
+    assert only.expected == ["a b"]
+
+
+def test_blocks_are_found_with_their_lines() -> None:
+    (found,) = blocks("# A page\n\n```yaml fragment\na: 1\n```\n")
+    assert found == Block("yaml", "fragment", "a: 1", 3)
