@@ -1,0 +1,132 @@
+"""The flow drawn as an SVG: one box per name with its counts, arrows where one waits for another."""
+
+from itertools import pairwise
+
+from mendflow.core.model.flow import Activity, Flow
+from mendflow.core.model.views import NameCount
+from mendflow.report.shapes import PAD, Point, Shape, all_shapes, inner, settle, shape_of
+from mendflow.report.words import escaped, one_line
+
+NODES_MAX = 600
+MARGIN = 12.0
+FIT_WIDTH = 1_750.0
+"""Up to this width a drawing is shrunk to the page; beyond it, one scrolls."""
+
+SEGMENTS = ("done", "reused", "running", "failed", "waiting", "skipped")
+
+
+def graph(flow: Flow, counts: list[NameCount]) -> str:
+    """The drawing, or a sentence if there is too much to draw."""
+    size = _size(flow.body)
+    if size > NODES_MAX:
+        return f'<p class="quiet">The flow has {size:,} activities, too many to draw. The tables below have them.</p>'
+    root = shape_of(flow.body)
+    settle(root, MARGIN, MARGIN)
+    by_name = {count.name: count for count in counts}
+    shapes = {shape.key: shape for shape in all_shapes(root)}
+    root_drawn = root.framed or not root.children
+    parts = [_frame(shape) for shape in shapes.values() if shape.framed and (root_drawn or shape is not root)]
+    parts += [_note(shape) for shape in shapes.values() if shape.kind == "part"]
+    for shape in shapes.values():
+        for edge in shape.edges:
+            if edge.start in shapes and edge.end in shapes:
+                parts.append(_arrow(shapes[edge.start], shapes[edge.end], edge.bends, dashed=edge.dashed))
+    parts += [_node(shape, by_name.get(shape.title)) for shape in shapes.values() if not shape.children]
+    width, height = root.width + 2 * MARGIN, root.height + 2 * MARGIN
+    css = "graph fit" if width <= FIT_WIDTH else "graph"
+    return (
+        f'<div class="scroll"><svg class="{css}" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="The flow as a graph">'
+        '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
+        '<path class="tip" d="M0 0.6 7.4 4 0 7.4z"/></marker></defs>' + "".join(parts) + "</svg></div>"
+    )
+
+
+def state_of(count: NameCount | None) -> str:
+    """One word for the whole of a name's items: the most urgent that is true."""
+    if count is None:
+        return "none"
+    if count.failed:
+        return "failed"
+    if count.running:
+        return "running"
+    if count.waiting:
+        return "waiting"
+    if count.mended:
+        return "mended"
+    if count.done or count.reused:
+        return "done"
+    return "skipped" if count.skipped else "none"
+
+
+def counts_text(count: NameCount) -> str:
+    """98 done · 2 failed · 3 mended."""
+    told = [("done", count.done), ("reused", count.reused), ("running", count.running), ("waiting", count.waiting)]
+    told += [("failed", count.failed), ("skipped", count.skipped), ("mended", count.mended)]
+    return " · ".join(f"{number:,} {word}" for word, number in told if number) or "not begun"
+
+
+def _size(body: Activity) -> int:
+    open_nodes, size = [body], 0
+    while open_nodes and size <= 100_000:
+        node = open_nodes.pop()
+        size += 1
+        open_nodes.extend(inner(node))
+    return size
+
+
+def _frame(shape: Shape) -> str:
+    title = f"{shape.title} · {shape.note}" if shape.note else shape.title
+    fits = one_line(title, max(int((shape.width - 2 * PAD) / 6.0), 8))
+    return (
+        f'<g><title>{escaped(title)}</title><rect class="frame" x="{shape.x:.1f}" y="{shape.y:.1f}" '
+        f'width="{shape.width:.1f}" height="{shape.height:.1f}" rx="10"/>'
+        f'<text class="small" x="{shape.x + PAD:.1f}" y="{shape.y + 17:.1f}">{escaped(fits)}</text></g>'
+    )
+
+
+def _note(shape: Shape) -> str:
+    return f'<text class="small part" x="{shape.x:.1f}" y="{shape.y + 11:.1f}">{escaped(shape.note)}</text>'
+
+
+def _arrow(start: Shape, end: Shape, bends: list[Point], *, dashed: bool) -> str:
+    """A smooth line from the right of one box to the left of another, level where it touches anything."""
+    points = [(start.x + start.width, start.y + start.height / 2), *bends, (end.x - 2, end.y + end.height / 2)]
+    path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
+    for (x, y), (next_x, next_y) in pairwise(points):
+        middle = (x + next_x) / 2
+        path += f"C{middle:.1f} {y:.1f} {middle:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}"
+    return f'<path class="arrow{" dashed" if dashed else ""}" d="{path}" marker-end="url(#tip)"/>'
+
+
+def _node(shape: Shape, count: NameCount | None) -> str:
+    told = counts_text(count) if count else shape.note or shape.kind
+    title = one_line(shape.title, 26 if shape.height > 40 else 19)
+    box = f'width="{shape.width:.0f}" height="{shape.height:.0f}" rx="8"'
+    pile = "".join(f'<rect class="node pile" x="{shape.x + off:.1f}" y="{shape.y + off:.1f}" {box}/>' for off in (6, 3))
+    parts = [
+        f'<g class="s-{state_of(count)}"><title>{escaped(f"{shape.title} ({shape.kind}): {told}")}</title>',
+        pile if shape.pile else "",
+        f'<rect class="node" x="{shape.x:.1f}" y="{shape.y:.1f}" {box}/>',
+        f'<text class="name" x="{shape.x + 12:.1f}" y="{shape.y + 21:.1f}">{escaped(title)}</text>',
+    ]
+    if shape.height > 40:
+        fits = escaped(one_line(told, 32))
+        parts.append(f'<text class="small" x="{shape.x + 12:.1f}" y="{shape.y + 38:.1f}">{fits}</text>')
+        parts.append(_bar(shape, count))
+    if count and count.mended:
+        parts.append(f'<text class="mark" x="{shape.x + shape.width - 20:.1f}" y="{shape.y + 21:.1f}">✚</text>')
+    return "".join(parts) + "</g>"
+
+
+def _bar(shape: Shape, count: NameCount | None) -> str:
+    """How many of the name's items are where, as one bar."""
+    x, y, width = shape.x + 12, shape.y + shape.height - 13, shape.width - 24
+    parts = [f'<rect class="rail" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="4" rx="2"/>']
+    total = sum(getattr(count, segment) for segment in SEGMENTS) if count else 0
+    for segment in SEGMENTS if total else ():
+        share = getattr(count, segment) * width / total
+        if share:
+            parts.append(f'<rect class="f-{segment}" x="{x:.1f}" y="{y:.1f}" width="{share:.1f}" height="4"/>')
+            x += share
+    return "".join(parts)

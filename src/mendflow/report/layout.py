@@ -1,0 +1,148 @@
+"""Boxes and arrows from left to right: each box stands in the layer after the last one that it hangs on.
+
+The usual four steps. Layers by the longest path; a stand-in wherever an arrow passes a layer, so that arrows go around
+boxes; a few sweeps that order each layer by the middle of its neighbours; and coordinates. An arrow that would close a
+circle is left out of the layering, and drawn all the same."""
+
+from collections import defaultdict
+from itertools import pairwise
+
+import msgspec
+
+LAYER_GAP = 46.0
+BOX_GAP = 22.0
+SWEEPS = 6
+
+
+class Placed(msgspec.Struct):
+    """Where each box has its upper left corner, and the points that each arrow passes on its way."""
+
+    x: list[float]
+    y: list[float]
+    width: float
+    height: float
+    bends: dict[tuple[int, int], list[tuple[float, float]]]
+
+
+class _Grid(msgspec.Struct):
+    """Boxes and stand-ins by layer; numbers from `len(sizes)` on are stand-ins."""
+
+    sizes: list[tuple[float, float]]
+    layers: list[list[int]]
+    above: dict[int, list[int]]
+    below: dict[int, list[int]]
+    paths: dict[tuple[int, int], list[int]]
+
+
+def layered(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Placed:
+    if not sizes:
+        return Placed(x=[], y=[], width=0.0, height=0.0, bends={})
+    ranks = _ranks(len(sizes), edges)
+    grid = _grid(sizes, edges, ranks)
+    for sweep in range(SWEEPS):
+        _order(grid, down=sweep % 2 == 0)
+    return _coordinates(grid, len(sizes))
+
+
+def _ranks(count: int, edges: list[tuple[int, int]]) -> list[int]:
+    """The longest way to each box. What is left in a circle is put after all that is not."""
+    following: dict[int, list[int]] = defaultdict(list)
+    open_edges = [0] * count
+    for start, end in edges:
+        following[start].append(end)
+        open_edges[end] += 1
+    ranks = [0] * count
+    ready = [box for box in range(count) if open_edges[box] == 0]
+    for box in ready:
+        for end in following[box]:
+            ranks[end] = max(ranks[end], ranks[box] + 1)
+            open_edges[end] -= 1
+            if open_edges[end] == 0:
+                ready.append(end)
+    for box in sorted(set(range(count)) - set(ready)):
+        ranks[box] = max(ranks) + 1
+    used = {rank: index for index, rank in enumerate(sorted(set(ranks)))}
+    return [used[rank] for rank in ranks]
+
+
+def _grid(sizes: list[tuple[float, float]], edges: list[tuple[int, int]], ranks: list[int]) -> _Grid:
+    grid = _Grid(list(sizes), [[] for _ in range(max(ranks) + 1)], defaultdict(list), defaultdict(list), {})
+    for box, rank in enumerate(ranks):
+        grid.layers[rank].append(box)
+    for start, end in dict.fromkeys(edges):
+        if ranks[end] <= ranks[start]:
+            grid.paths[start, end] = []
+            continue
+        path, last = [], start
+        for rank in range(ranks[start] + 1, ranks[end]):
+            stand_in = len(grid.sizes)
+            grid.sizes.append((0.0, 0.0))
+            grid.layers[rank].append(stand_in)
+            path.append(stand_in)
+            _join(grid, last, stand_in)
+            last = stand_in
+        _join(grid, last, end)
+        grid.paths[start, end] = path
+    return grid
+
+
+def _join(grid: _Grid, start: int, end: int) -> None:
+    grid.below[start].append(end)
+    grid.above[end].append(start)
+
+
+def _order(grid: _Grid, *, down: bool) -> None:
+    """Order each layer by where its neighbours in the layer before stand."""
+    layers = grid.layers if down else grid.layers[::-1]
+    neighbours = grid.above if down else grid.below
+    for before, layer in pairwise(layers):
+        place = {box: index for index, box in enumerate(before)}
+        own = {box: index for index, box in enumerate(layer)}
+
+        def middle(box: int, place: dict[int, int] = place, own: dict[int, int] = own) -> float:
+            there = [place[other] for other in neighbours[box]]
+            return sum(there) / len(there) if there else float(own[box])
+
+        layer.sort(key=middle)
+
+
+def _coordinates(grid: _Grid, count: int) -> Placed:
+    x, y = [0.0] * len(grid.sizes), [0.0] * len(grid.sizes)
+    left = 0.0
+    for layer in grid.layers:
+        width = max(grid.sizes[box][0] for box in layer)
+        for box in layer:
+            x[box] = left + (width - grid.sizes[box][0]) / 2
+        left += width + LAYER_GAP
+    for layer in grid.layers:
+        _stack(layer, grid, y, [0.0] * len(layer))
+    for sweep in range(SWEEPS):
+        neighbours = grid.above if sweep % 2 == 0 else grid.below
+        for layer in grid.layers if sweep % 2 == 0 else grid.layers[::-1]:
+            _stack(layer, grid, y, [_wanted(box, neighbours[box], grid, y) for box in layer])
+    top = min(y)
+    y = [place - top for place in y]
+    height = max(place + grid.sizes[box][1] for box, place in enumerate(y))
+    bends = {edge: [(x[stop], y[stop]) for stop in path] for edge, path in grid.paths.items()}
+    return Placed(x=x[:count], y=y[:count], width=left - LAYER_GAP, height=height, bends=bends)
+
+
+def _wanted(box: int, neighbours: list[int], grid: _Grid, y: list[float]) -> float:
+    """The upper edge that puts the box's middle at the middle of its neighbours' middles."""
+    if not neighbours:
+        return y[box]
+    middles = sorted(y[other] + grid.sizes[other][1] / 2 for other in neighbours)
+    half = len(middles) // 2
+    middle = middles[half] if len(middles) % 2 else (middles[half - 1] + middles[half]) / 2
+    return middle - grid.sizes[box][1] / 2
+
+
+def _stack(layer: list[int], grid: _Grid, y: list[float], wanted: list[float]) -> None:
+    """Put boxes where they want to be, in order, none over another; then move the layer so that it is fair to all."""
+    bottom = float("-inf")
+    for box, place in zip(layer, wanted, strict=True):
+        y[box] = max(place, bottom)
+        bottom = y[box] + grid.sizes[box][1] + BOX_GAP
+    shift = sum(y[box] - place for box, place in zip(layer, wanted, strict=True)) / len(layer)
+    for box in layer:
+        y[box] -= shift

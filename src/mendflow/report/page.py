@@ -1,0 +1,98 @@
+"""The report of a case as one page that needs nothing else: no request leaves it, and no text from a job becomes code.
+
+Everything that comes from a flow or a job is escaped where it is put into the page. Beyond that the page's own policy
+allows exactly one script and one style, each named by its hash, so that nothing else could run or load."""
+
+import base64
+import hashlib
+from importlib import resources as package_files
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.views import CaseView, ItemView
+from mendflow.report.graph import graph
+from mendflow.report.sections import failures, items_table, outputs, resources
+from mendflow.report.timeline import timeline
+from mendflow.report.words import duration_text, escaped, one_line, size_text, time_text
+
+STYLE = package_files.files("mendflow.report").joinpath("report.css").read_text(encoding="utf-8")
+SCRIPT = package_files.files("mendflow.report").joinpath("report.js").read_text(encoding="utf-8")
+
+
+def render(case: CaseView, flow: Flow, items: list[ItemView], *, now: Instant = 0, version: str = "") -> str:
+    """The whole page. `now` is the end of what is not over yet; without it, the latest time that the views tell."""
+    now = now or _latest(case, items)
+    sections = [
+        ("Flow", "flow", graph(flow, case.counts)),
+        ("Timeline", "timeline", timeline(case, items, now)),
+        ("Failures", "failures", failures(case.fault, items)),
+        ("Resources", "resources", resources(flow, items, now)),
+        ("Outputs", "outputs", outputs(case.outputs)),
+        ("Items", "items-section", items_table(items, now)),
+    ]
+    body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)
+    links = "".join(f'<a href="#{key}">{title}</a>' for title, key, _ in sections)
+    title = escaped(one_line(f"{flow.name}: {case.status} ({case.id})", 120))
+    return (
+        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
+        f'<meta http-equiv="Content-Security-Policy" content="{_policy()}">'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">'
+        '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
+        f"<title>{title}</title><style>{STYLE}</style></head><body>"
+        f"{_header(case, flow, items, now)}<nav>{links}</nav><main>{body}</main>"
+        f'<footer class="quiet">Made by mendflow {escaped(version)} for case {escaped(str(case.id))}.</footer>'
+        f"<script>{SCRIPT}</script></body></html>\n"
+    )
+
+
+def _policy() -> str:
+    return (
+        f"default-src 'none'; style-src '{_hash(STYLE)}'; script-src '{_hash(SCRIPT)}'; "
+        "img-src data:; base-uri 'none'; form-action 'none'"
+    )
+
+
+def _hash(text: str) -> str:
+    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
+def _latest(case: CaseView, items: list[ItemView]) -> Instant:
+    ends = (max(attempt.granted_at, attempt.ended_at) for item in items for attempt in item.attempts)
+    return max(case.started_at, case.ended_at, max(ends, default=0), max((item.ended_at for item in items), default=0))
+
+
+def _header(case: CaseView, flow: Flow, items: list[ItemView], now: Instant) -> str:
+    described = f"<p>{escaped(one_line(flow.description, 400))}</p>" if flow.description else ""
+    rerun = f" · again from {escaped(str(case.rerun_of))}" if case.rerun_of else ""
+    figures = "".join(
+        f'<div class="figure {css}"><b>{escaped(value)}</b><span>{word}</span></div>'
+        for value, word, css in _figures(case, items, now)
+    )
+    ended = f" · ended {time_text(case.ended_at)}" if case.ended_at else ""
+    return (
+        f'<header><div class="top"><h1>{escaped(one_line(str(flow.name), 80))}</h1>'
+        f'<span class="pill big {escaped(case.status)}">{escaped(case.status)}</span></div>{described}'
+        f'<p class="quiet">case {escaped(str(case.id))}{rerun} · started {time_text(case.started_at)}{ended}</p>'
+        f'<div class="figures">{figures}</div></header>'
+    )
+
+
+def _figures(case: CaseView, items: list[ItemView], now: Instant) -> list[tuple[str, str, str]]:
+    """The numbers that one looks for first."""
+    attempts = [attempt for item in items for attempt in item.attempts]
+    total = {
+        word: sum(getattr(count, word) for count in case.counts) for word in ("done", "failed", "mended", "reused")
+    }
+    figures = [
+        (duration_text((case.ended_at or now) - case.started_at), "duration", ""),
+        (f"{total['done']:,}", "done", "good"),
+        (f"{total['failed']:,}", "failed", "bad" if total["failed"] else ""),
+        (f"{total['mended']:,}", "mended", "mended" if total["mended"] else ""),
+    ]
+    figures += [(f"{total['reused']:,}", "reused", "")] if total["reused"] else []
+    return [
+        *figures,
+        (f"{len(attempts):,}", "attempts", ""),
+        (duration_text(sum(attempt.cpu_ms for attempt in attempts)), "CPU time", ""),
+        (size_text(max((attempt.peak_bytes for attempt in attempts), default=0)), "peak memory", ""),
+    ]

@@ -1,0 +1,246 @@
+"""A flow as boxes inside boxes: leaves are what has items, frames are the structure around them.
+
+Sizes grow from the inside out, places from the outside in. A loop over one job is one box drawn as a pile, because
+people know it as one thing."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from mendflow.core.model import flow as model
+from mendflow.report.layout import layered
+from mendflow.report.words import one_line
+
+NODE_WIDTH, NODE_HEIGHT = 196.0, 62.0
+SMALL_WIDTH, SMALL_HEIGHT = 150.0, 34.0
+PAD, HEAD = 14.0, 26.0
+COUNTED = (model.Job, model.Task, model.Stage, model.Call)
+
+Point = tuple[float, float]
+
+
+class Edge(msgspec.Struct):
+    start: str
+    end: str
+    bends: list[Point] = []
+    dashed: bool = False
+
+
+class Shape(msgspec.Struct):
+    """A box. `key` is the activity's unique name, `title` what people know it by. Places are relative to the parent
+    until `settle` makes them absolute."""
+
+    key: str
+    title: str
+    kind: str
+    width: float
+    height: float
+    note: str = ""
+    pile: bool = False
+    framed: bool = False
+    children: list["Shape"] = []
+    edges: list[Edge] = []
+    x: float = 0.0
+    y: float = 0.0
+
+
+def shape_of(activity: model.Activity) -> Shape:
+    if isinstance(activity, model.Sequence):
+        chain = [(index, index + 1) for index in range(len(activity.body) - 1)]
+        return _row(activity, activity.body, chain)
+    if isinstance(activity, model.Parallel):
+        return _row(activity, activity.branches, _branch_edges(activity))
+    if isinstance(activity, model.ForEach) and isinstance(activity.body, COUNTED) and activity.body.label:
+        pile = _leaf(activity.body)
+        pile.key, pile.pile, pile.note = activity.name, True, _loop_note(activity)
+        return pile
+    parts = _parts(activity)
+    return _frame(activity, parts) if parts else _leaf(activity)
+
+
+def settle(shape: Shape, x: float, y: float) -> None:
+    """Make all places absolute."""
+    shape.x, shape.y = x + shape.x, y + shape.y
+    for edge in shape.edges:
+        edge.bends = [(shape.x + bend_x, shape.y + bend_y) for bend_x, bend_y in edge.bends]
+    for child in shape.children:
+        settle(child, shape.x, shape.y)
+
+
+def all_shapes(shape: Shape) -> Iterator[Shape]:
+    yield shape
+    for child in shape.children:
+        yield from all_shapes(child)
+
+
+def inner(activity: model.Activity) -> list[model.Activity]:
+    """The activities directly inside."""
+    if isinstance(activity, model.Sequence):
+        return list(activity.body)
+    if isinstance(activity, model.Parallel):
+        return list(activity.branches)
+    return [body for _, body in _parts(activity)]
+
+
+def _leaf(activity: model.Activity) -> Shape:
+    counted = isinstance(activity, COUNTED)
+    return Shape(
+        key=activity.name,
+        title=activity.label or activity.name,
+        kind=_kind(activity),
+        width=NODE_WIDTH if counted else SMALL_WIDTH,
+        height=NODE_HEIGHT if counted else SMALL_HEIGHT,
+        note=f"if {_short(activity.when.text)}" if activity.when else "",
+    )
+
+
+def _row(activity: model.Activity, bodies: tuple[model.Activity, ...], edges: list[tuple[int, int]]) -> Shape:
+    """Boxes in layers. A row inside a row gets a faint frame, so that one sees what the arrows to it mean."""
+    children = [shape_of(body) for body in bodies]
+    for child in children:
+        if child.children and not child.framed:
+            _put_in_frame(child)
+    placed = layered([(child.width, child.height) for child in children], edges)
+    for child, x, y in zip(children, placed.x, placed.y, strict=True):
+        child.x, child.y = x, y
+    drawn = []
+    if isinstance(activity, model.Sequence):
+        drawn = [Edge(children[a].key, children[b].key, placed.bends.get((a, b), [])) for a, b in edges]
+    else:
+        drawn = _link_edges(bodies, placed.bends)
+    return Shape(
+        key=activity.name,
+        title=activity.label or activity.name,
+        kind=_kind(activity),
+        width=placed.width,
+        height=placed.height,
+        children=children,
+        edges=drawn,
+    )
+
+
+def _put_in_frame(shape: Shape) -> None:
+    for child in shape.children:
+        child.x, child.y = child.x + PAD, child.y + HEAD
+    for edge in shape.edges:
+        edge.bends = [(x + PAD, y + HEAD) for x, y in edge.bends]
+    shape.width, shape.height, shape.framed = shape.width + 2 * PAD, shape.height + HEAD + PAD, True
+
+
+def _frame(activity: model.Activity, parts: list[tuple[str, model.Activity]]) -> Shape:
+    """The parts one under another, each with a line that says when it runs."""
+    children, top, width = [], HEAD, SMALL_WIDTH
+    for note, body in parts:
+        child = shape_of(body)
+        if note:
+            child = _noted(child, note, body.name)
+        child.x, child.y = child.x + PAD, child.y + top
+        top += child.height + PAD
+        width = max(width, child.width)
+        children.append(child)
+    return Shape(
+        key=activity.name,
+        title=activity.label or activity.name,
+        kind=_kind(activity),
+        note=_frame_note(activity),
+        width=width + 2 * PAD,
+        height=top,
+        framed=True,
+        children=children,
+    )
+
+
+def _noted(child: Shape, note: str, name: str) -> Shape:
+    child.x, child.y = 0.0, 18.0
+    width = max(child.width, 6.2 * len(note))
+    return Shape(
+        key=f"{name} ", title="", kind="part", note=note, width=width, height=child.height + 18.0, children=[child]
+    )
+
+
+def _branch_edges(parallel: model.Parallel) -> list[tuple[int, int]]:
+    """Which branch hangs on which, by the links between whatever is inside them."""
+    edges = []
+    for start, end, *_ in _links(parallel.branches):
+        if start != end:
+            edges.append((start, end))
+    return list(dict.fromkeys(edges))
+
+
+def _link_edges(bodies: tuple[model.Activity, ...], bends: dict[tuple[int, int], list[Point]]) -> list[Edge]:
+    return [
+        Edge(source, target, list(bends.get((start, end), [])), conditional)
+        for start, end, source, target, conditional in _links(bodies)
+    ]
+
+
+def _links(bodies: tuple[model.Activity, ...]) -> list[tuple[int, int, str, str, bool]]:
+    """Links as (branch of the source, branch of the target, source, target, has a condition)."""
+    targets = {link: (index, node.name) for index, node in _nodes(bodies) for link in node.targets}
+    return [
+        (index, targets[source.link][0], node.name, targets[source.link][1], source.when is not None)
+        for index, node in _nodes(bodies)
+        for source in node.sources
+        if source.link in targets
+    ]
+
+
+def _nodes(bodies: tuple[model.Activity, ...]) -> Iterator[tuple[int, model.Activity]]:
+    for index, body in enumerate(bodies):
+        open_nodes = [body]
+        while open_nodes:
+            node = open_nodes.pop()
+            yield index, node
+            open_nodes.extend(inner(node))
+
+
+def _parts(activity: model.Activity) -> list[tuple[str, model.Activity]]:
+    """What a structured activity holds, each with the words that say when it runs."""
+    if isinstance(activity, model.Choose):
+        branches = [(f"when {_short(branch.when.text)}", branch.body) for branch in activity.branches]
+        return branches + ([("otherwise", activity.otherwise)] if activity.otherwise else [])
+    if isinstance(activity, model.While | model.Until | model.ForEach):
+        return [("", activity.body)]
+    if isinstance(activity, model.Scope):
+        return [("", activity.body), *_handlers(activity)]
+    if isinstance(activity, model.Pick):
+        return _events(activity.messages, activity.alarms)
+    return []
+
+
+def _handlers(scope: model.Scope) -> list[tuple[str, model.Activity]]:
+    parts = [(f"on fault {catch.fault or '(any)'}", catch.body) for catch in scope.catches]
+    if scope.compensation:
+        parts.append(("to undo it", scope.compensation))
+    if scope.termination:
+        parts.append(("when it is stopped", scope.termination))
+    return parts + _events(scope.messages, scope.alarms)
+
+
+def _events(
+    messages: tuple[model.OnMessage, ...], alarms: tuple[model.OnAlarm, ...]
+) -> list[tuple[str, model.Activity]]:
+    told = [(f"on message {message.channel}", message.body) for message in messages]
+    return told + [("on alarm", alarm.body) for alarm in alarms]
+
+
+def _frame_note(activity: model.Activity) -> str:
+    if isinstance(activity, model.While):
+        return f"while {_short(activity.condition.text)}"
+    if isinstance(activity, model.Until):
+        return f"until {_short(activity.condition.text)}"
+    if isinstance(activity, model.ForEach):
+        return _loop_note(activity)
+    return _kind(activity)
+
+
+def _loop_note(loop: model.ForEach) -> str:
+    return f"for each {loop.variable}" + ("" if loop.parallel else ", one by one")
+
+
+def _short(text: str) -> str:
+    return one_line(text, 40)
+
+
+def _kind(activity: model.Activity) -> str:
+    return str(type(activity).__struct_config__.tag)

@@ -1,0 +1,178 @@
+"""When what ran: a line per item with its attempts, or, when there are too many, a band per name.
+
+A band shows how many attempts of the name ran at once, and its size does not depend on how many there were. Pilots
+have clocks of their own; a start that lies outside of what the server saw is moved to its edge."""
+
+from collections import defaultdict
+
+import msgspec
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.views import AttemptView, CaseView, ItemView
+from mendflow.report.words import count_text, duration_text, escaped, one_line, short_time_text
+
+ROWS_MAX = 500
+BANDS_MAX = 60
+BINS = 240
+LABEL_WIDTH, CHART_WIDTH, AXIS_HEIGHT = 210.0, 860.0, 26.0
+BAND_HEIGHT = 44.0
+LEGEND = '<p class="legend quiet">' + "".join(
+    f'<span class="key {css}"></span>{word}'
+    for css, word in (("good", "completed"), ("bad", "failed or lost"), ("run", "running"), ("wait", "waiting"))
+) + '<span class="cross">✚</span>mended: a later attempt made it good</p>'  # fmt: skip
+_STEPS_MS = [
+    *(unit * step for unit in (1, 10, 100) for step in (1, 2, 5)),
+    *(1000 * step for step in (1, 2, 5, 10, 15, 30)),
+    *(60_000 * step for step in (1, 2, 5, 10, 15, 30)),
+    *(3_600_000 * step for step in (1, 2, 3, 6, 12)),
+    *(86_400_000 * step for step in (1, 2, 7, 14, 30, 90, 365)),
+]
+
+
+class Span(msgspec.Struct):
+    """The time that the drawing covers."""
+
+    start: Instant
+    end: Instant
+
+    def x(self, at: Instant) -> float:
+        share = (min(max(at, self.start), self.end) - self.start) / (self.end - self.start)
+        return LABEL_WIDTH + share * CHART_WIDTH
+
+
+def timeline(case: CaseView, items: list[ItemView], now: Instant) -> str:
+    shown = [item for item in items if item.attempts or (item.created_at and item.state != "skipped")]
+    if not shown:
+        return '<p class="quiet">Nothing has run yet.</p>'
+    span = _span(case, shown, now)
+    if len(shown) > ROWS_MAX:
+        return _bands(shown, span, now)
+    shown.sort(key=lambda item: (item.created_at, item.serial))
+    row = 20.0 if len(shown) <= 120 else 12.0
+    height = AXIS_HEIGHT + row * len(shown) + 6
+    rows = [_row(item, AXIS_HEIGHT + row * index, row, span, now) for index, item in enumerate(shown)]
+    return LEGEND + _svg(height, _axis(span, height) + "".join(rows))
+
+
+def times_of(attempt: AttemptView, now: Instant) -> tuple[Instant, Instant, Instant]:
+    """Granted, started, ended; in this order whatever the pilot's clock says, `now` for what is not over."""
+    ended = max(attempt.ended_at or now, attempt.granted_at)
+    started = min(max(attempt.started_at or attempt.granted_at, attempt.granted_at), ended)
+    return attempt.granted_at, started, ended
+
+
+def _span(case: CaseView, items: list[ItemView], now: Instant) -> Span:
+    starts = [item.created_at or item.attempts[0].granted_at for item in items]
+    ends = [times_of(attempt, now)[2] for item in items for attempt in item.attempts[-1:]]
+    start = min([case.started_at or min(starts), *starts])
+    return Span(start=start, end=max([case.ended_at or start, *ends, *(item.ended_at for item in items), start + 1]))
+
+
+def _svg(height: float, content: str) -> str:
+    width = LABEL_WIDTH + CHART_WIDTH + 40
+    return (
+        f'<div class="scroll tall"><svg class="timeline" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="Timeline">{content}</svg></div>'
+    )
+
+
+def _axis(span: Span, height: float) -> str:
+    total = span.end - span.start
+    step = next((step for step in _STEPS_MS if total / step <= 8), total)
+    parts = []
+    for tick in range(0, total + 1, max(int(step), 1)):
+        x = span.x(span.start + tick)
+        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{AXIS_HEIGHT - 4}" y2="{height:.0f}"/>')
+        word = "0" if tick == 0 else duration_text(tick).replace(".0 s", " s")
+        parts.append(f'<text class="small" x="{x:.1f}" y="14" text-anchor="middle">{word}</text>')
+    return "".join(parts)
+
+
+def _row(item: ItemView, top: float, row: float, span: Span, now: Instant) -> str:
+    middle, thick = top + row / 2, row - 6 if row > 15 else row - 3
+    began = item.created_at or item.attempts[0].granted_at
+    ended = item.ended_at or (times_of(item.attempts[-1], now)[2] if item.attempts else now)
+    mended = _mended(item)
+    label = one_line(str(item.item), 31)
+    parts = [
+        f'<g class="row"><text class="small{" mended" if mended else ""}" x="{LABEL_WIDTH - 8}" y="{middle + 3.5:.1f}" '
+        f'text-anchor="end">{escaped(label)}{" ✚" if mended else ""}</text>',
+        f'<line class="wait" x1="{span.x(began):.1f}" x2="{span.x(ended):.1f}" y1="{middle:.1f}" y2="{middle:.1f}"/>',
+    ]
+    if not item.attempts:
+        x, width = span.x(began), max(span.x(ended) - span.x(began), 2)
+        told = escaped(f"{item.item}: {item.state}, {duration_text(ended - began)}")
+        parts.append(_rect(f"a-{item.state}", x, middle, width, thick / 2, told))
+    for attempt in item.attempts:
+        _, started, over = times_of(attempt, now)
+        x, width = span.x(started), max(span.x(over) - span.x(started), 2)
+        told = escaped(_attempt_text(item, attempt, over - started))
+        parts.append(_rect(f"a-{attempt.end or item.state}", x, middle, width, thick, told))
+    return "".join(parts) + "</g>"
+
+
+def _rect(css: str, x: float, middle: float, width: float, thick: float, title: str) -> str:
+    return (
+        f'<rect class="{css}" x="{x:.1f}" y="{middle - thick / 2:.1f}" width="{width:.1f}" height="{thick:.1f}" rx="2">'
+        f"<title>{title}</title></rect>"
+    )
+
+
+def _attempt_text(item: ItemView, attempt: AttemptView, took_ms: int) -> str:
+    text = f"{item.item}, attempt {attempt.number}: {attempt.end or 'running'} after {duration_text(took_ms)}"
+    text += f"\non {attempt.pilot}, from {short_time_text(attempt.started_at or attempt.granted_at)}"
+    return text + (f"\n{one_line(attempt.fault.message, 200)}" if attempt.fault else "")
+
+
+def _mended(item: ItemView) -> bool:
+    return item.state == "completed" and len(item.attempts) > 1
+
+
+def _bands(items: list[ItemView], span: Span, now: Instant) -> str:
+    by_name: dict[str, list[ItemView]] = defaultdict(list)
+    for item in items:
+        by_name[item.name].append(item)
+    names = list(by_name)[:BANDS_MAX]
+    height = AXIS_HEIGHT + BAND_HEIGHT * len(names) + 6
+    bands = [_band(name, by_name[name], AXIS_HEIGHT + BAND_HEIGHT * row, span, now) for row, name in enumerate(names)]
+    more = f" The first {BANDS_MAX} names are drawn." if len(by_name) > BANDS_MAX else ""
+    note = f"{count_text(len(items), 'item')}: each band shows how many attempts ran at once.{more}"
+    return f'<p class="quiet">{note}</p>' + _svg(height, _axis(span, height) + "".join(bands))
+
+
+def _band(name: str, items: list[ItemView], top: float, span: Span, now: Instant) -> str:
+    changes, bad = [0] * (BINS + 1), [0] * BINS
+    for item in items:
+        for attempt in item.attempts:
+            _, started, ended = times_of(attempt, now)
+            changes[_bin(started, span)] += 1
+            changes[_bin(ended, span) + 1] -= 1
+            if attempt.fault or attempt.end in ("failed", "lost"):
+                bad[_bin(ended, span)] += 1
+    running, heights = 0, []
+    for change in changes[:BINS]:
+        running += change
+        heights.append(running)
+    peak = max([*heights, 1])
+    base, scale, step = top + BAND_HEIGHT - 8, (BAND_HEIGHT - 14) / peak, CHART_WIDTH / BINS
+    path = f"M{LABEL_WIDTH:.1f} {base:.1f}" + "".join(
+        f"V{base - high * scale:.1f}h{step:.2f}" for high in heights
+    ) + f"V{base:.1f}z"  # fmt: skip
+    marks = "".join(
+        f'<rect class="a-failed" x="{LABEL_WIDTH + index * step:.1f}" y="{base + 1:.1f}" width="{step:.1f}" height="4">'
+        f"<title>{count_text(number, 'failed attempt')}</title></rect>"
+        for index, number in enumerate(bad)
+        if number
+    )
+    label = escaped(one_line(name, 31))
+    return (
+        f'<text class="small" x="{LABEL_WIDTH - 8}" y="{base - 10:.1f}" text-anchor="end">{label}</text>'
+        f'<text class="small faint" x="{LABEL_WIDTH - 8}" y="{base + 3:.1f}" text-anchor="end">'
+        f"{count_text(len(items), 'item')}, at most {peak:,} at once</text>"
+        f'<path class="band" d="{path}"/>{marks}'
+    )
+
+
+def _bin(at: Instant, span: Span) -> int:
+    share = (min(max(at, span.start), span.end) - span.start) / (span.end - span.start)
+    return min(int(share * BINS), BINS - 1)

@@ -1,0 +1,378 @@
+"""The report is one page that needs nothing else, whatever the jobs said and however many they were."""
+
+import base64
+import hashlib
+import re
+from html.parser import HTMLParser
+
+import msgspec
+import pytest
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import (
+    Branch,
+    Call,
+    Catch,
+    Choose,
+    Expr,
+    Flow,
+    ForEach,
+    Job,
+    NeededResources,
+    Parallel,
+    Scope,
+    Sequence,
+    Source,
+    Task,
+)
+from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId, PilotId
+from mendflow.core.model.values import FileRef
+from mendflow.core.model.views import AttemptView, CaseView, ItemView, NameCount
+from mendflow.report.layout import layered
+from mendflow.report.page import render
+from mendflow.report.words import duration_text, one_line, plain, size_text
+
+START = 1_760_000_000_000
+EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31m\x1b]0;owned\x07"
+
+
+def a_fault(message: str = "exit code 3", log_tail: str = "") -> Fault:
+    return Fault(name="jobFailed", category=Category.JOB, message=message, exit_code=3, log_tail=log_tail)
+
+
+def an_attempt(number: int, start_ms: int, took_ms: int, wrong: Fault | None = None, end: str = "") -> AttemptView:
+    return AttemptView(
+        number=number,
+        pilot=PilotId("pilot-1"),
+        granted_at=START + start_ms,
+        started_at=START + start_ms + 20,
+        ended_at=START + start_ms + took_ms,
+        end=end or ("failed" if wrong else "completed"),
+        fault=wrong,
+        cpu_ms=took_ms // 2,
+        peak_bytes=120_000_000 + took_ms * 1000,
+    )
+
+
+def an_item(
+    name: str, serial: int, attempts: list[AttemptView], *, state: str = "completed", turn: int | None = None
+) -> ItemView:
+    return ItemView(
+        case=CaseId("align-7f3k"),
+        item=ItemId(name if turn is None else f"{name}[{turn}]"),
+        name=name,
+        kind="job",
+        serial=serial,
+        state=state,  # type: ignore[arg-type]  # the words of the literal, as tests write them
+        job=JobId(f"align-7f3k/{serial}"),
+        attempts=attempts,
+        created_at=attempts[0].granted_at - 400 if attempts else START,
+        ended_at=attempts[-1].ended_at if attempts else 0,
+        fault=attempts[-1].fault if attempts else None,
+        command=f"run {name}",
+    )
+
+
+def a_flow() -> Flow:
+    """split, then a loop of align, then merge and a check with a choice; a report hangs on both."""
+    align = ForEach(
+        name="align",
+        targets=("split-align",),
+        sources=(Source("align-merge"),),
+        join="all",
+        items="${{ jobs.split.outputs }}",
+        body=Job(
+            name="align.turn",
+            label="align",
+            command="align ${{ item }}",
+            retries=2,
+            resources=NeededResources(memory_bytes=200_000_000),
+        ),
+    )
+    approve = Scope(
+        name="approval",
+        targets=("split-approval",),
+        sources=(Source("approval-report", when=Expr("true")),),
+        body=Sequence(name="steps", body=(Job(name="draft", command="true"), Task(name="approve", role="lead"))),
+        catches=(Catch(body=Job(name="apologise", command="true"), fault="rejected"),),
+    )
+    check = Choose(
+        name="check",
+        targets=("merge-check",),
+        sources=(Source("check-report"),),
+        branches=(Branch(Expr("jobs.merge.outputs.size > 10.0"), Job(name="deep-check", command="true")),),
+        otherwise=Call(name="quick-check", flow="quick"),
+    )
+    return Flow(
+        name=FlowName("align"),
+        description="Align all samples, merge them, and write a report.",
+        body=Parallel(
+            name="main",
+            links=("split-align", "align-merge", "merge-check", "check-report", "split-approval", "approval-report"),
+            branches=(
+                Job(name="split", command="split", sources=(Source("split-align"), Source("split-approval"))),
+                align,
+                Job(name="merge", command="merge", targets=("align-merge",), sources=(Source("merge-check"),)),
+                check,
+                approve,
+                Job(name="report", command="report", targets=("check-report", "approval-report"), join="all"),
+            ),
+        ),
+    )
+
+
+def a_case(status: str = "failed", counts: list[NameCount] | None = None) -> CaseView:
+    return CaseView(
+        id=CaseId("align-7f3k"),
+        flow="align",
+        digest="d" * 64,
+        status=status,  # type: ignore[arg-type]  # the words of the literal, as tests write them
+        started_at=START,
+        ended_at=START + 42_000,
+        outputs={"table": FileRef(sha256="ab" * 32, bytes=1_234_567, name="table.csv").as_value(), "total": 42},
+        fault=a_fault("align[7]: exit code 3") if status == "failed" else None,
+        counts=counts or [],
+    )
+
+
+def a_sample() -> tuple[CaseView, list[ItemView]]:
+    """A case with everything in it: done, mended, failed, waiting and skipped items."""
+    log = "reading sample-7\nTraceback (most recent call last):\n  File 'align.py', line 12\nValueError: bad header\n"
+    items = [an_item("split", 1, [an_attempt(1, 100, 4000)])]
+    for turn in range(24):
+        start, took = 4500 + (turn // 4) * 3000, 2500 + (turn * 377) % 1900
+        tries = [an_attempt(1, start, took)]
+        if turn % 6 == 1:
+            lost = Fault(name="pilotLost", category=Category.RESOURCE, message="pilot-2 was lost")
+            tries = [an_attempt(1, start, 900, lost, "lost"), an_attempt(2, start + 1500, took)]
+        state = "completed"
+        if turn == 7:
+            tries = [an_attempt(n + 1, start + 1600 * n, 1200, a_fault(log_tail=log)) for n in range(3)]
+            state = "failed"
+        items.append(an_item("align", 2 + turn, tries, state=state, turn=turn))
+    items.append(an_item("draft", 30, [an_attempt(1, 4200, 3000)]))
+    items.append(an_item("approve", 31, [], state="waiting"))
+    items.append(an_item("merge", 32, [], state="skipped"))
+    counts = [
+        NameCount(name="split", kind="job", done=1),
+        NameCount(name="align", kind="job", done=23, failed=1, mended=3),
+        NameCount(name="draft", kind="job", done=1),
+        NameCount(name="approve", kind="task", waiting=1),
+        NameCount(name="merge", kind="job", skipped=1),
+    ]
+    return a_case(counts=counts), items
+
+
+VOID = {"meta", "br", "input", "img"}
+
+
+class Page(HTMLParser):
+    """Reads a page as a browser would: which elements, which attributes, properly nested or not."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str, str]] = []
+        self.texts: list[str] = []
+        self._open: list[str] = []
+        self.feed(text)
+        assert self._open == []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += [(tag, name, value or "") for name, value in attrs]
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self._open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        self.texts.append(data)
+
+    @property
+    def text(self) -> str:
+        return " ".join(self.texts)
+
+
+def test_the_page_has_every_section_and_the_figures() -> None:
+    case, items = a_sample()
+    page = Page(render(case, a_flow(), items))
+    for title in ("Flow", "Timeline", "Failures", "Resources", "Outputs", "Items"):
+        assert title in page.texts
+    assert "42.0 s" in page.texts
+    for name in ("split", "align", "merge", "deep-check", "quick-check", "draft", "approve", "apologise", "report"):
+        assert name in page.texts
+    assert "23 done · 1 failed · 3 mended" in page.text
+    assert "table.csv" in page.text
+
+
+def test_failures_are_grouped_by_name_and_message_with_a_log_tail() -> None:
+    case, items = a_sample()
+    text = render(case, a_flow(), items)
+    assert text.count('<details class="failure') == 2  # three failed attempts of one item are one cause
+    assert "ValueError: bad header" in text
+    assert "3 mended" in text
+    assert "3 failed attempts" in text
+
+
+def test_attempts_are_visible_and_mended_items_marked() -> None:
+    case, items = a_sample()
+    text = render(case, a_flow(), items)
+    assert "align[1], attempt 1: lost" in text
+    assert "align[1], attempt 2: completed" in text
+    assert "align[1] ✚" in text
+    assert "align[0] ✚" not in text
+
+
+def test_arrows_follow_the_links_of_the_flow() -> None:
+    case, items = a_sample()
+    text = render(case, a_flow(), items)
+    assert text.count('class="arrow"') == 6  # five plain links and one step of the sequence
+    assert text.count('class="arrow dashed"') == 1  # the link with a condition
+
+
+def test_nothing_is_loaded_and_only_the_pages_own_script_may_run() -> None:
+    case, items = a_sample()
+    text = render(case, a_flow(), items)
+    page = Page(text)
+    assert page.tags.count("script") == 1
+    assert not [tag for tag in page.tags if tag in ("link", "img", "iframe", "object", "form", "base")]
+    for _, name, value in page.attributes:
+        assert not name.startswith("on")
+        assert name not in ("src", "style", "action")
+        assert name != "href" or value.startswith("#")
+    assert "http:" not in text
+    assert "https:" not in text
+    policy = next(value for tag, name, value in page.attributes if tag == "meta" and "script-src" in value)
+    assert "default-src 'none'" in policy
+    for element in ("script", "style"):
+        content = re.search(f"<{element}>(.*?)</{element}>", text, re.DOTALL)
+        assert content is not None
+        digest = base64.b64encode(hashlib.sha256(content[1].encode()).digest()).decode()
+        assert f"'sha256-{digest}'" in policy
+
+
+def test_hostile_names_outputs_messages_and_logs_stay_text() -> None:
+    evil = EVIL
+    fault = msgspec.structs.replace(a_fault(evil, log_tail=evil), name=evil)
+    item = an_item(evil, 1, [an_attempt(1, 0, 500, fault)], state="failed")
+    item = msgspec.structs.replace(item, item=ItemId(evil), command=evil, log_tail=evil, kind=evil, fault=fault)
+    counts = [NameCount(name=evil, kind="job", failed=1)]
+    case = msgspec.structs.replace(
+        a_case("failed", counts), id=CaseId(evil), outputs={evil: evil, "list": [evil]}, fault=fault
+    )
+    body = Sequence(name="s", body=(Job(name=evil, command=evil), Job(name="b" + evil, label=evil, command="x")))
+    flow = Flow(name=FlowName(evil), description=evil, body=body)
+    text = render(case, flow, [item], version=evil)
+    page = Page(text)
+    assert page.tags.count("script") == 1
+    assert "img" not in page.tags
+    assert not [name for _, name, _ in page.attributes if name.startswith("on")]
+    assert "alert(1)" in page.text
+    assert "\x1b" not in text
+
+
+def test_a_case_without_items_has_a_page() -> None:
+    flow = Flow(name=FlowName("nothing"), body=Parallel(name="main", branches=()))
+    page = Page(render(a_case("completed"), flow, []))
+    assert "Nothing has run yet." in page.texts
+    assert "Nothing failed." in page.texts
+
+
+def test_twenty_thousand_items_stay_below_two_megabytes() -> None:
+    wrong = a_fault(log_tail="x" * 8000)
+    items = [
+        an_item(
+            "align",
+            serial,
+            [an_attempt(1, serial, 700, wrong), an_attempt(2, serial + 800, 300)]
+            if serial % 10 == 0
+            else [an_attempt(1, serial, 700)],
+            turn=serial,
+        )
+        for serial in range(20_000)
+    ]
+    counts = [NameCount(name="align", kind="job", done=20_000, mended=2_000)]
+    text = render(a_case("completed", counts), a_flow(), items)
+    assert len(text.encode()) < 2_000_000
+    page = Page(text)
+    assert "20,000" in page.text
+    assert "each band shows how many attempts ran at once" in page.text
+    assert "1,500 of 20,000 items" in page.text
+
+
+def test_many_different_causes_stay_bounded() -> None:
+    items = [
+        an_item("a", n, [an_attempt(1, n, 5, a_fault(f"cause {n}", "y" * 9000))], state="failed") for n in range(3000)
+    ]
+    text = render(a_case(), a_flow(), items)
+    assert len(text.encode()) < 2_000_000
+    assert "more cause" in text
+
+
+def test_a_flow_too_large_to_draw_says_so() -> None:
+    jobs = tuple(Job(name=f"j{n}", command="true") for n in range(700))
+    text = render(a_case(), Flow(name=FlowName("wide"), body=Parallel(name="main", branches=jobs)), [])
+    assert "701 activities, too many to draw" in text
+
+
+def test_a_box_stands_right_of_all_that_it_hangs_on_and_over_none() -> None:
+    sizes = [(100.0, 40.0)] * 7
+    edges = [(0, 1), (0, 2), (1, 3), (2, 3), (0, 3), (3, 4), (5, 4), (1, 6)]
+    placed = layered(sizes, edges)
+    for start, end in edges:
+        assert placed.x[start] + 100 < placed.x[end]
+    for one in range(7):
+        for other in range(one):
+            apart = abs(placed.x[one] - placed.x[other]) >= 100 or abs(placed.y[one] - placed.y[other]) >= 40
+            assert apart
+    assert min(placed.y) >= 0
+    assert max(placed.y) + 40 <= placed.height
+
+
+def test_a_circle_of_links_is_drawn_all_the_same() -> None:
+    ring = tuple(
+        Job(name=f"j{n}", command="true", sources=(Source(f"l{n}"),), targets=(f"l{(n + 2) % 3}",)) for n in range(3)
+    )
+    flow = Flow(name=FlowName("ring"), body=Parallel(name="main", links=("l0", "l1", "l2"), branches=ring))
+    assert render(a_case(), flow, []).count('class="arrow"') == 3
+
+
+@pytest.mark.parametrize(
+    ("said", "shown"),
+    [
+        ("\x1b[1;31mred\x1b[0m", "red"),
+        ("\x1b]0;title\x07text", "text"),
+        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
+        ("10%\r50%\r100%\n", "100%\n"),
+        ("a\r\nb", "a\nb"),
+        ("\x00nul\x9b31m", "nul31m"),
+        ("file\u202etxt.exe", "filetxt.exe"),
+    ],
+)
+def test_text_from_jobs_is_made_plain(said: str, shown: str) -> None:
+    assert plain(said) == shown
+
+
+def test_figures_are_told_in_units_that_people_read() -> None:
+    assert [size_text(n) for n in (0, 999, 1200, 1_234_567_890, 999_999_999)] == [
+        "0 B",
+        "999 B",
+        "1.2 kB",
+        "1.2 GB",
+        "1.0 GB",
+    ]
+    assert [duration_text(n) for n in (0, 840, 4200, 192_000, 7_500_000, 273_600_000)] == [
+        "0 ms",
+        "840 ms",
+        "4.2 s",
+        "3 m 12 s",
+        "2 h 5 m",
+        "3 d 4 h",
+    ]
+    assert one_line("a\n  b\tc", 4) == "a b…"
