@@ -1,0 +1,70 @@
+"""How every store reads a condition: which fields may be asked for, and what a comparison means.
+
+A field is a dotted path into the document's JSON. A missing field is null. `eq` and `in` find equal values, null
+included; `ne` is exactly the opposite of `eq`; the four orderings hold only between two numbers or between two texts.
+Each store says this in its own language, and the contract suite holds them to the same answers."""
+
+import re
+from collections.abc import Sequence
+
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.values import Value
+from mendflow.stores.contract import Where
+
+OPS = ("eq", "ne", "lt", "le", "gt", "ge", "in")
+ORDERINGS = ("lt", "le", "gt", "ge")
+_PATH = re.compile(r"[A-Za-z0-9_]+(?:\.[A-Za-z0-9_]+)*\Z")
+
+
+class BadQuery(Mistake):
+    """A search that no store can answer."""
+
+    code = "bad-query"
+
+
+class BadDocument(Mistake):
+    """Something that no store can keep, such as a body that is not JSON. The whole call is refused."""
+
+    code = "bad-document"
+
+
+def check_field(field: str) -> str:
+    """The field, if it is a dotted path of plain names."""
+    if _PATH.match(field) is None:
+        raise BadQuery(
+            f"{field!r} is not a field path: use names of letters, digits and _ joined by dots, such as spec.owner",
+            field=field,
+        )
+    return field
+
+
+def check(where: Sequence[Where], *more: str) -> None:
+    """Refuse a search whose fields, operators or values cannot be meant."""
+    for field in more:
+        if field:
+            check_field(field)
+    for condition in where:
+        check_field(condition.field)
+        if condition.op not in OPS:
+            raise BadQuery(f"{condition.op!r} is not a comparison: use one of {', '.join(OPS)}", op=condition.op)
+        _check_value(condition)
+
+
+def _check_value(condition: Where) -> None:
+    value = condition.value
+    if condition.op == "in":
+        if isinstance(value, (list, tuple)) and all(_scalar(each) for each in value):
+            return
+        raise BadQuery(f"{condition.field} in ...: give a list of numbers, texts, booleans or null")
+    if condition.op in ORDERINGS and not (is_number(value) or isinstance(value, str)):
+        raise BadQuery(f"{condition.field} {condition.op} ...: only numbers and texts have an order")
+    if not _scalar(value):
+        raise BadQuery(f"{condition.field} {condition.op} ...: give a number, a text, a boolean or null")
+
+
+def _scalar(value: Value) -> bool:
+    return value is None or isinstance(value, (bool, int, float, str))
+
+
+def is_number(value: Value) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)

@@ -1,0 +1,122 @@
+"""Files kept by their content, in a folder.
+
+A file is written beside its place, made durable, and renamed into it: so what stands there is whole, and two writers of
+the same content do no harm."""
+
+import asyncio
+import errno
+import hashlib
+import os
+import re
+import secrets
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+from mendflow.core.model.problems import Mistake, NotFound, StoreUnavailable
+from mendflow.core.model.values import FileRef
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+_CHUNK_BYTES = 1 << 20
+
+
+class FolderKeeper:
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._incoming = folder / "incoming"
+
+    def open(self) -> None:
+        self._incoming.mkdir(parents=True, exist_ok=True)
+        for leftover in self._incoming.iterdir():
+            leftover.unlink(missing_ok=True)
+
+    async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
+        """Take a file into keeping; refused if `sha256` is given and does not fit."""
+        if sha256:
+            self._place(sha256)
+        draft = self._incoming / secrets.token_hex(8)
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            with draft.open("wb") as out:
+                async for chunk in chunks:
+                    digest.update(chunk)
+                    size += len(chunk)
+                    out.write(chunk)
+                await asyncio.to_thread(_make_durable, out.fileno())
+            found = digest.hexdigest()
+            if sha256 and found != sha256:
+                raise Mistake(f"the content of {name} has the digest {found}, not {sha256} as announced; send it again")
+            return await asyncio.to_thread(self._settle, draft, found, size, name)
+        except OSError as error:
+            raise _unavailable(error, self._folder) from error
+        finally:
+            draft.unlink(missing_ok=True)
+
+    async def keep_path(self, path: str) -> FileRef:
+        """Take a copy of a file on this machine into keeping."""
+        return await asyncio.to_thread(self._keep_path, Path(path))
+
+    def _keep_path(self, path: Path) -> FileRef:
+        draft = self._incoming / secrets.token_hex(8)
+        digest = hashlib.sha256()
+        size = 0
+        try:
+            source = path.open("rb")
+        except OSError as error:
+            raise NotFound(f"{path} cannot be read: {error.strerror}") from error
+        try:
+            with source, draft.open("wb") as out:
+                while chunk := source.read(_CHUNK_BYTES):
+                    digest.update(chunk)
+                    size += len(chunk)
+                    out.write(chunk)
+                out.flush()
+                _make_durable(out.fileno())
+            return self._settle(draft, digest.hexdigest(), size, path.name)
+        except OSError as error:
+            raise _unavailable(error, self._folder) from error
+        finally:
+            draft.unlink(missing_ok=True)
+
+    def _settle(self, draft: Path, sha256: str, size: int, name: str) -> FileRef:
+        place = self._place(sha256)
+        if not place.exists():
+            place.parent.mkdir(exist_ok=True)
+            os.replace(draft, place)
+            folder = os.open(place.parent, os.O_RDONLY)
+            try:
+                os.fsync(folder)
+            finally:
+                os.close(folder)
+        return FileRef(sha256=sha256, bytes=size, name=name)
+
+    async def kept(self, sha256: str) -> AsyncIterator[bytes]:
+        place = self._place(sha256)
+        try:
+            source = place.open("rb")
+        except FileNotFoundError as error:
+            raise NotFound(f"no file with the digest {sha256} is kept here") from error
+        with source:
+            while chunk := await asyncio.to_thread(source.read, _CHUNK_BYTES):
+                yield chunk
+
+    async def size(self, sha256: str) -> int | None:
+        try:
+            return self._place(sha256).stat().st_size
+        except FileNotFoundError:
+            return None
+
+    def _place(self, sha256: str) -> Path:
+        if not _SHA256.fullmatch(sha256):
+            raise Mistake(f"{sha256[:80]!r} is not a sha-256 digest: 64 digits, 0-9 and a-f")
+        return self._folder / sha256[:2] / sha256
+
+
+def _make_durable(fd: int) -> None:
+    os.fsync(fd)
+
+
+def _unavailable(error: OSError, folder: Path) -> StoreUnavailable:
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return StoreUnavailable(f"{folder}: the disk is full; free some space, nothing was kept")
+    return StoreUnavailable(f"{folder}: {error.strerror}")

@@ -1,0 +1,177 @@
+"""A store in memory: the contract in its plainest words, for tests and for work that need not outlive its process.
+
+Nothing here awaits between looking and changing, so a compare-and-set is whole by itself."""
+
+import bisect
+from collections.abc import AsyncIterator, Iterator, Sequence
+
+import msgspec
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.values import Value
+from mendflow.stores.contract import Append, Delete, Document, Done, Put, Taken, Where, Write
+from mendflow.stores.fields import BadDocument, check, is_number
+
+_JSON = msgspec.json.Decoder(msgspec.Raw)  # checks without building anything
+
+
+class MemoryStore:
+    def __init__(self) -> None:
+        self._documents: dict[str, dict[str, Document]] = {}
+        self._streams: dict[str, list[bytes]] = {}
+        self._open = False
+
+    async def open(self) -> None:
+        self._open = True
+
+    async def close(self) -> None:
+        self._open = False
+
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        self._demand_open()
+        for write in writes:
+            if isinstance(write, Put):
+                _demand_json(write)
+        return [self._apply(write) for write in writes]
+
+    async def get(self, kind: str, id: str) -> Document | None:
+        self._demand_open()
+        return self._documents.get(kind, {}).get(id)
+
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]:
+        self._demand_open()
+        known = self._documents.get(kind, {})
+        return [known[id] for id in dict.fromkeys(ids) if id in known]
+
+    async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
+        self._demand_open()
+        return self._streams.get(stream, [])[start : start + limit]
+
+    async def length(self, stream: str) -> int:
+        self._demand_open()
+        return len(self._streams.get(stream, ()))
+
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        """The ids are those of the scan's beginning; each document is read when its turn comes."""
+        self._demand_open()
+        ids = sorted(self._documents.get(kind, ()))
+        for id in ids[bisect.bisect_left(ids, prefix) :]:
+            if not id.startswith(prefix):
+                return
+            document = self._documents[kind].get(id)
+            if document is not None:
+                yield document
+
+    async def search(
+        self,
+        kind: str,
+        where: Sequence[Where] = (),
+        *,
+        order_by: str = "",
+        descending: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+    ) -> list[Document]:
+        self._demand_open()
+        check(where, order_by)
+        found = sorted(self._matching(kind, where), key=lambda pair: pair[0].id, reverse=descending and not order_by)
+        if order_by:
+            found.sort(key=lambda pair: _rank(_field(pair[1], order_by)), reverse=descending)
+        return [document for document, _ in found[offset : offset + limit]]
+
+    async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
+        self._demand_open()
+        check(where, by)
+        counts: dict[str, int] = {} if by else {"": 0}
+        for _, data in self._matching(kind, where):
+            name = _text(_field(data, by)) if by else ""
+            counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    def _apply(self, write: Write) -> Done | Taken:
+        if isinstance(write, Append):
+            return self._append(write)
+        documents = self._documents.setdefault(write.kind, {})
+        present = documents.get(write.id)
+        actual = 0 if present is None else present.version
+        if actual != write.expected:
+            return Taken(write.kind, write.id, write.expected, actual)
+        if isinstance(write, Delete):
+            documents.pop(write.id, None)
+            return Done(0)
+        documents[write.id] = _document(write, actual + 1)
+        return Done(actual + 1)
+
+    def _append(self, write: Append) -> Done | Taken:
+        entries = self._streams.get(write.stream, [])
+        if len(entries) != write.expected:
+            return Taken("stream", write.stream, write.expected, len(entries))
+        if write.entries:
+            entries.extend(write.entries)
+            self._streams[write.stream] = entries
+        return Done(len(entries))
+
+    def _matching(self, kind: str, where: Sequence[Where]) -> Iterator[tuple[Document, Value]]:
+        for document in self._documents.get(kind, {}).values():
+            data = msgspec.json.decode(document.body)
+            if all(_holds(_field(data, condition.field), condition) for condition in where):
+                yield document, data
+
+    def _demand_open(self) -> None:
+        if not self._open:
+            raise StoreUnavailable("the store in memory is not open: open it before use", store="memory")
+
+
+def _demand_json(write: Put) -> None:
+    try:
+        _JSON.decode(write.body)
+    except msgspec.DecodeError as error:
+        raise BadDocument(f"{write.kind} {write.id} cannot be stored: its body is not JSON ({error})") from None
+
+
+def _document(write: Put, version: int) -> Document:
+    return Document(write.kind, write.id, version, bytes(write.body))
+
+
+def _field(data: Value, path: str) -> Value:
+    for name in path.split("."):
+        if not isinstance(data, dict):
+            return None
+        data = data.get(name)
+    return data
+
+
+def _holds(value: Value, condition: Where) -> bool:
+    wanted = condition.value
+    match condition.op:
+        case "eq":
+            return bool(value == wanted)
+        case "ne":
+            return bool(value != wanted)
+        case "in":
+            return value in wanted
+    if not ((is_number(value) and is_number(wanted)) or (isinstance(value, str) and isinstance(wanted, str))):
+        return False
+    match condition.op:
+        case "lt":
+            return bool(value < wanted)
+        case "le":
+            return bool(value <= wanted)
+        case "gt":
+            return bool(value > wanted)
+    return bool(value >= wanted)
+
+
+def _rank(value: Value) -> tuple[int, Value]:
+    """Null before numbers before texts; what has no order of its own comes last, all alike."""
+    if value is None:
+        return (0, 0)
+    if isinstance(value, (int, float)):
+        return (1, value)
+    return (2, value) if isinstance(value, str) else (3, 0)
+
+
+def _text(value: Value) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
