@@ -1,0 +1,1 @@
+"""HTTP: the face of a domain to people, programs and pilots."""

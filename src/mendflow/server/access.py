@@ -1,0 +1,187 @@
+"""Who may ask what.
+
+Safe without being configured: with no tokens the server listens on loopback only and turns away what a web page in
+the user's browser could send. With tokens, each request names one; a token is known here by its SHA-256 alone, so
+neither the file, nor memory, nor a log can give it away; and how long the look-up of a hash takes tells a guesser
+nothing of the token."""
+
+import hashlib
+import ipaddress
+import re
+import secrets
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from mendflow.core.model.problems import Forbidden, Invalid, NotFound, Unauthorized
+
+ADMIN, USER, PILOT, READER = "admin", "user", "pilot", "reader"
+
+API = "/api/v1"
+OPEN = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
+"""What anyone may read: it tells nothing of flows, jobs or data."""
+
+_READING = frozenset({"GET", "HEAD", "OPTIONS"})
+_ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
+_NAME = re.compile(r"[\w.@+-]{1,64}")
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Token(msgspec.Struct, frozen=True):
+    """A token as the server knows it. Roles beside the four of ours are people's, for tasks."""
+
+    name: str
+    roles: frozenset[str]
+    sha256: str
+
+
+class Caller(msgspec.Struct, frozen=True):
+    """Whoever sent the request."""
+
+    name: str
+    roles: frozenset[str]
+
+    def require_task_role(self, role: str) -> None:
+        if role and role not in self.roles and ADMIN not in self.roles:
+            raise Forbidden(f"this task is for the role {role!r}, which {self.name!r} does not have", role=role)
+
+
+def hash_of(token: str) -> str:
+    return hashlib.sha256(token.encode()).hexdigest()
+
+
+def single_token(token: str) -> list[Token]:
+    """The tokens of a server that has one for everything; none if it is empty."""
+    return [Token("admin", frozenset({ADMIN}), hash_of(token))] if token else []
+
+
+def new_token(name: str, roles: Sequence[str]) -> tuple[str, str]:
+    """A fresh token and the line for the token file that makes it known."""
+    token = secrets.token_urlsafe(32)
+    line = f"{name} {','.join(roles)} {hash_of(token)}"
+    read_tokens(line)
+    return token, line
+
+
+def load_tokens(path: str | Path) -> list[Token]:
+    try:
+        return read_tokens(Path(path).read_text(encoding="utf-8"), str(path))
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotFound(
+            f"cannot read the token file {path}; check that it exists and is text", path=str(path)
+        ) from error
+
+
+def read_tokens(text: str, source: str = "tokens") -> list[Token]:
+    """One token a line: NAME ROLE[,ROLE...] SHA256-OF-THE-TOKEN. Empty lines and lines from `#` on are passed over."""
+    tokens: dict[str, Token] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        words = line.partition("#")[0].split()
+        if not words:
+            continue
+        # The line itself is not shown: someone may have written the token in it instead of its hash.
+        if len(words) != 3 or not _NAME.fullmatch(words[0]) or not _SHA256.fullmatch(words[2].lower()):
+            raise Invalid(f"{source}, line {number}: write NAME ROLE[,ROLE] and the token's SHA-256", line=number)
+        roles = words[1].split(",")
+        if bad := [role for role in roles if not _ROLE.fullmatch(role)]:
+            raise Invalid(f"{source}, line {number}: {bad[0]!r} is no role; use small letters, digits, -", line=number)
+        digest = words[2].lower()
+        if digest in tokens:
+            raise Invalid(f"{source}, line {number}: the token of {tokens[digest].name!r} is given again", line=number)
+        tokens[digest] = Token(words[0], frozenset(roles), digest)
+    return list(tokens.values())
+
+
+def is_loopback(host: str) -> bool:
+    name = host.strip("[]").lower()
+    if name == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(name).is_loopback
+    except ValueError:
+        return False
+
+
+def check_binding(host: str, tokens: Sequence[Token]) -> None:
+    """Refuse to listen where strangers can reach an open server."""
+    if not tokens and not is_loopback(host):
+        raise Forbidden(
+            f"will not listen on {host or 'all addresses'} without a token: whoever reaches this address could run"
+            " commands here. Set MENDFLOW_TOKEN or give a token file, or listen on 127.0.0.1",
+            host=host,
+        )
+
+
+class Access:
+    """Admits requests. With tokens, by token and role; without, whoever is on this machine and is no web page."""
+
+    def __init__(self, tokens: Iterable[Token] = ()) -> None:
+        self.tokens = list(tokens)
+        self._callers = {token.sha256: Caller(token.name, token.roles) for token in self.tokens}
+
+    def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
+        sent = {name: value for name, value in headers if name in _WATCHED}
+        if not self._callers:
+            return _local(method, sent)
+        caller = self._known(sent.get(b"authorization", b""))
+        if caller is None:
+            if path in OPEN and method in _READING:
+                return _NOBODY
+            raise Unauthorized("this server wants a token: send it as `Authorization: Bearer TOKEN`")
+        if not may(caller.roles, method, path):
+            raise Forbidden(f"the token {caller.name!r} may not do this; it has the roles {_listed(caller.roles)}")
+        return caller
+
+    def _known(self, authorization: bytes) -> Caller | None:
+        scheme, _, token = authorization.partition(b" ")
+        if scheme.lower() != b"bearer":
+            return None
+        return self._callers.get(hashlib.sha256(token.strip()).hexdigest())
+
+
+def may(roles: frozenset[str], method: str, path: str) -> bool:
+    """Whether somebody with these roles may send this request."""
+    below = path.removeprefix(API)
+    if ADMIN in roles or path in OPEN:
+        return True
+    if below == "/pilots/sync":
+        return PILOT in roles
+    if PILOT in roles and below.startswith("/files/"):
+        return True
+    people = roles - {PILOT}
+    if method in _READING:
+        return bool(people)
+    if below.startswith("/tasks/"):
+        return bool(people - {READER})
+    return USER in roles
+
+
+_WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user"})
+_NOBODY = Caller("", frozenset())
+_LOCAL_ROLES = frozenset({ADMIN})
+
+
+def _local(method: str, sent: dict[bytes, bytes]) -> Caller:
+    host = sent.get(b"host", b"").decode("latin-1")
+    if not is_loopback(_hostname(host)):
+        raise Forbidden("without a token this server answers only under the name localhost, 127.0.0.1 or [::1]")
+    if method not in _READING:
+        origin = sent.get(b"origin", b"").decode("latin-1")
+        foreign = origin != "" and urlsplit(origin).netloc.lower() != host.lower()
+        if foreign or sent.get(b"sec-fetch-site", b"") in (b"cross-site", b"same-site"):
+            raise Forbidden("a page of another site may not change anything here; use a token for that")
+    name = sent.get(b"x-mendflow-user", b"").decode("latin-1")
+    return Caller(name if _NAME.fullmatch(name) else "local", _LOCAL_ROLES)
+
+
+def _hostname(host: str) -> str:
+    try:
+        return urlsplit(f"//{host}").hostname or ""
+    except ValueError:
+        return ""
+
+
+def _listed(roles: frozenset[str]) -> str:
+    return ", ".join(sorted(roles))

@@ -1,0 +1,86 @@
+"""The HTTP face of one domain.
+
+One gate stands before everything: it knows the caller or turns the request away. Behind it the pilots' exchange goes
+straight to its handler, and all else to the routes."""
+
+from importlib.metadata import version
+from typing import Any, cast
+
+from litestar import Litestar, Router
+from litestar.di import Provide
+from litestar.enums import ScopeType
+from litestar.openapi import OpenAPIConfig
+from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSend, Receive, Scope, Send
+
+from mendflow.core.model.problems import Mistake
+from mendflow.server import answers
+from mendflow.server.access import API, Access
+from mendflow.server.holds import Holds
+from mendflow.server.pilots import Exchange, LetGo
+from mendflow.server.routes import about, cases, events, files, flows, given, jobs, tasks
+from mendflow.services.domain import Domain
+
+JSON_BYTES_MAX = 16 << 20
+SYNC_PATH = f"{API}/pilots/sync"
+
+
+class Api(Litestar):
+    """The application with its gate."""
+
+    access: Access
+    exchange: Exchange
+    holds: Holds
+
+    async def __call__(
+        self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
+    ) -> None:
+        if scope["type"] == ScopeType.HTTP:
+            await self._gate(cast(HTTPScope, scope), cast(Receive, receive), cast(Send, send))
+        else:
+            await super().__call__(scope, receive, send)
+
+    async def _gate(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        try:
+            caller = self.access.admit(scope["method"], scope["path"], scope["headers"])
+        except Mistake as mistake:
+            await answers.send_mistake(send, mistake)
+            return
+        if scope["path"] == SYNC_PATH and scope["method"] == "POST":
+            await self.exchange(scope, receive, send)
+            return
+        scope["state"] = {given.CALLER: caller}
+        await super().__call__(scope, receive, send)
+
+    async def stop(self, grace_s: float) -> None:
+        """End what would stay open: event streams at once, held exchanges after a grace."""
+        self.holds.end_all()
+        await self.exchange.stop(grace_s)
+
+
+def create_app(
+    domain: Domain, *, access: Access, let_go: LetGo | None = None, file_bytes_max: int = files.FILE_BYTES_MAX
+) -> Api:
+    """`let_go` asks the domain to answer held exchanges at once: those of a pilot, or all (None)."""
+    holds = Holds()
+    routes: list[Any] = [
+        *about.ROUTES,
+        *flows.ROUTES,
+        *cases.ROUTES,
+        *events.ROUTES,
+        *jobs.ROUTES,
+        *tasks.ROUTES,
+        *files.ROUTES,
+    ]
+    provided = given.dependencies(domain, holds)
+    provided["file_bytes_max"] = Provide(lambda: file_bytes_max, sync_to_thread=False)
+    app = Api(
+        route_handlers=[Router(API, route_handlers=routes)],
+        dependencies=provided,
+        exception_handlers=answers.HANDLERS,
+        request_max_body_size=JSON_BYTES_MAX,
+        openapi_config=OpenAPIConfig(title="mendflow", version=version("mendflow"), path=f"{API}/.unused"),
+        logging_config=None,
+        debug=False,
+    )
+    app.access, app.exchange, app.holds = access, Exchange(domain, let_go), holds
+    return app

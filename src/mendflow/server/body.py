@@ -1,0 +1,30 @@
+"""Reading a request's body, never more of it than is allowed."""
+
+from collections.abc import AsyncIterator
+
+from litestar.types import Receive
+
+from mendflow.core.model.problems import TooLarge
+from mendflow.server.answers import HungUp
+
+
+async def pieces(receive: Receive, bytes_max: int) -> AsyncIterator[bytes]:
+    """The body, piece by piece. A body beyond the bound, or cut off, raises: half a body is none."""
+    total = 0
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            raise HungUp("the connection was lost before the whole body had come")
+        if piece := message.get("body", b""):
+            total += len(piece)
+            if total > bytes_max:
+                raise TooLarge(f"the body is larger than the {bytes_max} bytes that are allowed", bytes_max=bytes_max)
+            yield piece
+        if not message.get("more_body", False):
+            return
+
+
+async def whole(receive: Receive, bytes_max: int) -> bytes:
+    """The whole body at once; one piece, as most are, is not copied."""
+    parts = [piece async for piece in pieces(receive, bytes_max)]
+    return parts[0] if len(parts) == 1 else b"".join(parts)

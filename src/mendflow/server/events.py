@@ -1,0 +1,85 @@
+"""Happenings as server-sent events.
+
+Frames are gathered while the line is busy and written together, so a case of many thousand items is told in few
+pieces; a reader that is slow holds the telling back, and never grows our memory. The stream says `end` when the case
+is over; a stream that stops without it was cut, and is taken up again after its last id."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.views import Happening
+from mendflow.server.holds import Holds
+
+log = logging.getLogger("mendflow.server")
+
+SILENCE_S = 15.0
+"""After this long without a happening the stream says so, and a dead line shows itself at both ends."""
+
+FRAMES_MAX = 1000
+
+_encoder = msgspec.json.Encoder()
+
+
+def frame_of(happening: Happening) -> bytes:
+    return b"id: %d\nevent: %s\ndata: %s\n\n" % (
+        happening.serial,
+        happening.kind.encode(),
+        _encoder.encode(happening),
+    )
+
+
+class Feed:
+    """One reader's stream. A pump fills `_frames`; the response empties it."""
+
+    def __init__(self, source: AsyncIterator[Happening]) -> None:
+        self._source = source
+        self._frames: list[bytes] = []
+        self._news = asyncio.Event()
+        self._room = asyncio.Event()
+        self._over = False
+
+    def end(self) -> None:
+        self._over = True
+        self._news.set()
+
+    async def _pump(self) -> None:
+        try:
+            async for happening in self._source:
+                self._frames.append(frame_of(happening))
+                self._news.set()
+                if len(self._frames) >= FRAMES_MAX:
+                    self._room.clear()
+                    await self._room.wait()
+            self._frames.append(b"event: end\ndata: {}\n\n")
+        except Mistake as mistake:
+            log.info("an event stream was cut: %s", mistake.message)
+        except Exception:  # the edge of a background task: nobody else would ever see it
+            log.exception("an event stream failed")
+        self.end()
+
+    async def told(self, holds: Holds) -> AsyncIterator[bytes]:
+        pump = asyncio.create_task(self._pump())
+        try:
+            with holds.held(self.end):
+                yield b": mendflow\n\n"
+                while not (self._over and not self._frames):
+                    yield await self._next()
+        finally:
+            pump.cancel()
+            await asyncio.gather(pump, return_exceptions=True)
+
+    async def _next(self) -> bytes:
+        try:
+            await asyncio.wait_for(self._news.wait(), SILENCE_S)
+        except TimeoutError:
+            return b": quiet\n\n"
+        self._news.clear()
+        frames, self._frames = self._frames, []
+        self._room.set()
+        if self._over:
+            self._news.set()
+        return b"".join(frames) or b": \n\n"

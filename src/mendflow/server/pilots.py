@@ -1,0 +1,116 @@
+"""The pilots' one exchange, as a bare ASGI handler: it is asked thousands of times a minute, so nothing stands between
+the bytes and the domain but one decoding and one encoding."""
+
+import asyncio
+import re
+from collections.abc import Callable
+
+import msgspec
+from litestar.types import Receive, Scope, Send
+
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.problems import Invalid, Mistake, Unreachable
+from mendflow.core.model.sync import SyncRequest
+from mendflow.server.answers import HungUp, send_mistake, unforeseen
+from mendflow.server.body import whole
+from mendflow.services.domain import Domain
+
+SYNC_BYTES_MAX = 64 << 20
+WATCH_AFTER_S = 0.05
+"""An exchange that is held longer than this is worth watching for a pilot that hangs up."""
+
+_decoder = msgspec.msgpack.Decoder(SyncRequest)
+_encoder = msgspec.msgpack.Encoder()
+_MSGPACK = (b"content-type", b"application/vnd.msgpack")
+
+LetGo = Callable[[PilotId | None], object]
+
+
+class Exchange:
+    """`let_go` asks the domain to answer now what it holds: of one pilot whose line was lost meanwhile, so that no job
+    is given into the void, or of all of them (None) because the server stops."""
+
+    def __init__(self, domain: Domain, let_go: LetGo | None = None) -> None:
+        self._domain = domain
+        self._let_go = let_go
+        self._asking: set[asyncio.Task[object]] = set()
+        self._stopping = False
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer = await self._answer(receive)
+        except HungUp:
+            return
+        except Mistake as mistake:
+            await send_mistake(send, mistake)
+        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the pilot gets an answer and we a log
+            await send_mistake(send, unforeseen(error, "POST", scope["path"]))
+        else:
+            headers = [_MSGPACK, (b"content-length", b"%d" % len(answer))]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": answer, "more_body": False})
+
+    async def stop(self, grace_s: float) -> None:
+        """Take no more requests; end those that are held. The domain is cut short only after the grace."""
+        self._stopping = True
+        if self._let_go is not None:
+            self._let_go(None)
+        if self._asking:
+            _, late = await asyncio.wait(self._asking, timeout=grace_s)
+            for task in late:
+                task.cancel()
+
+    async def _answer(self, receive: Receive) -> bytes:
+        request = _decoded(await whole(receive, SYNC_BYTES_MAX))
+        if self._stopping:
+            raise Unreachable(_STOPPING)
+        task = asyncio.current_task()
+        assert task is not None
+        self._asking.add(task)
+        watcher = _Watcher(request.pilot, receive, self._let_go)
+        try:
+            return _encoder.encode(await self._domain.sync(request))
+        except asyncio.CancelledError:
+            if not self._stopping:
+                raise
+            task.uncancel()
+            raise Unreachable(_STOPPING) from None
+        finally:
+            watcher.close()
+            self._asking.discard(task)
+
+
+class _Watcher:
+    """Looks for a lost line while an answer is held; most answers come before it has even begun."""
+
+    def __init__(self, pilot: PilotId, receive: Receive, let_go: LetGo | None) -> None:
+        self._pilot = pilot
+        self._receive = receive
+        self._let_go = let_go
+        self._task: asyncio.Task[None] | None = None
+        self._timer = asyncio.get_running_loop().call_later(WATCH_AFTER_S, self._begin)
+
+    def close(self) -> None:
+        self._timer.cancel()
+        if self._task is not None:
+            self._task.cancel()
+
+    def _begin(self) -> None:
+        if self._let_go is not None:
+            self._task = asyncio.create_task(self._watch(self._let_go))
+
+    async def _watch(self, let_go: LetGo) -> None:
+        """The body is read, so the next message can only be the end of the line."""
+        if (await self._receive())["type"] == "http.disconnect":
+            let_go(self._pilot)
+
+
+_STOPPING = "the server is about to stop; ask again later"
+
+
+def _decoded(body: bytes) -> SyncRequest:
+    try:
+        return _decoder.decode(body)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        place = re.search(r"`(\$[^`]*)`$", str(error))
+        raise Invalid(f"this is no pilot's request: {error}", field=place.group(1) if place else "$") from error

@@ -1,0 +1,43 @@
+"""Questions about the domain itself, and the API's own description."""
+
+from typing import Annotated, Any
+
+from litestar import MediaType, Request, Response, get
+from litestar.params import Parameter
+
+from mendflow.core.model.views import Happening, Health, Why
+from mendflow.server.openapi import description_of, page_of
+from mendflow.server.routes.given import Limit, TheDomain
+
+
+@get("/health", summary="Whether the server can work", operation_id="health", tags=["server"])
+async def health(domain: TheDomain) -> Response[Health]:
+    """503 when the store is away; the body says more."""
+    view = await domain.health()
+    return Response(view, status_code=200 if view.status == "ok" else 503)
+
+
+@get("/why", summary="Why something is as it is", operation_id="why", tags=["server"])
+async def why(
+    domain: TheDomain,
+    subject: Annotated[str, Parameter(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")],
+) -> Why:
+    return await domain.why(subject)
+
+
+@get("/notices", summary="What the administrator should know", operation_id="notices", tags=["server"])
+async def notices(domain: TheDomain, limit: Limit = 100) -> list[Happening]:
+    return await domain.notices(limit)
+
+
+@get("/openapi.json", summary="This API, described", operation_id="openapi", tags=["server"])
+async def openapi(request: Request[Any, Any, Any]) -> Response[dict[str, Any]]:
+    return Response(description_of(request.app), media_type=MediaType.JSON)
+
+
+@get("/docs", summary="This API, described for people", operation_id="docs", tags=["server"], media_type=MediaType.HTML)
+async def docs(request: Request[Any, Any, Any]) -> str:
+    return page_of(description_of(request.app))
+
+
+ROUTES = [health, why, notices, openapi, docs]

@@ -1,0 +1,144 @@
+"""Cases and their items: start, read, and steer."""
+
+from typing import Annotated
+
+import msgspec
+from litestar import get, post
+from litestar.params import Parameter
+
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import CaseStatus, CaseView, ItemState, ItemView
+from mendflow.server.routes.given import CaseName, Limit, Offset, TheCaller, TheDomain
+
+ItemsLimit = Annotated[int, Parameter(ge=1, le=100_000, description="At most so many.")]
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What a caller may say in a body; an unknown word is refused, so that a misspelt one is not passed over."""
+
+
+class Start(Wish, frozen=True):
+    """`reuse` names a case whose unchanged jobs are taken over; the same `key` again is the same case."""
+
+    flow: str
+    inputs: dict[str, Value] = {}
+    reuse: str = ""
+    key: str = ""
+
+
+class Which(Wish, frozen=True):
+    """One item of the case, or all of it."""
+
+    item: str = ""
+
+
+class Removal(Wish, frozen=True):
+    item: str = ""
+    reason: str = ""
+
+
+class Rerun(Wish, frozen=True):
+    from_failed: bool = False
+
+
+class Sent(Wish, frozen=True):
+    """A message for a channel of the case. The same `id` again is the same message."""
+
+    channel: str
+    value: Value = None
+    correlation: Value = None
+    id: str = ""
+
+
+@post("/cases", status_code=201, summary="Start a case", operation_id="start", tags=["cases"])
+async def start(domain: TheDomain, caller: TheCaller, data: Start) -> CaseView:
+    return await domain.start(data.flow, data.inputs, who=caller.name, reuse=data.reuse, key=data.key)
+
+
+@get("/cases", summary="Cases, the newest first", operation_id="cases", tags=["cases"])
+async def cases(
+    domain: TheDomain, flow: str = "", status: CaseStatus | None = None, limit: Limit = 100, offset: Offset = 0
+) -> list[CaseView]:
+    return await domain.cases(flow=flow, status=status or "", limit=limit, offset=offset)
+
+
+@get("/cases/{case:str}", summary="One case", operation_id="case", tags=["cases"])
+async def case(domain: TheDomain, case: CaseName) -> CaseView:
+    return await domain.case(case)
+
+
+@get("/cases/{case:str}/items", summary="A case's items", operation_id="items", tags=["cases"])
+async def items(
+    domain: TheDomain,
+    case: CaseName,
+    item_state: Annotated[ItemState | None, Parameter(query="state")] = None,
+    name: str = "",
+    limit: ItemsLimit = 1000,
+    offset: Offset = 0,
+) -> list[ItemView]:
+    return await domain.items(case, state=item_state or "", name=name, limit=limit, offset=offset)
+
+
+@get("/cases/{case:str}/items/{item:path}", summary="One item", operation_id="item", tags=["cases"])
+async def item(domain: TheDomain, case: CaseName, item: str) -> ItemView:
+    """An item's id may have brackets, commas and slashes, as in `align[3]`; percent-encode them."""
+    return await domain.item(case, item.removeprefix("/"))
+
+
+@post(
+    "/cases/{case:str}/suspend",
+    status_code=200,
+    summary="Let a case, or one item, make no progress",
+    operation_id="suspend",
+    tags=["cases"],
+)
+async def suspend(domain: TheDomain, caller: TheCaller, case: CaseName, data: Which | None = None) -> CaseView:
+    return await domain.suspend(case, (data or Which()).item, who=caller.name)
+
+
+@post(
+    "/cases/{case:str}/continue",
+    status_code=200,
+    summary="Let what was suspended go on",
+    operation_id="resume",
+    tags=["cases"],
+)
+async def resume(domain: TheDomain, caller: TheCaller, case: CaseName, data: Which | None = None) -> CaseView:
+    return await domain.resume(case, (data or Which()).item, who=caller.name)
+
+
+@post(
+    "/cases/{case:str}/remove",
+    status_code=200,
+    summary="End a case, or one item, without handlers",
+    operation_id="remove",
+    tags=["cases"],
+)
+async def remove(domain: TheDomain, caller: TheCaller, case: CaseName, data: Removal | None = None) -> CaseView:
+    wish = data or Removal()
+    return await domain.remove(case, wish.item, who=caller.name, reason=wish.reason)
+
+
+@post(
+    "/cases/{case:str}/rerun",
+    status_code=201,
+    summary="A new case of the same flow and inputs; unchanged jobs are taken over",
+    operation_id="rerun",
+    tags=["cases"],
+)
+async def rerun(domain: TheDomain, caller: TheCaller, case: CaseName, data: Rerun | None = None) -> CaseView:
+    return await domain.rerun(case, who=caller.name, from_failed=(data or Rerun()).from_failed)
+
+
+@post(
+    "/cases/{case:str}/messages",
+    status_code=200,
+    summary="Send a message to a case",
+    operation_id="send",
+    tags=["cases"],
+)
+async def send(domain: TheDomain, case: CaseName, data: Sent) -> CaseView:
+    return await domain.send(case, data.channel, data.value, correlation=data.correlation, id=data.id)
+
+
+ROUTES = [start, cases, case, items, item, suspend, resume, remove, rerun, send]

@@ -1,0 +1,43 @@
+"""Event streams: of one case, from any serial on, or of all cases from now."""
+
+from typing import Annotated
+
+from litestar import get
+from litestar.params import Parameter
+from litestar.response import Stream
+
+from mendflow.core.model.problems import Invalid
+from mendflow.server.events import Feed
+from mendflow.server.routes.given import CaseName, TheDomain, TheHolds
+
+LastEventId = Annotated[str, Parameter(header="Last-Event-ID", description="Goes on after this serial.")]
+After = Annotated[int, Parameter(ge=0, le=2**53, description="Goes on after this serial; the header counts more.")]
+
+_HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
+
+
+@get("/cases/{case:str}/events", summary="What happens in a case", operation_id="happenings", tags=["events"])
+async def case_events(
+    domain: TheDomain, holds: TheHolds, case: CaseName, last_event_id: LastEventId = "", after: After = 0
+) -> Stream:
+    """Server-sent events; `id` is the serial, `data` a Happening. The event `end` follows the last one of the case."""
+    view = await domain.case(case)
+    feed = Feed(domain.happenings(view.id, _serial(last_event_id, after)))
+    return Stream(feed.told(holds), media_type="text/event-stream", headers=_HEADERS)
+
+
+@get("/events", summary="What happens in all cases, from now on", operation_id="all_happenings", tags=["events"])
+async def all_events(domain: TheDomain, holds: TheHolds) -> Stream:
+    feed = Feed(domain.happenings())
+    return Stream(feed.told(holds), media_type="text/event-stream", headers=_HEADERS)
+
+
+def _serial(header: str, after: int) -> int:
+    if not header:
+        return after
+    if not header.isdecimal() or len(header) > 16:
+        raise Invalid("Last-Event-ID is the serial of the last event that was seen: a number", field="Last-Event-ID")
+    return int(header)
+
+
+ROUTES = [case_events, all_events]

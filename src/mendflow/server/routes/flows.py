@@ -1,0 +1,26 @@
+"""Flows: deploy, list, read."""
+
+from litestar import get, post
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.views import FlowView
+from mendflow.server.routes.given import TheDomain
+
+
+@post("/flows", status_code=201, summary="Deploy a flow", operation_id="deploy", tags=["flows"])
+async def deploy(domain: TheDomain, data: Flow) -> FlowView:
+    """The body is the flow model as JSON. The same flow again is the same version."""
+    return await domain.deploy(data)
+
+
+@get("/flows", summary="All deployed flows, each in its newest version", operation_id="flows", tags=["flows"])
+async def flows(domain: TheDomain) -> list[FlowView]:
+    return await domain.flows()
+
+
+@get("/flows/{name:str}", summary="One flow with its whole model", operation_id="flow", tags=["flows"])
+async def flow(domain: TheDomain, name: str) -> FlowView:
+    return await domain.flow(name)
+
+
+ROUTES = [deploy, flows, flow]

@@ -1,0 +1,59 @@
+"""Jobs, and the pilots that run them. A job's id is `CASE/SERIAL`, and so is its address."""
+
+from typing import Annotated
+
+from litestar import MediaType, get
+from litestar.params import Parameter
+
+from mendflow.core.model.jobs import JobState
+from mendflow.core.model.views import JobQuery, JobView, PilotView
+from mendflow.server.routes.given import CaseName, Limit, Offset, Serial, TheDomain
+
+
+@get("/jobs", summary="Jobs that match", operation_id="jobs", tags=["jobs"])
+async def jobs(
+    domain: TheDomain,
+    case: str = "",
+    job_state: Annotated[JobState | None, Parameter(query="state")] = None,
+    name: str = "",
+    owner: str = "",
+    pilot: str = "",
+    attempts_min: Annotated[int, Parameter(ge=0, le=2**53)] = 0,
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> list[JobView]:
+    wanted = JobQuery(
+        case=case,
+        state=job_state or "",
+        name=name,
+        owner=owner,
+        pilot=pilot,
+        attempts_min=attempts_min,
+        limit=limit,
+        offset=offset,
+    )
+    return await domain.jobs(wanted)
+
+
+@get("/jobs/{case:str}/{serial:int}", summary="One job", operation_id="job", tags=["jobs"])
+async def job(domain: TheDomain, case: CaseName, serial: Serial) -> JobView:
+    return await domain.job(f"{case}/{serial}")
+
+
+@get(
+    "/jobs/{case:str}/{serial:int}/log",
+    summary="The end of a job's output",
+    operation_id="log",
+    tags=["jobs"],
+    media_type=MediaType.TEXT,
+)
+async def log(domain: TheDomain, case: CaseName, serial: Serial) -> str:
+    return await domain.log(f"{case}/{serial}")
+
+
+@get("/pilots", summary="Pilots that are known", operation_id="pilots", tags=["pilots"])
+async def pilots(domain: TheDomain) -> list[PilotView]:
+    return await domain.pilots()
+
+
+ROUTES = [jobs, job, log, pilots]

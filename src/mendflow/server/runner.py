@@ -1,0 +1,117 @@
+"""Running the application: inside an event loop that exists already, on a port that may be chosen by the system, until
+it is told to stop. Signals are left to whoever owns the process."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable, Coroutine, Generator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import uvicorn
+
+from mendflow.core.model.problems import Conflict
+from mendflow.server.access import check_binding
+from mendflow.server.app import Api
+
+try:
+    import uvloop
+
+    _new_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
+except ImportError:  # pragma: no cover - where uvloop has no build, asyncio's own loop does the same, slower
+    _new_loop = asyncio.new_event_loop
+
+T = TypeVar("T")
+
+log = logging.getLogger("mendflow.server")
+
+STOP_GRACE_S = 0.5
+STOP_S_MAX = 5
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """asyncio.run on the fastest event loop that this machine has."""
+    with asyncio.Runner(loop_factory=_new_loop) as runner:
+        return runner.run(main)
+
+
+class _Uvicorn(uvicorn.Server):
+    @contextmanager
+    def capture_signals(self) -> Generator[None, None, None]:
+        yield
+
+
+class Served:
+    """A server that runs. `port` is the real one, also where 0 was asked for."""
+
+    def __init__(self, app: Api, host: str, port: int, server: uvicorn.Server, task: "asyncio.Task[None]") -> None:
+        self.app = app
+        self.host = host
+        self.port = port
+        self._server = server
+        self._task = task
+
+    @property
+    def url(self) -> str:
+        """An address that a client on this machine can use."""
+        name = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
+        return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
+
+    async def stop(self) -> None:
+        """Take no more requests, end event streams and held exchanges, let the rest finish, and close the port."""
+        await self.app.stop(STOP_GRACE_S)
+        self._server.should_exit = True
+        await self._task
+
+    async def finished(self) -> None:
+        """Wait until somebody has stopped the server."""
+        await asyncio.shield(self._task)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """A listening socket, or the reason in words."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host.strip("[]"), port))
+        listener.listen(2048)
+        listener.setblocking(False)
+    except (OSError, OverflowError) as error:
+        listener.close()
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        raise Conflict(
+            f"cannot listen on {host}:{port}: {reason}; is another server running? Choose another port, or 0 for any"
+        ) from error
+    return listener
+
+
+async def serve(app: Api, host: str = "127.0.0.1", port: int = 0) -> Served:
+    """Start serving; returns when the port is open. Refused where an open server would be reachable by strangers."""
+    check_binding(host, app.access.tokens)
+    listener = _bound(host, port)
+    config = uvicorn.Config(
+        app,
+        http="httptools",
+        ws="none",
+        lifespan="off",
+        interface="asgi3",
+        loop="none",
+        log_config=None,
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        date_header=False,
+        timeout_keep_alive=75,
+        timeout_graceful_shutdown=STOP_S_MAX,
+    )
+    logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
+    server = _Uvicorn(config)
+    task = asyncio.create_task(server.serve(sockets=[listener]), name="mendflow-http")
+    while not server.started:
+        if task.done():
+            listener.close()
+            task.result()
+            raise AssertionError("the HTTP server ended before it began")
+        await asyncio.sleep(0.001)
+    return Served(app, host, listener.getsockname()[1], server, task)
