@@ -22,6 +22,7 @@ class NewJob(msgspec.Struct, frozen=True):
     id: JobId
     case: CaseId
     spec: JobSpec
+    note: str = ""  # kept with the job: why a re-run did not take it over from the earlier case
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -11,9 +11,8 @@ from collections.abc import Callable
 import msgspec
 
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.stores.contract import Append, Delete, Put, Store, Taken, Write
+from mendflow.stores.contract import Append, Delete, Done, Put, Store, Write
 
-Body = Callable[[], bytes]
 _encode = msgspec.json.Encoder().encode
 
 
@@ -127,11 +126,12 @@ class Ledger:
             elif document is None:
                 writes.append(Delete(kind, id, versions.pop(key, 0)))
             else:
-                version = versions.get(key, 0)
-                writes.append(Put(kind, id, _encode(document), version))
-                versions[key] = version + 1
-        for result in await self._store.write(writes):
-            if isinstance(result, Taken):
+                writes.append(Put(kind, id, _encode(document), versions.get(key, 0)))
+        for key, result in zip(pending, await self._store.write(writes), strict=True):
+            if isinstance(result, Done):
+                if key[0]:
+                    versions[key] = result.version
+            else:
                 raise StoreUnavailable(
                     f"{result.kind or 'stream'} {result.id} was changed by another server"
                     f" (expected {result.expected}, found {result.actual}); reading it again"

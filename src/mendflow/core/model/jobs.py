@@ -133,7 +133,6 @@ class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
     history: list[Attempt] = []
     outcome: Outcome | None = None
     finished_at: Instant = 0
-    fingerprint: dict[str, str] = {}
     reused: str = ""  # why it was, or was not, taken over from an earlier case
 
     @property

@@ -1,0 +1,178 @@
+"""What the flow manager knows of each case beside the engine's state: its document, and how far each name has come.
+
+The document is for people and for finding live cases after a restart; the journal is what decides."""
+
+from collections.abc import Iterable
+
+import msgspec
+
+from mendflow.core.engine import Case
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
+
+CASE_KIND = "case"
+ITEM_KIND = "item"
+SNAPSHOT_KIND = "snapshot"
+LIVE_STATUSES = ("running", "suspended")
+
+
+def journal_of(case: CaseId) -> str:
+    return f"case/{case}"
+
+
+def name_of(item: str) -> str:
+    """The name that people gave to an item, without the turns of its loops."""
+    return item.partition("[")[0]
+
+
+class CaseDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+    id: CaseId
+    flow: str
+    digest: str
+    status: CaseStatus = "running"
+    started_at: Instant = 0
+    ended_at: Instant = 0
+    inputs: dict[str, Value] = {}
+    outputs: dict[str, Value] = {}
+    fault: Fault | None = None
+    parent: CaseId | None = None
+    parent_serial: int = 0
+    owner: str = ""
+    rerun_of: CaseId | None = None
+    key: str = ""
+    counts: list[NameCount] = []
+
+    def view(self, counts: list[NameCount] | None = None) -> CaseView:
+        return CaseView(
+            id=self.id,
+            flow=self.flow,
+            digest=self.digest,
+            status=self.status,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            fault=self.fault,
+            parent=self.parent,
+            owner=self.owner,
+            rerun_of=self.rerun_of,
+            counts=self.counts if counts is None else counts,
+        )
+
+
+class ItemDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An item that is neither a job nor a task: a staging, a called case, something skipped."""
+
+    case: CaseId
+    item: ItemId
+    name: str
+    kind: str
+    serial: int
+    state: ItemState
+    created_at: Instant = 0
+    ended_at: Instant = 0
+    fault: Fault | None = None
+    outputs: Value = None
+    reason: str = ""
+
+
+class Snapshot(msgspec.Struct, kw_only=True):
+    """The engine's state after `position` events of the journal."""
+
+    case: CaseId
+    position: int
+    state: bytes
+
+
+class Tally:
+    """Counts by name, kept up as items move from state to state."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, dict[str, int]] = {}
+        self._kinds: dict[str, str] = {}
+        self._mended: dict[str, int] = {}
+
+    def move(self, name: str, kind: str, before: str, after: str) -> None:
+        states = self._states.get(name)
+        if states is None:
+            states = self._states[name] = {}
+            self._kinds[name] = kind
+        if before:
+            states[before] -= 1
+        states[after] = states.get(after, 0) + 1
+
+    def mended(self, name: str) -> None:
+        self._mended[name] = self._mended.get(name, 0) + 1
+
+    def take(self, jobs: Iterable[Job]) -> None:
+        """Count jobs whose way was not seen, as after a restart."""
+        for job in jobs:
+            name = name_of(job.spec.item)
+            self.move(name, "job", "", state_of(job))
+            if was_mended(job):
+                self.mended(name)
+
+    def counts(self) -> list[NameCount]:
+        return [
+            NameCount(
+                name=name,
+                kind=self._kinds[name],
+                done=states.get("completed", 0) + states.get("reused", 0),
+                running=states.get("running", 0),
+                waiting=states.get("waiting", 0) + states.get("staging", 0) + states.get("suspended", 0),
+                failed=states.get("failed", 0) + states.get("cancelled", 0),
+                mended=self._mended.get(name, 0),
+                reused=states.get("reused", 0),
+                skipped=states.get("skipped", 0),
+            )
+            for name, states in self._states.items()
+        ]
+
+
+def state_of(job: Job) -> ItemState:
+    """The job's state in the words that people are shown."""
+    if job.state is JobState.COMPLETED:
+        return "reused" if job.outcome is not None and job.outcome.reused_from else "completed"
+    if job.state is JobState.FAILED:
+        cancelled = job.outcome is not None and job.outcome.fault is not None and job.outcome.fault.name == "cancelled"
+        return "cancelled" if cancelled else "failed"
+    if job.suspended:
+        return "suspended"
+    return "running" if job.state is JobState.RUNNING else "waiting"
+
+
+def was_mended(job: Job) -> bool:
+    return job.state is JobState.COMPLETED and job.failures + job.losses > 0
+
+
+class LiveCase:
+    """A case that is not over, in memory."""
+
+    def __init__(self, case: Case, document: CaseDocument) -> None:
+        self.case = case
+        self.document = document
+        self.tally = Tally()
+        self.position = 0
+        self.snapshot_due = 0
+        self.earlier: dict[ItemId, Job] = {}
+        self.reasons: dict[ItemId, str] = {}  # why items of a re-run were not taken over
+        self.states: dict[int, tuple[str, str, str]] = {}
+
+    @property
+    def id(self) -> CaseId:
+        return self.document.id
+
+    def move(self, serial: int, name: str, kind: str, state: str) -> None:
+        """An item of this case is now in this state. Items that are over are forgotten here."""
+        before = self.states.get(serial)
+        self.tally.move(name, kind, before[2] if before else "", state)
+        if state in ("waiting", "running", "staging", "suspended"):
+            self.states[serial] = (name, kind, state)
+        elif before is not None:
+            del self.states[serial]
+
+    def view(self) -> CaseView:
+        return self.document.view(self.tally.counts())

@@ -1,0 +1,193 @@
+"""The flow manager: it sequences, and leaves execution to the meta-scheduler.
+
+A command is decided, its events go to the journal and into the case, and the orders that follow are carried out, in one
+go and without waiting: so a case never sees two commands at once and needs no lock. What leaves the process waits for
+the ledger. After a crash each live case is read again and asked what it is owed; every order can be given twice."""
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import msgspec
+
+from mendflow.core.engine import Case, Stale, decide, evolve, owed, restore, snapshot
+from mendflow.core.engine.messages import Command, Event, FinishItem, FireTimer, Order, StartCase
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.problems import NotFound
+from mendflow.services.case_book import (
+    CASE_KIND,
+    ITEM_KIND,
+    LIVE_STATUSES,
+    SNAPSHOT_KIND,
+    CaseDocument,
+    ItemDocument,
+    LiveCase,
+    Snapshot,
+    journal_of,
+    name_of,
+    state_of,
+    was_mended,
+)
+from mendflow.services.contracts import Clock
+from mendflow.services.happenings import Happenings
+from mendflow.services.ledger import Ledger
+from mendflow.stores.contract import Store
+
+SNAPSHOT_EVERY_EVENTS = 2_000
+
+_encode = msgspec.json.Encoder().encode
+_decode_event = msgspec.json.Decoder(Event).decode
+_decode_document = msgspec.json.Decoder(CaseDocument).decode
+_decode_snapshot = msgspec.json.Decoder(Snapshot).decode
+_decode_item = msgspec.json.Decoder(ItemDocument).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+
+
+class Errands(Protocol):
+    """Carries out what a case orders. `again` says that the orders may have been carried out before."""
+
+    async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None: ...
+
+
+class FlowManager:
+    def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, happenings: Happenings) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._happenings = happenings
+        self.errands: Errands
+        self.live: dict[CaseId, LiveCase] = {}
+
+    async def start(self) -> None:
+        """Take up every case that is not over, and give again what it is owed."""
+        async for document in self._store.scan(CASE_KIND):
+            case = _decode_document(document.body)
+            if case.status in LIVE_STATUSES:
+                self._ledger.known(CASE_KIND, document.id, document.version)
+                await self._take_up(case)
+        for live in list(self.live.values()):
+            await self.errands.carry_out(live, owed(live.case), again=True)
+    async def _take_up(self, document: CaseDocument) -> None:
+        case, position, version = Case.blank(), 0, 0
+        kept = await self._store.get(SNAPSHOT_KIND, document.id)
+        if kept is not None:
+            image = _decode_snapshot(kept.body)
+            case, position, version = restore(image.state), image.position, kept.version
+            self._ledger.known(SNAPSHOT_KIND, document.id, version)
+        live = LiveCase(case, document)
+        live.snapshot_due = position + SNAPSHOT_EVERY_EVENTS
+        while entries := await self._store.read(journal_of(document.id), position):
+            for entry in entries:
+                evolve(case, _decode_event(entry))
+            position += len(entries)
+        live.position = position
+        if position == 0:
+            return  # its document was written and its first event was not: it never started
+        self.live[live.id] = live
+        await self._recount(live)
+
+    async def _recount(self, live: LiveCase) -> None:
+        async for found in self._store.scan("job", f"{live.id}/"):
+            job = _decode_job(found.body)
+            live.move(serial_of(job.id), name_of(job.spec.item), "job", state_of(job))
+            if was_mended(job):
+                live.tally.mended(name_of(job.spec.item))
+        async for found in self._store.scan(ITEM_KIND, f"{live.id}/"):
+            item = _decode_item(found.body)
+            self._ledger.known(ITEM_KIND, found.id, found.version)
+            live.tally.move(item.name, item.kind, "", item.state)
+        if live.document.rerun_of is not None:
+            live.earlier = await self.jobs_of(live.document.rerun_of)
+
+    async def jobs_of(self, case: CaseId) -> dict[ItemId, Job]:
+        """The jobs of an earlier case, by item."""
+        return {
+            (job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")
+        }
+
+    async def begin(self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job]) -> LiveCase:
+        """Start a case; refused whole if its inputs do not fit the flow."""
+        if document.id in self.live:
+            return self.live[document.id]
+        now = self._clock.now()
+        command = StartCase(case=document.id, flow=flow, inputs=document.inputs, parent=document.parent)
+        events = decide(Case.blank(), command, now)
+        live = LiveCase(Case.blank(), document)
+        live.earlier = earlier
+        live.snapshot_due = SNAPSHOT_EVERY_EVENTS
+        document.started_at = now
+        self.live[live.id] = live
+        self._ledger.touch(CASE_KIND, live.id, document)
+        self._happenings.tell(now, "case", live.id, state="running")
+        await self._carry_out(live, self._record(live, events))
+        return live
+
+    async def flow_of(self, case: CaseId) -> Flow:
+        """The flow that a case, live or over, was started with."""
+        live = self.live.get(case)
+        if live is not None:
+            return live.case.flow
+        first = _decode_event((await self._store.read(journal_of(case), 0, 1))[0]).fact
+        assert isinstance(first, StartCase)
+        return first.flow
+
+    async def command(self, case: CaseId, command: Command) -> None:
+        """Apply a command to a live case. Raises what decide raises."""
+        live = self.live.get(case)
+        if live is None:
+            raise NotFound(f"case {case} is not running")
+        orders = self._record(live, decide(live.case, command, self._clock.now()))
+        self._note_status(live)
+        await self._carry_out(live, orders)
+
+    async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        """Something that the case waited for is over. Told twice, it counts once."""
+        live = self.live.get(case)
+        if live is None:
+            return
+        try:
+            events = decide(live.case, FinishItem(serial=serial, outcome=outcome), self._clock.now())
+        except Stale:
+            return
+        orders = self._record(live, events)
+        if orders:
+            await self._carry_out(live, orders)
+
+    async def fire(self, case: CaseId, serial: int) -> None:
+        try:
+            await self.command(case, FireTimer(serial=serial))
+        except (Stale, NotFound):
+            pass  # the case has gone on without it
+
+    def _record(self, live: LiveCase, events: list[Event]) -> list[Order]:
+        orders: list[Order] = []
+        stream = journal_of(live.id)
+        for event in events:
+            self._ledger.append(stream, live.position, _encode(event))
+            live.position += 1
+            orders += evolve(live.case, event)
+        return orders
+
+    def _note_status(self, live: LiveCase) -> None:
+        status = live.case.status
+        if status in LIVE_STATUSES and status != live.document.status:
+            live.document.status = status
+            self._ledger.touch(CASE_KIND, live.id, live.document)
+            self._happenings.tell(self._clock.now(), "case", live.id, state=status)
+
+    def _save_snapshot(self, live: LiveCase) -> None:
+        """Bound the replay. The wait between two snapshots grows with the state's size, so that their cost does not."""
+        state = snapshot(live.case)
+        live.snapshot_due = live.position + max(SNAPSHOT_EVERY_EVENTS, len(state) // 200)
+        self._ledger.touch(SNAPSHOT_KIND, live.id, Snapshot(case=live.id, position=live.position, state=state))
+
+    async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:
+        await self.errands.carry_out(live, orders)
+        if live.position >= live.snapshot_due and live.id in self.live:
+            self._save_snapshot(live)
+
+
+def serial_of(id: str) -> int:
+    """The item's serial in a job's or a task's id."""
+    return int(id.rpartition("/")[2])

@@ -1,0 +1,86 @@
+"""Deployed flows: the newest version of each by name, and every version by number. Cases carry their flow with them,
+so a new version holds for new cases only."""
+
+import hashlib
+
+import msgspec
+
+from mendflow.core.engine import check_flow
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.views import FlowView
+from mendflow.services.contracts import Clock
+from mendflow.services.ledger import Ledger
+from mendflow.stores.contract import Store
+
+FLOW_KIND = "flow"
+
+
+class FlowDocument(msgspec.Struct, kw_only=True):
+    name: str
+    digest: str
+    version: int
+    deployed_at: Instant
+    flow: Flow
+
+    def view(self, *, whole: bool) -> FlowView:
+        return FlowView(
+            name=self.name,
+            digest=self.digest,
+            version=self.version,
+            deployed_at=self.deployed_at,
+            description=self.flow.description,
+            flow=self.flow if whole else None,
+        )
+
+
+_decode = msgspec.json.Decoder(FlowDocument).decode
+
+
+class Flows:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._newest: dict[str, FlowDocument] = {}
+
+    async def start(self) -> None:
+        async for found in self._store.scan(FLOW_KIND):
+            document = _decode(found.body)
+            self._newest[document.name] = document
+            self._ledger.known(FLOW_KIND, document.name, found.version)
+
+    @staticmethod
+    def digest(flow: Flow) -> str:
+        return hashlib.sha256(msgspec.json.encode(flow)).hexdigest()[:16]
+
+    def deploy(self, flow: Flow) -> FlowView:
+        """Make this the newest version. The same flow again is the same version."""
+        check_flow(flow)
+        digest = self.digest(flow)
+        newest = self._newest.get(flow.name)
+        if newest is not None and newest.digest == digest:
+            return newest.view(whole=False)
+        version = newest.version + 1 if newest else 1
+        document = FlowDocument(
+            name=flow.name, digest=digest, version=version, deployed_at=self._clock.now(), flow=flow
+        )
+        self._newest[flow.name] = document
+        self._ledger.touch(FLOW_KIND, flow.name, document)
+        self._ledger.touch("flow-version", f"{flow.name}@{version}", document, last=True)
+        return document.view(whole=False)
+
+    def all(self) -> list[FlowView]:
+        return [document.view(whole=False) for _, document in sorted(self._newest.items())]
+
+    def newest(self, name: str) -> FlowDocument:
+        document = self._newest.get(name)
+        if document is None:
+            known = ", ".join(sorted(self._newest)) or "none is deployed yet"
+            raise NotFound(f"there is no flow {name!r} here (known: {known}); `mendflow deploy FILE` makes it known")
+        return document
+
+    async def find(self, name: str) -> tuple[Flow, str]:
+        document = self.newest(name)
+        return document.flow, document.digest

@@ -1,0 +1,93 @@
+"""What happens, told to whoever listens.
+
+Each case keeps its latest changes, so that a listener who lost the line can go on from the serial it heard last. The
+serials grow across restarts: they begin at the instant when the server started. A listener that does not keep up is
+let go, and comes back from where it was."""
+
+import asyncio
+from collections import deque
+from collections.abc import AsyncIterator
+
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.views import Happening
+
+KEPT_PER_CASE = 2_000
+LISTENER_QUEUE_MAX = 10_000
+
+_Told = tuple[int, Instant, str, CaseId, ItemId | None, str, str]
+
+
+class Happenings:
+    def __init__(self, started_at: Instant) -> None:
+        self._serial = started_at
+        self._latest: dict[CaseId, deque[_Told]] = {}
+        self._listeners: dict[str, set[asyncio.Queue[_Told | None]]] = {}
+
+    def tell(
+        self, at: Instant, kind: str, case: CaseId, item: ItemId | None = None, state: str = "", message: str = ""
+    ) -> None:
+        self._serial += 1
+        told = (self._serial, at, kind, case, item, state, message)
+        latest = self._latest.get(case)
+        if latest is None:
+            latest = self._latest[case] = deque(maxlen=KEPT_PER_CASE)
+        latest.append(told)
+        if self._listeners:
+            self._pass_on(case, told)
+
+    def _pass_on(self, case: CaseId, told: _Told) -> None:
+        for name in (case, ""):
+            for queue in list(self._listeners.get(name, ())):
+                if queue.full():
+                    queue.get_nowait()
+                    self._listeners[name].discard(queue)
+                    queue.put_nowait(None)
+                else:
+                    queue.put_nowait(told)
+
+    def ended(self, case: CaseId) -> None:
+        """Nothing more will happen in this case."""
+        for queue in self._listeners.pop(case, ()):
+            queue.put_nowait(None)
+
+    def forget(self, case: CaseId) -> None:
+        self._latest.pop(case, None)
+
+    def stop(self) -> None:
+        for queues in self._listeners.values():
+            for queue in queues:
+                queue.put_nowait(None)
+        self._listeners.clear()
+
+    async def listen(self, case: str, after: int, *, over: bool) -> AsyncIterator[Happening]:
+        """Changes of one case, or of all if `case` is empty. `over`: only what is kept, no more will come."""
+        queue: asyncio.Queue[_Told | None] = asyncio.Queue(LISTENER_QUEUE_MAX + 1)
+        listeners = self._listeners.setdefault(case, set())
+        if not over:
+            listeners.add(queue)
+        try:
+            for told in list(self._latest.get(CaseId(case), ())) if case else []:
+                if told[0] > after:
+                    yield _view(told)
+            while not over:
+                heard = await queue.get()
+                if heard is None:
+                    return
+                yield _view(heard)
+        finally:
+            listeners.discard(queue)
+            if not listeners:
+                self._listeners.pop(case, None)
+
+
+def _view(told: _Told) -> Happening:
+    serial, at, kind, case, item, state, message = told
+    return Happening(
+        serial=serial,
+        at=at,
+        kind=kind,  # type: ignore[arg-type]  # tell() is called with literals only
+        case=case,
+        item=item,
+        state=state,
+        message=message,
+    )

@@ -1,0 +1,194 @@
+"""All services of one server under one roof, and the way back when the store was away.
+
+Memory runs ahead of the disk, never the other way round. So when a write fails there is one remedy for everything: drop
+all services and build them anew from what the disk says. Until that worked, every call is told that the store is away."""
+
+import asyncio
+import logging
+from pathlib import Path
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant, PilotId
+from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.views import Health
+from mendflow.core.scheduling.jobs import Policy
+from mendflow.services.case_book import name_of, state_of, was_mended
+from mendflow.services.contracts import Clock, Keeper
+from mendflow.services.errands import OrderDesk
+from mendflow.services.exchange import Exchange
+from mendflow.services.flow_manager import FlowManager, serial_of
+from mendflow.services.flows import Flows
+from mendflow.services.happenings import Happenings
+from mendflow.services.ledger import Ledger
+from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.notices import Notices
+from mendflow.services.reuse import Reuse
+from mendflow.services.staging import Staging
+from mendflow.services.submission import Submitter
+from mendflow.services.tasks import Tasks
+from mendflow.services.timers import Timers
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.house")
+_FIRST_RETRY_MS = 500
+_LONGEST_RETRY_MS = 10_000
+
+
+class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server's owner decides. `files_roots` are the folders that flows may read given files from."""
+
+    lease_ms: int = 30_000
+    losses_max: int = 20
+    files_roots: tuple[Path, ...] | None = ()
+
+
+class Services:
+    """One generation of services over one store, wired together."""
+
+    def __init__(self, house: "House") -> None:
+        rules, store, clock = house.rules, house.store, house.clock
+        self.ledger = ledger = Ledger(store, house.on_broken)
+        self.happenings = happenings = Happenings(clock.now())
+        self.notices = Notices(store, ledger, clock, happenings)
+        self.flows = Flows(store, ledger, clock)
+        self.manager = FlowManager(store=store, ledger=ledger, clock=clock, happenings=happenings)
+        self.meta = QueueAndPilots(
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            policy=Policy(losses_max=rules.losses_max),
+            lease_ms=rules.lease_ms,
+        )
+        self.meta.moved = self._moved
+        self.exchange = Exchange(meta=self.meta, store=store, ledger=ledger, clock=clock, notices=self.notices)
+        self.timers = Timers(clock, self.manager.fire)
+        self.submitter = Submitter(self.meta, clock, self.notices, self.manager.finish)
+        self.tasks = Tasks(store=store, ledger=ledger, clock=clock, happenings=happenings, finished=self._finished)
+        self.staging = Staging(house.keeper, self._finished, rules.files_roots)
+        self.desk = OrderDesk(
+            manager=self.manager,
+            flows=self.flows,
+            meta=self.meta,
+            submitter=self.submitter,
+            reuse=Reuse(house.keeper, ledger, clock, happenings),
+            tasks=self.tasks,
+            staging=self.staging,
+            timers=self.timers,
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            happenings=happenings,
+        )
+        self.manager.errands = self.desk
+        self._clock = clock
+
+    async def start(self) -> None:
+        self.ledger.start()
+        await self.notices.start()
+        await self.flows.start()
+        await self.manager.start()
+        self.timers.start()
+        self.exchange.start()
+
+    async def stop(self) -> None:
+        await self.exchange.stop()
+        await self.timers.stop()
+        await self.submitter.stop()
+        await self.staging.stop()
+        await self.desk.stop()
+        await self.meta.stop()
+        self.happenings.stop()
+        await self.ledger.stop()
+
+    async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        await self.desk.finished(case, serial, outcome)
+
+    def _moved(self, job: Job) -> None:
+        live = self.manager.live.get(job.case)
+        if live is None:
+            return
+        item, state = job.spec.item, state_of(job)
+        name = name_of(item)
+        live.move(serial_of(job.id), name, "job", state)
+        if was_mended(job):
+            live.tally.mended(name)
+        self.happenings.tell(self._clock.now(), "item", job.case, item, state)
+
+
+class House:
+    def __init__(self, *, store: Store, keeper: Keeper, clock: Clock, rules: HouseRules, version: str) -> None:
+        self.store = store
+        self.keeper = keeper
+        self.clock = clock
+        self.rules = rules
+        self._version = version
+        self._started_at: Instant = clock.now()
+        self._services: Services | None = None
+        self._away = "the server is starting"
+        self._mending: asyncio.Task[None] | None = None
+
+    @property
+    def services(self) -> Services:
+        """The living services; raises StoreUnavailable while there are none."""
+        if self._services is None:
+            raise StoreUnavailable(self._away)
+        return self._services
+
+    async def open(self) -> None:
+        await self.store.open()
+        services = Services(self)
+        await services.start()
+        self._services = services
+
+    async def close(self) -> None:
+        if self._mending is not None:
+            self._mending.cancel()
+            await asyncio.gather(self._mending, return_exceptions=True)
+        if self._services is not None:
+            await self._services.stop()
+        await self.store.close()
+
+    async def let_go(self, pilot: PilotId | None) -> None:
+        """Answer held exchanges at once: those of one pilot, or all."""
+        if self._services is not None:
+            self._services.exchange.let_go(pilot)
+
+    def on_broken(self, reason: str) -> None:
+        """A write failed: memory is ahead of the disk, and is given up."""
+        log.error("store away: %s", reason)
+        old, self._services, self._away = self._services, None, reason
+        self._mending = asyncio.get_running_loop().create_task(self._mend(old))
+
+    async def _mend(self, old: Services | None) -> None:
+        if old is not None:
+            await old.stop()
+        wait_ms = _FIRST_RETRY_MS
+        while self._services is None:
+            await self.clock.sleep(wait_ms)
+            services = Services(self)
+            try:
+                await services.start()
+                await services.ledger.settled()
+            except StoreUnavailable as error:
+                self._away = error.message
+                wait_ms = min(wait_ms * 2, _LONGEST_RETRY_MS)
+                await services.stop()
+                continue
+            self._services = services
+            log.warning("store is back: all cases were read again")
+
+    def health(self) -> Health:
+        services = self._services
+        return Health(
+            status="ok" if services else "store-away",
+            version=self._version,
+            uptime_ms=self.clock.now() - self._started_at,
+            store=type(self.store).__name__,
+            cases_live=len(services.manager.live) if services else 0,
+            jobs_waiting=len(services.meta.queue) if services else 0,
+            jobs_running=sum(len(pilot.held) for pilot in services.meta.pilots.values()) if services else 0,
+            pilots=len(services.meta.pilots) if services else 0,
+            message="" if services else self._away,
+        )

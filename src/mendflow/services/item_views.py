@@ -1,0 +1,93 @@
+"""Items as people see them, made from the documents of jobs, tasks and the rest."""
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.jobs import Attempt, Job
+from mendflow.core.model.views import AttemptView, ItemState, ItemView
+from mendflow.services.case_book import ItemDocument, name_of, state_of
+from mendflow.services.tasks import TaskDocument
+
+_TASK_STATES: dict[str, ItemState] = {
+    "offered": "waiting",
+    "claimed": "running",
+    "completed": "completed",
+    "rejected": "failed",
+    "expired": "failed",
+    "withdrawn": "cancelled",
+}
+
+
+def of_job(job: Job, log_tail: str = "") -> ItemView:
+    outcome = job.outcome
+    return ItemView(
+        case=job.case,
+        item=job.spec.item,
+        name=name_of(job.spec.item),
+        kind="job",
+        serial=int(job.id.rpartition("/")[2]),
+        state=state_of(job),
+        job=job.id,
+        pilot=job.pilot,
+        attempts=[_attempt(number, attempt) for number, attempt in enumerate(job.history, 1)],
+        created_at=job.created_at,
+        ended_at=job.finished_at,
+        fault=outcome.fault if outcome else _last_fault(job),
+        outputs=outcome.outputs if outcome else None,
+        files={name: ref.as_value() for name, ref in outcome.files.items()} if outcome else {},
+        reused=job.reused,
+        command=_command(job),
+        log_tail=outcome.log_tail if outcome else log_tail,
+    )
+
+
+def of_task(task: TaskDocument) -> ItemView:
+    return ItemView(
+        case=task.case,
+        item=task.item,
+        name=name_of(task.item),
+        kind="task",
+        serial=task.serial,
+        state=_TASK_STATES[task.state],
+        created_at=task.offered_at,
+        ended_at=task.ended_at,
+        outputs=task.outputs,
+    )
+
+
+def of_document(item: ItemDocument) -> ItemView:
+    return ItemView(
+        case=item.case,
+        item=item.item,
+        name=item.name,
+        kind=item.kind,
+        serial=item.serial,
+        state=item.state,
+        created_at=item.created_at,
+        ended_at=item.ended_at,
+        fault=item.fault,
+        outputs=item.outputs,
+        reused=item.reason,
+    )
+
+
+def _attempt(number: int, attempt: Attempt) -> AttemptView:
+    return AttemptView(
+        number=number,
+        pilot=attempt.pilot,
+        granted_at=attempt.granted_at,
+        started_at=attempt.measures.started_at,
+        ended_at=attempt.measures.ended_at or attempt.ended_at,
+        end=attempt.end,
+        fault=attempt.fault,
+        cpu_ms=attempt.measures.cpu_ms,
+        peak_bytes=attempt.measures.peak_bytes,
+    )
+
+
+def _last_fault(job: Job) -> Fault | None:
+    return job.history[-1].fault if job.history else None
+
+
+def _command(job: Job) -> str:
+    if job.spec.function is not None:
+        return f"{job.spec.function.module}:{job.spec.function.name}"
+    return job.spec.command or ""

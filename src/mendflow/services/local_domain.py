@@ -1,0 +1,326 @@
+"""The domain of this very process: what `Domain` promises, done with the services below it.
+
+Every answer waits for the ledger, so whatever a caller was told is on disk."""
+
+import secrets
+from collections.abc import AsyncIterator, Iterable
+from pathlib import Path
+from typing import cast
+
+import msgspec
+
+from mendflow.core.engine import live_items
+from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.views import (
+    CaseView,
+    FlowView,
+    Happening,
+    Health,
+    ItemView,
+    JobQuery,
+    PilotView,
+    TaskView,
+    Why,
+)
+from mendflow.services import item_views, reasons
+from mendflow.services.case_book import CASE_KIND, ITEM_KIND, LIVE_STATUSES, CaseDocument, ItemDocument
+from mendflow.services.house import House
+from mendflow.services.tasks import TASK_KIND, TaskDocument
+from mendflow.stores.contract import Where
+
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
+_decode_item = msgspec.json.Decoder(ItemDocument).decode
+_decode_task = msgspec.json.Decoder(TaskDocument).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+LAST = "last"
+
+
+class LocalDomain:
+    """`house` holds the services; it is replaced as a whole when they are built anew after the store was away."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    # Flows
+
+    async def deploy(self, flow: Flow) -> FlowView:
+        view = self._house.services.flows.deploy(flow)
+        await self._settled()
+        return view
+
+    async def flows(self) -> list[FlowView]:
+        return self._house.services.flows.all()
+
+    async def flow(self, name: str) -> FlowView:
+        return self._house.services.flows.newest(name).view(whole=True)
+
+    # Cases
+
+    async def start(
+        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = ""
+    ) -> CaseView:
+        known = self._house.services.flows.newest(name)
+        if key:
+            found = await self._house.store.search(CASE_KIND, [Where("key", key)], limit=1)
+            if found:
+                return await self.case(found[0].id)
+        earlier = await self._id(reuse, flow=name) if reuse else None
+        return await self._begin(known.flow, known.digest, inputs, who=who, key=key, earlier=earlier)
+
+    async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
+        document = await self._document(await self._id(case))
+        if document.status in LIVE_STATUSES:
+            raise Conflict(f"case {document.id} is still {document.status}; remove it, or wait for its end")
+        if from_failed and document.status == "completed":
+            raise Conflict(f"nothing failed in case {document.id}; leave --from-failed away to run it again")
+        flow = await self._flow_of(document)
+        return await self._begin(flow, document.digest, document.inputs, who=who, key="", earlier=document.id)
+
+    async def _begin(
+        self, flow: Flow, digest: str, inputs: dict[str, Value], *, who: str, key: str, earlier: CaseId | None
+    ) -> CaseView:
+        manager = self._house.services.manager
+        document = CaseDocument(
+            id=CaseId(f"{flow.name}-{secrets.token_hex(3)}"),
+            flow=flow.name,
+            digest=digest,
+            inputs=inputs,
+            owner=who,
+            rerun_of=earlier,
+            key=key,
+        )
+        live = await manager.begin(document, flow, await manager.jobs_of(earlier) if earlier else {})
+        view = live.view()
+        await self._settled()
+        return view
+
+    async def cases(
+        self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0
+    ) -> list[CaseView]:
+        where = [Where(field, value) for field, value in (("flow", flow), ("status", status)) if value]
+        found = await self._house.store.search(
+            CASE_KIND, where, order_by="started_at", descending=True, limit=limit, offset=offset
+        )
+        return [self._view(_decode_case(document.body)) for document in found]
+
+    async def case(self, case: str) -> CaseView:
+        return self._view(await self._document(await self._id(case)))
+
+    def _view(self, document: CaseDocument) -> CaseView:
+        live = self._house.services.manager.live.get(document.id)
+        return live.view() if live else document.view()
+
+    async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
+        return await self._order(case, Suspend(item=ItemId(item) if item else None))
+
+    async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
+        return await self._order(case, Resume(item=ItemId(item) if item else None))
+
+    async def remove(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
+        if item:
+            return await self._order(case, RemoveItem(item=ItemId(item)))
+        return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
+
+    async def send(
+        self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = ""
+    ) -> CaseView:
+        message = Deliver(id=id or secrets.token_hex(8), channel=channel, value=value, correlation=correlation)
+        return await self._order(case, message)
+
+    async def _order(self, case: str, command: Suspend | Resume | Cancel | RemoveItem | Deliver) -> CaseView:
+        id = await self._id(case)
+        document = await self._document(id)
+        if document.status not in LIVE_STATUSES:
+            raise Conflict(f"case {id} is over: {document.status}")
+        await self._house.services.manager.command(id, command)
+        await self._settled()
+        return await self.case(id)
+
+    async def happenings(self, case: str = "", after: int = 0) -> AsyncIterator[Happening]:
+        id = await self._id(case) if case else ""
+        over = bool(id) and (await self._document(CaseId(id))).status not in LIVE_STATUSES
+        async for happening in self._house.services.happenings.listen(id, after, over=over):
+            yield happening
+
+    # Items
+
+    async def items(
+        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
+    ) -> list[ItemView]:
+        id = await self._id(case)
+        await self._document(id)
+        views = [view async for view in self._items(id)]
+        wanted = [
+            view for view in views if (not state or view.state == state) and (not name or view.name == name)
+        ]
+        wanted.sort(key=lambda view: (view.created_at, view.serial))
+        return wanted[offset : offset + limit]
+
+    async def _items(self, case: CaseId) -> AsyncIterator[ItemView]:
+        services = self._house.services
+        store = self._house.store
+        listed = set()
+        async for found in store.scan("job", f"{case}/"):
+            job = services.meta.jobs.get(JobId(found.id)) or _decode_job(found.body)
+            view = item_views.of_job(job, services.meta.log_tail(job.id))
+            listed.add(view.serial)
+            yield view
+        async for found in store.scan(TASK_KIND, f"{case}/"):
+            view = item_views.of_task(_decode_task(found.body))
+            listed.add(view.serial)
+            yield view
+        async for found in store.scan(ITEM_KIND, f"{case}/"):
+            yield item_views.of_document(_decode_item(found.body))
+        for view in self._unlisted(case, listed):
+            yield view
+
+    def _unlisted(self, case: CaseId, listed: set[int]) -> Iterable[ItemView]:
+        """Live items that have no document: waits, receives, calls, stagings."""
+        live = self._house.services.manager.live.get(case)
+        for item in live_items(live.case) if live else ():
+            if item.serial not in listed:
+                state = "suspended" if item.suspended else "staging" if item.phase == "staging" else "waiting"
+                yield ItemView(
+                    case=case,
+                    item=item.item,
+                    name=item.name,
+                    kind=item.kind,
+                    serial=item.serial,
+                    state=cast("item_views.ItemState", state),
+                    created_at=live.case.started_at if live else 0,
+                )
+
+    async def item(self, case: str, item: str) -> ItemView:
+        id = await self._id(case)
+        async for view in self._items(id):
+            if view.item == item:
+                return view
+        raise NotFound(f"case {id} has no item {item!r}; `mendflow items {id}` lists them")
+
+    async def why(self, subject: str) -> Why:
+        return await reasons.why(self, self._house, subject)
+
+    # Jobs and pilots
+
+    async def jobs(self, query: JobQuery) -> list[Job]:
+        fields = {"case": query.case, "state": query.state, "spec.owner": query.owner, "pilot": query.pilot}
+        where = [Where(field, value) for field, value in fields.items() if value]
+        if query.case:
+            where[0] = Where("case", await self._id(query.case))
+        if query.name:
+            where.append(Where("spec.item", query.name))
+        if query.attempts_min:
+            where.append(Where("fence", query.attempts_min, "ge"))
+        found = await self._house.store.search(
+            "job", where, order_by="created_at", descending=True, limit=query.limit, offset=query.offset
+        )
+        return [_decode_job(document.body) for document in found]
+
+    async def job(self, job: str) -> Job:
+        case, _, serial = job.rpartition("/")
+        id = JobId(f"{await self._id(case)}/{serial}") if case else JobId(job)
+        live = self._house.services.meta.jobs.get(id)
+        if live is not None:
+            return live
+        found = await self._house.store.get("job", id)
+        if found is None:
+            raise NotFound(f"there is no job {job!r}; `mendflow jobs` lists them")
+        return _decode_job(found.body)
+
+    async def log(self, job: str) -> str:
+        found = await self.job(job)
+        if found.outcome is not None:
+            return found.outcome.log_tail or (found.outcome.fault.log_tail if found.outcome.fault else "")
+        return self._house.services.meta.log_tail(found.id)
+
+    async def pilots(self) -> list[PilotView]:
+        return self._house.services.meta.pilot_views()
+
+    async def sync(self, request: SyncRequest) -> SyncAnswer:
+        return await self._house.services.exchange.sync(request)
+
+    # People's work
+
+    async def tasks(
+        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
+    ) -> list[TaskView]:
+        id = await self._id(case) if case else ""
+        return await self._house.services.tasks.search(role=role, state=state, case=id, limit=limit)
+
+    async def task(self, task: str) -> TaskView:
+        return (await self._house.services.tasks.find(await self._task_id(task))).view()
+
+    async def claim(self, task: str, *, who: str) -> TaskView:
+        return await self._answered(await self._house.services.tasks.claim(await self._task_id(task), who))
+
+    async def release(self, task: str, *, who: str) -> TaskView:
+        return await self._answered(await self._house.services.tasks.release(await self._task_id(task), who))
+
+    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> TaskView:
+        id = await self._task_id(task)
+        return await self._answered(await self._house.services.tasks.end(id, "completed", outputs, who, comment))
+
+    async def reject(self, task: str, *, who: str, comment: str = "") -> TaskView:
+        id = await self._task_id(task)
+        return await self._answered(await self._house.services.tasks.end(id, "rejected", None, who, comment))
+
+    async def _answered(self, view: TaskView) -> TaskView:
+        await self._settled()
+        return view
+
+    async def _task_id(self, task: str) -> str:
+        case, _, serial = task.rpartition("/")
+        return f"{await self._id(case)}/{serial}" if case == LAST else task
+
+    # Kept files, notices, health
+
+    async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
+        return await self._house.keeper.keep(Path(name).name, chunks, sha256=sha256)
+
+    def kept(self, sha256: str) -> AsyncIterator[bytes]:
+        return self._house.keeper.kept(sha256)
+
+    async def kept_size(self, sha256: str) -> int:
+        size = await self._house.keeper.size(sha256)
+        if size is None:
+            raise NotFound(f"no file with the digest {sha256} is kept here")
+        return size
+
+    async def notices(self, limit: int = 100) -> list[Happening]:
+        return await self._house.services.notices.latest(limit)
+
+    async def health(self) -> Health:
+        return self._house.health()
+
+    # Names
+
+    async def _id(self, case: str, *, flow: str = "") -> CaseId:
+        if case != LAST:
+            return CaseId(case)
+        newest = await self.cases(flow=flow, limit=1)
+        if not newest:
+            raise NotFound("there is no case yet, so there is no last one")
+        return newest[0].id
+
+    async def _document(self, case: CaseId) -> CaseDocument:
+        live = self._house.services.manager.live.get(case)
+        if live is not None:
+            return live.document
+        found = await self._house.store.get(CASE_KIND, case)
+        if found is None:
+            raise NotFound(f"there is no case {case!r}; `mendflow cases` lists them")
+        return _decode_case(found.body)
+
+    async def _flow_of(self, document: CaseDocument) -> Flow:
+        return await self._house.services.manager.flow_of(document.id)
+
+    async def _settled(self) -> None:
+        await self._house.services.ledger.settled()
+
+

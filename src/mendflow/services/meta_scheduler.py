@@ -1,0 +1,240 @@
+"""The meta-scheduler of this domain: a queue of jobs, and the pilots that pull from it.
+
+Every job is a document with a version. It goes from available to running by a grant that raises its fence, and no
+report under an older fence changes it. This module holds the jobs and the queue; the exchange with pilots is beside it."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.sync import Control, Order
+from mendflow.core.model.views import PilotView
+from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling.jobs import Policy
+from mendflow.core.scheduling.queue import Queue
+from mendflow.services.contracts import Callback, CapacityReport, Clock, NewJob, Status
+from mendflow.services.ledger import Ledger
+from mendflow.services.pilot_book import Held, PilotRecord
+from mendflow.stores.contract import Store
+
+JOB_KIND = "job"
+_decode = msgspec.json.Decoder(Job).decode
+
+
+class Moved(Protocol):
+    """Told of every change of a job's state, for progress."""
+
+    def __call__(self, job: Job) -> None: ...
+
+
+def _nobody(job: Job) -> None: ...
+
+
+class QueueAndPilots:
+    def __init__(
+        self, *, store: Store, ledger: Ledger, clock: Clock, policy: Policy, lease_ms: int
+    ) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self.policy = policy
+        self.lease_ms = lease_ms
+        self.jobs: dict[JobId, Job] = {}
+        self.queue = Queue()
+        self.pilots: dict[PilotId, PilotRecord] = {}
+        self.moved: Moved = _nobody
+        self._callbacks: dict[JobId, Callback] = {}
+        self._over: dict[JobId, Outcome] = {}
+        self._soon: set[asyncio.Task[None]] = set()
+        self._waking = False
+
+    async def stop(self) -> None:
+        for task in self._soon:
+            task.cancel()
+        await asyncio.gather(*self._soon, return_exceptions=True)
+
+    # The contract
+
+    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+        if again:
+            jobs = await self._take_up(jobs)
+        now = self._clock.now()
+        for new in jobs:
+            job = life.create(new.id, new.case, new.spec, now)
+            job.reused = new.note
+            self.jobs[job.id] = job
+            self.enqueue(job)
+            self.changed(job)
+
+    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+        over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        async def tell(_: JobId, outcome: Outcome) -> None:
+            if not over.done():
+                over.set_result(outcome)
+
+        await self.submit([job], again=again)
+        await self.subscribe(job.id, tell)
+        return await over
+
+    async def status(self, id: JobId) -> Status:
+        job = self.jobs.get(id) or await self._read(id)
+        return Status(
+            job=id,
+            state=job.state,
+            suspended=job.suspended,
+            attempts=job.fence,
+            reason=life.reason(job),
+            outcome=job.outcome,
+        )
+
+    async def subscribe(self, id: JobId, callback: Callback) -> None:
+        if id in self.jobs:
+            self._callbacks[id] = callback
+            return
+        outcome = self._over.pop(id, None)
+        if outcome is None:
+            outcome = (await self._read(id)).outcome
+        assert outcome is not None
+        self._later(id, outcome, callback)
+
+    async def suspend(self, id: JobId) -> None:
+        if (job := self.jobs.get(id)) is not None and not job.suspended:
+            life.evolve(job, life.Suspended())
+            self.queue.remove(id)
+            self._control(job, Control.SUSPEND)
+            self.changed(job)
+
+    async def resume(self, id: JobId) -> None:
+        if (job := self.jobs.get(id)) is not None and job.suspended:
+            life.evolve(job, life.Resumed())
+            if job.state is JobState.AVAILABLE:
+                self.enqueue(job)
+            self._control(job, Control.RESUME)
+            self.changed(job)
+
+    async def cancel(self, id: JobId) -> None:
+        """End it without telling who submitted it: whoever cancels no longer waits."""
+        job = self.jobs.get(id)
+        if job is None:
+            return
+        self._callbacks.pop(id, None)
+        self._control(job, Control.CANCEL)
+        self.queue.remove(id)
+        if job.pilot is not None and (pilot := self.pilots.get(job.pilot)) is not None:
+            pilot.held.pop(id, None)
+        life.evolve(job, life.cancel(job, self._clock.now()))
+        self.close(job)
+
+    async def capacity(self) -> CapacityReport:
+        pilots = list(self.pilots.values())
+        return CapacityReport(
+            pilots=len(pilots),
+            slots=sum(pilot.capacity.slots for pilot in pilots),
+            slots_free=sum(max(0, pilot.capacity.slots - len(pilot.held)) for pilot in pilots),
+            cpus=sum(pilot.capacity.cpus for pilot in pilots),
+            memory_bytes=sum(pilot.capacity.memory_bytes for pilot in pilots),
+            gpus=sum(pilot.capacity.gpus for pilot in pilots),
+            waiting=len(self.queue),
+            running=sum(len(pilot.held) for pilot in pilots),
+            sites=sorted({pilot.site for pilot in pilots if pilot.site}),
+        )
+
+    # What the exchange and the views use
+
+    def enqueue(self, job: Job) -> None:
+        if not job.suspended:
+            self.queue.add(job.id, job.spec.resources, job.spec.priority, job.created_at, job.available_at)
+            self.wake_soon()
+
+    def changed(self, job: Job) -> None:
+        self._ledger.touch(JOB_KIND, job.id, job)
+        self.moved(job)
+
+    def close(self, job: Job) -> None:
+        """The job is over: written for the last time, out of memory."""
+        self._ledger.touch(JOB_KIND, job.id, job, last=True)
+        self.jobs.pop(job.id, None)
+        self.moved(job)
+
+    async def finish(self, job: Job) -> None:
+        """The job is over and whoever submitted it is told."""
+        self.close(job)
+        callback = self._callbacks.pop(job.id, None)
+        if callback is not None:
+            assert job.outcome is not None
+            await callback(job.id, job.outcome)
+
+    def pilot(self, id: PilotId) -> PilotRecord:
+        """The pilot's record, new with a full term if it was not known."""
+        record = self.pilots.get(id)
+        if record is None:
+            record = self.pilots[id] = PilotRecord(id, self._clock.now() + self.lease_ms)
+        return record
+
+    def pilot_views(self) -> list[PilotView]:
+        now = self._clock.now()
+        return [pilot.view(now) for _, pilot in sorted(self.pilots.items())]
+
+    def log_tail(self, id: JobId) -> str:
+        """What a running job last said, as far as its pilot has told."""
+        job = self.jobs.get(id)
+        pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
+        return pilot.log_tails.get(id, "") if pilot is not None else ""
+
+    def wake_soon(self) -> None:
+        """Tell idle pilots that there is work, once for everything that is put into the queue now."""
+        if not self._waking:
+            self._waking = True
+            asyncio.get_running_loop().call_soon(self._wake)
+
+    def _wake(self) -> None:
+        self._waking = False
+        for pilot in self.pilots.values():
+            if pilot.want > 0:
+                pilot.wake.set()
+
+    def _control(self, job: Job, control: Control) -> None:
+        pilot = self.pilots.get(job.pilot) if job.pilot is not None else None
+        if pilot is not None:
+            pilot.orders.append(Order(job.id, job.fence, control))
+            pilot.wake.set()
+
+    async def _take_up(self, jobs: Sequence[NewJob]) -> list[NewJob]:
+        """Those that were not given before. The others are taken from their documents as they stand there."""
+        missing = [new for new in jobs if new.id not in self.jobs]
+        kept = {found.id: found for found in await self._store.get_many(JOB_KIND, [new.id for new in missing])}
+        for found in kept.values():
+            job = _decode(found.body)
+            if job.finished:
+                assert job.outcome is not None
+                self._over[job.id] = job.outcome
+                continue
+            self._ledger.known(JOB_KIND, job.id, found.version)
+            self.jobs[job.id] = job
+            if job.state is JobState.AVAILABLE:
+                self.enqueue(job)
+            else:
+                assert job.pilot is not None
+                self.pilot(job.pilot).held[job.id] = Held(None)
+        return [new for new in missing if new.id not in kept]
+
+    async def _read(self, id: JobId) -> Job:
+        found = await self._store.get(JOB_KIND, id)
+        if found is None:
+            raise NotFound(f"there is no job {id}")
+        return _decode(found.body)
+
+    def _later(self, id: JobId, outcome: Outcome, callback: Callback) -> None:
+        async def tell() -> None:
+            await callback(id, outcome)
+
+        task = asyncio.get_running_loop().create_task(tell())
+        self._soon.add(task)
+        task.add_done_callback(self._soon.discard)

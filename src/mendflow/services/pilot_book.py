@@ -1,0 +1,75 @@
+"""What a server knows of its pilots: in memory only, told anew by each exchange.
+
+A pilot's lease is one promise for all its attempts. Nothing of it is written to disk: after a restart every pilot that
+holds a job gets one full fresh term, which is always safe, because a pilot counts from when it asked and the server
+from when it answered."""
+
+import asyncio
+
+from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.sync import Capacity, Order, SyncRequest
+from mendflow.core.model.views import PilotView
+
+NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
+
+
+class Held:
+    """An attempt that is with a pilot. `since` is the serial of the answer that brought it there, `named` whether the
+    pilot has said that it has it."""
+
+    __slots__ = ("named", "since")
+
+    def __init__(self, since: int | None) -> None:
+        self.since = since
+        self.named = False
+
+
+class PilotRecord:
+    def __init__(self, id: PilotId, expires_at: Instant) -> None:
+        self.id = id
+        self.expires_at = expires_at
+        self.host = ""
+        self.site = ""
+        self.capacity = NO_CAPACITY
+        self.want = 0
+        self.seen_at: Instant = 0
+        self.ends_at: Instant = 0
+        self.newest = 0
+        self.leaving = False
+        self.held: dict[JobId, Held] = {}
+        self.orders: list[Order] = []
+        self.log_tails: dict[JobId, str] = {}
+        self.wake = asyncio.Event()
+
+    def hear(self, request: SyncRequest, now: Instant, lease_ms: int) -> None:
+        self.expires_at = now + lease_ms
+        self.host = request.host
+        self.site = request.site
+        self.capacity = request.capacity
+        self.want = request.want
+        self.seen_at = now
+        self.ends_at = now + request.ttl_ms if request.ttl_ms else 0
+        self.newest = request.serial
+        self.leaving = request.leaving
+        for held in self.held.values():
+            if held.since is None:  # handed out by the server before this one, in an answer older than this request
+                held.since = request.serial
+        self.wake.set()
+
+    def take_orders(self) -> list[Order]:
+        orders, self.orders = self.orders, []
+        return orders
+
+    def view(self, now: Instant) -> PilotView:
+        over = now >= self.expires_at
+        return PilotView(
+            id=self.id,
+            host=self.host,
+            site=self.site,
+            capacity=self.capacity,
+            free_slots=max(0, self.capacity.slots - len(self.held)),
+            running=list(self.held),
+            state="gone" if over else "active" if self.seen_at else "silent",
+            seen_ms_ago=now - self.seen_at if self.seen_at else -1,
+            lease_ms_left=max(0, self.expires_at - now),
+        )

@@ -1,0 +1,127 @@
+"""Why: the reason of something's present state, asked by the name of a case, a job, an item or a pilot."""
+
+from typing import Protocol
+
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.views import CaseView, ItemView, Why
+from mendflow.core.scheduling import explain
+from mendflow.services.house import House
+from mendflow.services.pilot_book import PilotRecord
+
+
+class Asked(Protocol):
+    async def case(self, case: str) -> CaseView: ...
+    async def items(self, case: str, *, state: str = "", limit: int = 1000) -> list[ItemView]: ...
+    async def item(self, case: str, item: str) -> ItemView: ...
+    async def job(self, job: str) -> Job: ...
+
+
+async def why(domain: Asked, house: House, subject: str) -> Why:
+    """`subject` is a case, a job `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
+    if ":" in subject:
+        case, _, item = subject.partition(":")
+        view = await domain.item(case, item)
+        return of_job(house, await domain.job(view.job)) if view.job else of_item(view)
+    if "/" in subject:
+        return of_job(house, await domain.job(subject))
+    pilot = house.services.meta.pilots.get(PilotId(subject))
+    if pilot is not None:
+        return of_pilot(pilot, house.clock.now())
+    try:
+        view = await domain.case(subject)
+    except NotFound as error:
+        raise NotFound(
+            f"{subject!r} is no case, job (CASE/SERIAL), item (CASE:ITEM) or pilot here; `mendflow cases` lists cases"
+        ) from error
+    return await of_case(domain, house, view)
+
+
+def of_job(house: House, job: Job) -> Why:
+    if job.state is JobState.RUNNING:
+        return _of_running(house, job)
+    if job.state is JobState.FAILED:
+        return explain.why_failed(job)
+    if job.state is JobState.AVAILABLE:
+        meta, now = house.services.meta, house.clock.now()
+        pilots = [pilot.facts() for pilot in meta.pilots.values()]
+        return explain.why_waiting(job, pilots, len(meta.queue), now)
+    took = f"in attempt {job.fence}" if job.fence else job.reused
+    facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
+    return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} completed {took}.", facts=facts)
+
+
+def _of_running(house: House, job: Job) -> Why:
+    pilot = house.services.meta.pilots.get(job.pilot) if job.pilot else None
+    held = pilot.held.get(job.id) if pilot else None
+    where = f"pilot {job.pilot} on {pilot.host}" if pilot and pilot.host else f"pilot {job.pilot}"
+    now = house.clock.now()
+    facts = []
+    if pilot is not None:
+        facts.append(f"the pilot was heard {max(0, now - pilot.seen_at) / 1000:.1f} s ago" if pilot.seen_at else
+                     "the pilot has not been heard since the server started")
+        facts.append(f"its lease ends in {max(0, pilot.expires_at - now) / 1000:.1f} s if it stays silent")
+    doing = "is suspended on" if job.suspended else "is held by" if held is None or not held.named else "runs on"
+    sentence = f"{job.spec.item} {doing} {where}, attempt {job.fence}."
+    return Why(subject=job.id, state="running", sentence=sentence, facts=facts + _attempts(job))
+
+
+def _attempts(job: Job) -> list[str]:
+    return [
+        f"attempt {attempt.fence} on {attempt.pilot}: {attempt.end}"
+        + (f", {attempt.fault.message}" if attempt.fault else "")
+        for attempt in job.history
+        if attempt.end
+    ]
+
+
+def of_item(item: ItemView) -> Why:
+    words = {
+        "task": "waits for a person: `mendflow tasks` shows who may do it",
+        "wait": "waits for its time",
+        "receive": "waits for a message: `mendflow send` delivers one",
+        "pick": "waits for the first of several messages or alarms",
+        "call": "waits for the case that it called",
+        "stage": "takes its files into keeping",
+    }
+    if item.state in ("waiting", "running", "staging"):
+        sentence = f"{item.item} {words.get(item.kind, 'is under way')}."
+    elif item.state == "suspended":
+        sentence = f"{item.item} is suspended; `mendflow continue` lets it go on."
+    else:
+        sentence = f"{item.item} is {item.state}" + (f": {item.fault.message}" if item.fault else ".")
+    return Why(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=[item.reused][: bool(item.reused)])
+
+
+def of_pilot(pilot: PilotRecord, now: int) -> Why:
+    view = pilot.view(now)
+    doing = f"holds {len(view.running)} jobs" if view.running else "is idle"
+    sentence = f"pilot {pilot.id} on {pilot.host or 'an unknown host'} is {view.state} and {doing}."
+    facts = [
+        f"it has {pilot.capacity.slots} slots, {pilot.capacity.cpus:g} cpus, {pilot.capacity.memory_bytes} bytes of memory",
+        f"its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent",
+    ]
+    return Why(subject=pilot.id, state=view.state, sentence=sentence, facts=facts)
+
+
+async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
+    if case.status == "failed":
+        said = case.fault.message if case.fault else "a fault that no handler caught"
+        failed = await domain.items(case.id, state="failed", limit=5)
+        facts = [f"{item.item}: {item.fault.message}" for item in failed if item.fault]
+        return Why(subject=case.id, state=case.status, sentence=f"case {case.id} failed: {said}", facts=facts)
+    if case.status == "suspended":
+        sentence = f"case {case.id} is suspended; `mendflow continue {case.id}` lets it go on."
+        return Why(subject=case.id, state=case.status, sentence=sentence)
+    if case.status != "running":
+        return Why(subject=case.id, state=case.status, sentence=f"case {case.id} is {case.status}.")
+    running = sum(count.running for count in case.counts)
+    waiting = sum(count.waiting for count in case.counts)
+    live = await domain.items(case.id, state="waiting", limit=3)
+    facts = []
+    for item in live:
+        told = of_job(house, await domain.job(item.job)) if item.job else of_item(item)
+        facts.append(told.sentence)
+    sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
+    return Why(subject=case.id, state=case.status, sentence=sentence, facts=facts)

@@ -1,0 +1,58 @@
+"""Takes given files into keeping, together or one after another, before the job that needs them is submitted.
+
+A path is looked for in the flow's own folder. Whether it may lead out of it is the server's decision: one that serves
+others reads only below the folders it was given."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+
+from mendflow.core.engine.messages import STAGED_FILE_FAULT, StageFiles
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.values import FileRef
+from mendflow.services.contracts import Keeper
+
+Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
+
+
+class Staging:
+    """`roots` are the folders that may be read; None lets every path be read, as its own user's server may."""
+
+    def __init__(self, keeper: Keeper, finished: Finished, roots: tuple[Path, ...] | None) -> None:
+        self._keeper = keeper
+        self._finished = finished
+        self._roots = roots
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def start(self, case: CaseId, order: StageFiles, folder: str) -> None:
+        task = asyncio.get_running_loop().create_task(self._stage(case, order, folder))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _stage(self, case: CaseId, order: StageFiles, folder: str) -> None:
+        try:
+            if order.order == "sequence":
+                kept = [await self._keep(source, folder) for source in order.files.values()]
+            else:
+                kept = await asyncio.gather(*(self._keep(source, folder) for source in order.files.values()))
+            outcome = Outcome(files=dict(zip(order.files, kept, strict=True)))
+        except Mistake as mistake:
+            fault = Fault(name=STAGED_FILE_FAULT, category=Category.DATA, message=mistake.message)
+            outcome = Outcome(fault=fault)
+        await self._finished(case, order.serial, outcome)
+
+    async def _keep(self, source: str, folder: str) -> FileRef:
+        path = Path(folder, source).resolve()
+        if self._roots is not None and not any(path.is_relative_to(root) for root in self._roots):
+            raise Mistake(
+                f"{source} may not be read by this server; upload it, or start the server with --files-root for its folder"
+            )
+        return await self._keeper.keep_path(str(path))

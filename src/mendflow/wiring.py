@@ -1,0 +1,146 @@
+"""The only place where concrete classes meet.
+
+A data folder holds everything of one server: the store, the kept files, and `server.json`, by which commands on this
+machine find the server while it runs."""
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from importlib.metadata import version
+from pathlib import Path
+
+import msgspec
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.server.access import Access, Token
+from mendflow.server.app import create_app
+from mendflow.server.runner import serve
+from mendflow.services.clock import SystemClock
+from mendflow.services.house import House, HouseRules
+from mendflow.services.local_domain import LocalDomain
+from mendflow.stores.files import FolderKeeper
+from mendflow.stores.sqlite import SqliteStore
+
+STOP_PILOT_S = 15
+
+
+class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`files_roots` are the folders that flows may read given files from; None: any, as the user's own server may."""
+
+    data: Path
+    host: str = "127.0.0.1"
+    port: int = 0
+    tokens: tuple[Token, ...] = ()
+    client_token: str = ""  # written to server.json for commands on this machine
+    lease_ms: int = 30_000
+    losses_max: int = 20
+    files_roots: tuple[Path, ...] | None = ()
+
+
+class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
+    """What server.json says."""
+
+    url: str
+    pid: int
+    token: str = ""
+
+
+class RunningServer:
+    def __init__(self, url: str, token: str, domain: LocalDomain, house: House) -> None:
+        self.url = url
+        self.token = token
+        self.domain = domain
+        self.house = house
+
+
+@asynccontextmanager
+async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]:
+    """A whole server in this process, for as long as the block lasts."""
+    data = options.data
+    try:
+        data.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StoreUnavailable(f"the data folder {data} cannot be made: {error.strerror}") from error
+    keeper = FolderKeeper(data / "files")
+    house = House(
+        store=SqliteStore(data / "store.db"),
+        keeper=keeper,
+        clock=SystemClock(),
+        rules=HouseRules(
+            lease_ms=options.lease_ms, losses_max=options.losses_max, files_roots=options.files_roots
+        ),
+        version=version("mendflow"),
+    )
+    await house.open()
+    keeper.open()
+    domain = LocalDomain(house)
+    try:
+        app = create_app(domain, access=Access(options.tokens), let_go=house.let_go)
+        served = await serve(app, options.host, options.port)
+        write_server_file(data, ServerFile(url=served.url, pid=os.getpid(), token=options.client_token))
+        try:
+            yield RunningServer(served.url, options.client_token, domain, house)
+        finally:
+            (data / "server.json").unlink(missing_ok=True)
+            await served.stop()
+    finally:
+        await house.close()
+
+
+def write_server_file(data: Path, content: ServerFile) -> None:
+    """Whole or not at all, and for its owner's eyes only."""
+    draft = data / f"server.json.{content.pid}"
+    descriptor = os.open(draft, os.O_CREAT | os.O_WRONLY | os.O_TRUNC, 0o600)
+    with os.fdopen(descriptor, "wb") as out:
+        out.write(msgspec.json.encode(content))
+    os.replace(draft, data / "server.json")
+
+
+def find_server(data: Path) -> ServerFile | None:
+    """The server that runs on this data folder, if its process is alive."""
+    try:
+        found = msgspec.json.decode((data / "server.json").read_bytes(), type=ServerFile)
+        os.kill(found.pid, 0)
+    except (OSError, msgspec.DecodeError):
+        return None
+    return found
+
+
+class LocalPilot:
+    """A pilot process on this machine, started and stopped by us."""
+
+    def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
+        self.process = process
+        self.log = log
+
+    async def stop(self) -> None:
+        """Ask it to end its jobs and leave; insist if it does not."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        try:
+            await asyncio.to_thread(self.process.wait, STOP_PILOT_S)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            await asyncio.to_thread(self.process.wait)
+
+
+def start_pilot(
+    url: str, *, work: Path, slots: int, token: str = "", site: str = "", extra: Sequence[str] = ()
+) -> LocalPilot:
+    """Start a pilot as a process of its own. The token goes by the environment, so that no process list shows it."""
+    work.mkdir(parents=True, exist_ok=True)
+    log = work / "pilot.log"
+    command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--slots", str(slots)]
+    command += [*(["--site", site] if site else []), *extra]
+    environment = {**os.environ, **({"MENDFLOW_TOKEN": token} if token else {})}
+    with log.open("ab") as out:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment, start_new_session=True
+        )
+    return LocalPilot(process, log)
+
+
