@@ -2,7 +2,10 @@
 
 The world's faults are `Fault` values; our own bugs are assertions. Only mistakes of whoever called are exceptions."""
 
+from collections.abc import Sequence
 from typing import ClassVar
+
+import msgspec
 
 
 class Mistake(Exception):
@@ -34,11 +37,31 @@ class Forbidden(Mistake):
     status = 403
 
 
+class Problem(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One thing that is wrong in a document, and where: line and column count from 1, and are 0 where there is none.
+    `suggestion` is what was probably meant."""
+
+    file: str = ""
+    line: int = 0
+    column: int = 0
+    message: str
+    suggestion: str = ""
+
+    def __str__(self) -> str:
+        place = ":".join(str(part) for part in (self.file, self.line, self.column) if part)
+        meant = f" (did you mean {self.suggestion}?)" if self.suggestion else ""
+        return (f"{place}: " if place else "") + self.message + meant
+
+
 class BadFlow(Mistake):
     """A flow with problems, refused whole; `problems` lists all of them."""
 
     code = "bad-flow"
     status = 422
+
+    def __init__(self, message: str = "", *, problems: Sequence[Problem | str] = (), **fields: object) -> None:
+        super().__init__(message or "\n".join(map(str, problems)), problems=list(problems), **fields)
+        self.problems = [one if isinstance(one, Problem) else Problem(message=one) for one in problems]
 
 
 class StoreUnavailable(Mistake):
