@@ -271,7 +271,7 @@ class OrderDesk:
         document.fault = order.fault
         document.counts = live.tally.counts()
         self._ledger.touch(CASE_KIND, live.id, document, last=True)
-        self._ledger.touch(SNAPSHOT_KIND, live.id, None, last=True)
+        self._ledger.drop(SNAPSHOT_KIND, live.id)
         del self._manager.live[live.id]
         message = order.fault.message if order.fault else ""
         self._happenings.tell(document.ended_at, "case", live.id, state=order.status, message=message)

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from mendflow.core.model.ids import Instant, JobId
+from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.sync import (
@@ -57,6 +57,14 @@ class Exchange:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
 
+    def let_go(self, id: PilotId | None) -> None:
+        """Answer at once what is held: of one pilot whose line was lost, so that no job is given into the void, or of
+        all."""
+        for pilot in self._meta.pilots.values():
+            if id is None or pilot.id == id:
+                pilot.released = True
+                pilot.wake.set()
+
     async def sync(self, request: SyncRequest) -> SyncAnswer:
         if request.version != SYNC_VERSION:
             raise Mistake(
@@ -101,7 +109,7 @@ class Exchange:
                 await asyncio.wait_for(pilot.wake.wait(), left_s)
             except TimeoutError:
                 break
-            if pilot.newest != request.serial:
+            if pilot.newest != request.serial or pilot.released:
                 break
         return SyncAnswer(
             serial=request.serial,

@@ -150,7 +150,7 @@ class House:
             await self._services.stop()
         await self.store.close()
 
-    async def let_go(self, pilot: PilotId | None) -> None:
+    def let_go(self, pilot: PilotId | None) -> None:
         """Answer held exchanges at once: those of one pilot, or all."""
         if self._services is not None:
             self._services.exchange.let_go(pilot)

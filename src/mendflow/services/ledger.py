@@ -56,6 +56,16 @@ class Ledger:
             self._gone.add(key)
         self._work.set()
 
+    def drop(self, kind: str, id: str) -> None:
+        """Delete this document, if it was ever written. One whose first write is under way stays: it is only in the
+        way of nobody."""
+        key = (kind, id)
+        self._pending.pop(key, None)
+        if key in self._versions:
+            self._pending[key] = None
+            self._gone.add(key)
+            self._work.set()
+
     def append(self, stream: str, position: int, entry: bytes) -> None:
         """Add an entry to a stream whose length, with all entries given before, is `position`."""
         key = ("", stream)
@@ -124,7 +134,7 @@ class Ledger:
                 assert isinstance(document, tuple)
                 writes.append(Append(id, document[1], document[0]))
             elif document is None:
-                writes.append(Delete(kind, id, versions.pop(key, 0)))
+                writes.append(Delete(kind, id, versions[key]))
             else:
                 writes.append(Put(kind, id, _encode(document), versions.get(key, 0)))
         for key, result in zip(pending, await self._store.write(writes), strict=True):

@@ -35,7 +35,7 @@ class PilotRecord:
         self.seen_at: Instant = 0
         self.ends_at: Instant = 0
         self.newest = 0
-        self.leaving = False
+        self.released = False
         self.held: dict[JobId, Held] = {}
         self.orders: list[Order] = []
         self.log_tails: dict[JobId, str] = {}
@@ -50,7 +50,7 @@ class PilotRecord:
         self.seen_at = now
         self.ends_at = now + request.ttl_ms if request.ttl_ms else 0
         self.newest = request.serial
-        self.leaving = request.leaving
+        self.released = False
         for held in self.held.values():
             if held.since is None:  # handed out by the server before this one, in an answer older than this request
                 held.since = request.serial

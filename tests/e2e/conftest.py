@@ -1,0 +1,133 @@
+"""A server and pilots as real processes, which tests kill and start again."""
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mendflow.client import SyncClient
+from mendflow.core.model.problems import Mistake
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return int(listener.getsockname()[1])
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below this one, nearest first."""
+    children: dict[int, list[int]] = {}
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                fields = (entry / "stat").read_text().rpartition(")")[2].split()
+            except OSError:
+                continue
+            children.setdefault(int(fields[1]), []).append(int(entry.name))
+    found: list[int] = []
+    wave = [pid]
+    while wave:
+        wave = [child for parent in wave for child in children.get(parent, [])]
+        found += wave
+    return found
+
+
+class World:
+    """One server and some pilots in a folder of their own. Everything may be killed at any time."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.port = free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self.lease_s = 8.0
+        self.server: subprocess.Popen[bytes] | None = None
+        self.pilots: dict[str, subprocess.Popen[bytes]] = {}
+        self.client = SyncClient(self.url)
+        self.log = (folder / "world.log").open("ab")
+
+    def start_server(self) -> None:
+        self.server = self._start(
+            "serve",
+            "--data",
+            str(self.folder / "data"),
+            "--port",
+            str(self.port),
+            "--lease",
+            f"{self.lease_s:g}s",
+            "--files-root",
+            str(self.folder),
+        )
+
+    def start_pilot(self, name: str, slots: int = 2) -> None:
+        work = self.folder / "pilots" / name
+        self.pilots[name] = self._start(
+            "pilot", "--server", self.url, "--work", str(work), "--slots", str(slots), "--cpus", str(slots)
+        )
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "mendflow", *words]
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
+    def kill_server(self) -> None:
+        assert self.server is not None
+        self.server.kill()
+        self.server.wait()
+
+    def kill_pilot(self, name: str, *, whole: bool = False) -> None:
+        """Kill the pilot's own process, or all that it started as well."""
+        process = self.pilots[name]
+        below = descendants(process.pid) if whole else []
+        process.kill()
+        for pid in below:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        process.wait()
+
+    def wait_for_server(self, seconds: float = 20) -> None:
+        self.until(lambda: self.client.health().status == "ok", seconds, "the server to answer")
+
+    @staticmethod
+    def until(true: Callable[[], object], seconds: float, what: str, every: float = 0.05) -> None:
+        end = time.monotonic() + seconds
+        while True:
+            try:
+                if true():
+                    return
+                last = "not yet"
+            except Mistake as error:  # the server may be away just now
+                last = error.message
+            assert time.monotonic() < end, f"waited {seconds} s for {what}; last: {last}"
+            time.sleep(every)
+
+    def stop(self) -> None:
+        self.client.close()
+        for process in self.pilots.values():
+            process.terminate()
+        for process in self.pilots.values():
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+        if self.server is not None:
+            self.server.terminate()
+            try:
+                self.server.wait(10)
+            except subprocess.TimeoutExpired:
+                self.server.kill()
+        self.log.close()
+
+
+@pytest.fixture
+def world(tmp_path: Path) -> Iterator[World]:
+    world = World(tmp_path)
+    yield world
+    world.stop()
