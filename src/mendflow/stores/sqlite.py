@@ -41,12 +41,12 @@ class SqliteStore:
         assert self._opened is None, "opened twice"
         loop = asyncio.get_running_loop()
         self._opened = await asyncio.to_thread(self._told, lambda: _open(self._path, self._lock, loop))
-        self._opened.writer.start()
 
     async def close(self) -> None:
         """Waits for what is queued; what is asked after this is refused."""
         opened, self._opened = self._opened, None
         if opened is not None:
+            await opened.writer.finish()
             await asyncio.to_thread(self._told, opened.close)
             self._lock.give_back()
 
@@ -129,7 +129,6 @@ class _Opened:
         self.reading = ThreadPoolExecutor(1, thread_name_prefix="sqlite-reader")
 
     def close(self) -> None:
-        self.writer.finish()
         self.reading.shutdown()
         for connection in (self.here, self.there, self.main):
             connection.close()
@@ -143,6 +142,7 @@ def _open(path: Path, lock: FileLock, loop: asyncio.AbstractEventLoop) -> _Opene
             for pragma in sql.PRAGMAS:
                 main.execute(pragma)
             migrate(main, path)
+            main.execute(sql.WAIT_FOR_NO_LOCK)
             return _Opened(main, path, loop)
         except BaseException:
             main.close()

@@ -25,6 +25,11 @@ def is_the_worlds(error: sqlite3.Error) -> bool:
     return getattr(error, "sqlite_errorcode", -1) & _PRIMARY in _WHAT_TO_DO
 
 
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether another program holds the file locked, which may pass."""
+    return getattr(error, "sqlite_errorcode", -1) & _PRIMARY in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
 def unavailable(path: Path, error: Exception) -> StoreUnavailable:
     """The sentence for an error of the surroundings."""
     if isinstance(error, OSError):

@@ -1,0 +1,275 @@
+"""The life of a job: who may do what to it, and what then becomes of it.
+
+A grant raises the job's fence, and from then on only the holder of that fence may report. Whatever happened to an
+attempt is decided from the job's document alone: `grant`, `report`, `lose` and the others look and return events;
+`evolve` is the only place where a job changes. A fault of the infrastructure is charged to the server's budget of
+losses, never to the job's own retries."""
+
+from typing import Union
+
+import msgspec
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
+from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measures, Outcome
+
+TRANSITIONS: dict[JobState, frozenset[JobState]] = {
+    JobState.AVAILABLE: frozenset({JobState.RUNNING, JobState.COMPLETED, JobState.FAILED}),
+    JobState.RUNNING: frozenset({JobState.AVAILABLE, JobState.COMPLETED, JobState.FAILED}),
+    JobState.COMPLETED: frozenset(),
+    JobState.FAILED: frozenset(),
+}
+"""What may follow what. Available becomes completed when an earlier case's result is taken over, and failed when the
+job is cancelled before anyone ran it. Nothing follows an end."""
+
+HISTORY_FIRST = 3
+HISTORY_LAST = 20
+"""A job that was tried very often keeps its first attempts and its latest; those between are forgotten."""
+
+_DOUBLINGS_MAX = 20
+
+
+class Policy(msgspec.Struct, frozen=True, kw_only=True):
+    """The server's patience. Waits double from attempt to attempt up to `wait_max_ms`."""
+
+    losses_max: int = 20
+    loss_wait_ms: int = 1_000
+    wait_max_ms: int = 300_000
+
+
+class Granted(msgspec.Struct, frozen=True):
+    pilot: PilotId
+    fence: int
+    at: Instant
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The job is over, with this outcome. `end` is completed, failed, lost or cancelled; `own` tells whether a failed
+    attempt counts as the job's own failure."""
+
+    outcome: Outcome
+    end: str
+    at: Instant
+    own: bool = False
+
+
+class PutBack(msgspec.Struct, frozen=True):
+    """The attempt is over and the job waits again, not before `available_at`. `end` is failed, lost or released."""
+
+    end: str
+    at: Instant
+    available_at: Instant
+    own: bool = False
+    fault: Fault | None = None
+    measures: Measures = Measures()
+
+
+class TakenOver(msgspec.Struct, frozen=True):
+    """An earlier case has run the very same; its result is this job's."""
+
+    outcome: Outcome
+    why: str
+    at: Instant
+
+
+class Suspended(msgspec.Struct, frozen=True):
+    pass
+
+
+class Resumed(msgspec.Struct, frozen=True):
+    pass
+
+
+Event = Union[Granted, Ended, PutBack, TakenOver, Suspended, Resumed]
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    """The answer to a report. An accepted one may carry no events: it repeats what was accepted before."""
+
+    accepted: bool
+    reason: str
+    events: tuple[Event, ...] = ()
+
+    @property
+    def final(self) -> bool:
+        """Whether this very report ended the job."""
+        return bool(self.events) and isinstance(self.events[-1], Ended)
+
+
+def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant) -> Job:
+    return Job(id=id, case=case, spec=spec, created_at=now, available_at=now)
+
+
+def grant(job: Job, pilot: PilotId, *, now: Instant) -> list[Event]:
+    """Give the job to a pilot, or to nobody if it is taken, over, suspended, or must still wait."""
+    if job.state is not JobState.AVAILABLE or job.suspended or job.available_at > now:
+        return []
+    return [Granted(pilot, job.fence + 1, now)]
+
+
+def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Instant, policy: Policy) -> Verdict:
+    """Judge the end of an attempt. Only the present holder, under the latest fence, may end anything."""
+    if job.state is not JobState.RUNNING or job.fence != fence or job.pilot != pilot:
+        return _no_holder(job, pilot, fence)
+    fault = outcome.fault
+    if fault is None:
+        return Verdict(True, "completed", (Ended(outcome, "completed", now),))
+    if fault.infrastructure:
+        return Verdict(True, fault.message, (_lost(job, fault, outcome, now=now, policy=policy),))
+    if job.failures >= job.spec.retries or fault.category is Category.CANCELLED:
+        return Verdict(True, fault.message, (Ended(outcome, "failed", now, own=True),))
+    wait_ms = _doubled(job.spec.retry_wait_ms, job.failures, policy)
+    again = PutBack("failed", now, now + wait_ms, own=True, fault=fault, measures=outcome.measures)
+    return Verdict(True, f"failed ({fault.message}); retry {job.failures + 1} of {job.spec.retries}", (again,))
+
+
+def lose(job: Job, *, now: Instant, policy: Policy, why: str = "its lease ended") -> list[Event]:
+    """The holder is gone, or cannot be heard: the job is given back, and the loss is the infrastructure's."""
+    if job.state is not JobState.RUNNING:
+        return []
+    fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}")
+    return [_lost(job, fault, Outcome(fault=fault), now=now, policy=policy)]
+
+
+def release(job: Job, fence: int, *, now: Instant) -> list[Event]:
+    """A pilot gives back an attempt that it never started. Nobody is charged."""
+    if job.state is not JobState.RUNNING or job.fence != fence:
+        return []
+    return [PutBack("released", now, now)]
+
+
+def cancel(job: Job, *, now: Instant, reason: str = "") -> list[Event]:
+    """End the job for good, whoever holds it. Its holder's report will be refused."""
+    if job.finished:
+        return []
+    message = f"cancelled: {reason}" if reason else "cancelled"
+    fault = Fault(name="cancelled", category=Category.CANCELLED, message=message)
+    return [Ended(Outcome(fault=fault), "cancelled", now)]
+
+
+def take_over(job: Job, outcome: Outcome, *, why: str, now: Instant) -> list[Event]:
+    """Let an earlier case's result stand for this job, if nobody has begun it."""
+    return [TakenOver(outcome, why, now)] if job.state is JobState.AVAILABLE and job.fence == 0 else []
+
+
+def suspend(job: Job) -> list[Event]:
+    return [] if job.finished or job.suspended else [Suspended()]
+
+
+def resume(job: Job) -> list[Event]:
+    return [Resumed()] if job.suspended and not job.finished else []
+
+
+def evolve(job: Job, event: Event) -> None:
+    """Change the job as the event says. Never refuses: an event that does not fit is our own bug."""
+    match event:
+        case Granted():
+            assert event.fence > job.fence, f"job {job.id}: a grant must raise the fence"
+            _enter(job, JobState.RUNNING)
+            job.fence, job.pilot = event.fence, event.pilot
+            job.history.append(Attempt(fence=event.fence, pilot=event.pilot, granted_at=event.at))
+        case PutBack():
+            _enter(job, JobState.AVAILABLE)
+            _close_attempt(job, event.end, event.at, event.fault, event.measures)
+            _charge(job, event.end, event.own)
+            job.available_at = event.available_at
+        case Ended():
+            outcome = event.outcome
+            _finish(job, JobState.COMPLETED if outcome.ok else JobState.FAILED, outcome, event.at)
+            _close_attempt(job, event.end, event.at, outcome.fault, outcome.measures)
+            _charge(job, event.end, event.own)
+        case TakenOver():
+            _finish(job, JobState.COMPLETED if event.outcome.ok else JobState.FAILED, event.outcome, event.at)
+            job.reused = event.why
+        case Suspended():
+            job.suspended = True
+        case Resumed():
+            job.suspended = False
+
+
+def validate(job: Job) -> None:
+    """Everything that must hold of a job at rest."""
+    running = job.state is JobState.RUNNING
+    assert (job.pilot is not None) == running, f"job {job.id}: {job.state} with pilot {job.pilot}"
+    assert (job.outcome is not None) == job.finished, f"job {job.id}: {job.state} with outcome {job.outcome}"
+    open_attempts = [attempt.fence for attempt in job.history if not attempt.end]
+    assert open_attempts == ([job.fence] if running else []), f"job {job.id}: open attempts {open_attempts}"
+    fences = [attempt.fence for attempt in job.history]
+    assert fences == sorted(set(fences)), f"job {job.id}: fences out of order {fences}"
+    assert len(fences) <= HISTORY_FIRST + HISTORY_LAST
+    assert not fences or fences[-1] == job.fence
+    assert job.failures <= job.spec.retries + 1, f"job {job.id}: more failures than tries"
+
+
+def _no_holder(job: Job, pilot: PilotId, fence: int) -> Verdict:
+    """Why this report is not the holder's; or that it says again what was accepted before."""
+    if fence < job.fence:
+        return Verdict(False, f"job {job.id}: lease {fence} is over (latest is {job.fence})")
+    if fence > job.fence:
+        return Verdict(False, f"job {job.id}: lease {fence} was never granted (latest is {job.fence})")
+    holder = job.history[-1].pilot if job.history else None
+    if holder != pilot:
+        return Verdict(False, f"job {job.id}: lease {fence} is held by {holder}, not by {pilot}")
+    end = job.history[-1].end
+    if end in ("completed", "failed"):
+        return Verdict(True, f"job {job.id}: lease {fence} was reported before ({end})")
+    return Verdict(False, f"job {job.id}: lease {fence} is over ({end})")
+
+
+def _lost(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, policy: Policy) -> Event:
+    """Put the job back at the infrastructure's cost, or end it when that budget is spent."""
+    end = "lost" if fault.name == "lost" else "failed"
+    losses = job.losses + 1
+    if losses <= policy.losses_max:
+        wait_ms = _doubled(policy.loss_wait_ms, losses - 2, policy) if losses > 1 else 0
+        return PutBack(end, now, now + wait_ms, fault=fault, measures=outcome.measures)
+    story = Fault(
+        name="lost-too-often",
+        category=Category.RESOURCE,
+        message=f"given up after {losses} losses to the infrastructure ({policy.losses_max} are allowed); "
+        f"the last: {fault.message}. Look at the pilots named in its history, then run it again",
+        data={"losses": losses, "pilots": sorted({attempt.pilot for attempt in job.history}), "last": fault.name},
+        log_tail=fault.log_tail,
+    )
+    return Ended(msgspec.structs.replace(outcome, fault=story), end, now)
+
+
+def _doubled(wait_ms: int, times: int, policy: Policy) -> int:
+    return min(wait_ms << min(times, _DOUBLINGS_MAX), max(wait_ms, policy.wait_max_ms))
+
+
+def _enter(job: Job, state: JobState) -> None:
+    assert state in TRANSITIONS[job.state], f"job {job.id} cannot go from {job.state} to {state}"
+    job.state = state
+    job.pilot = None
+
+
+def _finish(job: Job, state: JobState, outcome: Outcome, at: Instant) -> None:
+    _enter(job, state)
+    job.outcome = outcome
+    job.finished_at = at
+
+
+def _charge(job: Job, end: str, own: bool) -> None:
+    if own:
+        job.failures += 1
+    elif end in ("lost", "failed"):
+        job.losses += 1
+
+
+def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measures: Measures) -> None:
+    history = job.history
+    if not history or history[-1].end:
+        return  # cancelled while nobody held it
+    last = history[-1]
+    history[-1] = Attempt(
+        fence=last.fence,
+        pilot=last.pilot,
+        granted_at=last.granted_at,
+        ended_at=at,
+        end=end,
+        fault=fault,
+        measures=measures,
+    )
+    if len(history) > HISTORY_FIRST + HISTORY_LAST:
+        del history[HISTORY_FIRST:-HISTORY_LAST]

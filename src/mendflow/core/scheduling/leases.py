@@ -1,0 +1,117 @@
+"""Who holds which attempt, and until when.
+
+A pilot renews all its attempts at once, by naming them in each exchange; one that it does not name is not renewed and
+runs out. The server counts every term from when it answers, by its own clock, and the pilot from when it asked, by
+its own: so the pilot's end comes first, however the two clocks differ. To extend a term on the server's side is always
+safe, only to shorten it is not; that is why every attempt gets a full fresh term when a server starts again."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.sync import AttemptRef, Beat
+
+
+class Holding(msgspec.Struct):
+    """An attempt in a pilot's hands. `until` moves on with each exchange that names it."""
+
+    fence: int
+    until: Instant
+
+
+class PilotLease(msgspec.Struct, kw_only=True):
+    """All that one pilot holds. `until` is when it is gone if it is not heard again."""
+
+    pilot: PilotId
+    until: Instant
+    attempts: dict[JobId, Holding] = {}
+
+
+class Expired(msgspec.Struct, frozen=True):
+    """An attempt whose term is over."""
+
+    pilot: PilotId
+    job: JobId
+    fence: int
+
+
+class Leases:
+    """The leases of all pilots. It mirrors the documents of running jobs: granted, renewed and dropped as they are."""
+
+    def __init__(self, lease_ms: int) -> None:
+        self.lease_ms = lease_ms
+        self._pilots: dict[PilotId, PilotLease] = {}
+
+    def restore(self, jobs: Iterable[Job], *, now: Instant) -> None:
+        """After a start: every running attempt gets one full fresh term."""
+        for job in jobs:
+            if job.state is JobState.RUNNING:
+                assert job.pilot is not None
+                self.grant(job.pilot, job.id, job.fence, now=now)
+
+    def hear(self, pilot: PilotId, *, now: Instant) -> PilotLease:
+        """The pilot has spoken: it lives for another term."""
+        lease = self._pilots.get(pilot)
+        if lease is None:
+            lease = self._pilots[pilot] = PilotLease(pilot=pilot, until=0)
+        lease.until = now + self.lease_ms
+        return lease
+
+    def grant(self, pilot: PilotId, job: JobId, fence: int, *, now: Instant) -> None:
+        self.hear(pilot, now=now).attempts[job] = Holding(fence, now + self.lease_ms)
+
+    def renew(self, pilot: PilotId, running: Sequence[Beat], *, now: Instant) -> list[AttemptRef]:
+        """Renew what the pilot names and holds. What it names and does not hold is returned: lost to it."""
+        attempts = self.hear(pilot, now=now).attempts
+        until = now + self.lease_ms
+        lost: list[AttemptRef] = []
+        for beat in running:
+            holding = attempts.get(beat.job)
+            if holding is not None and holding.fence == beat.fence:
+                holding.until = until
+            else:
+                lost.append(AttemptRef(beat.job, beat.fence))
+        return lost
+
+    def drop(self, pilot: PilotId, job: JobId) -> None:
+        """The attempt is over: reported, released or cancelled."""
+        lease = self._pilots.get(pilot)
+        if lease is not None:
+            lease.attempts.pop(job, None)
+
+    def leave(self, pilot: PilotId) -> None:
+        """The pilot has said farewell and holds nothing any more."""
+        lease = self._pilots.pop(pilot, None)
+        assert lease is None or not lease.attempts, f"pilot {pilot} left while it held {list(lease.attempts)}"
+
+    def expired(self, *, now: Instant) -> list[Expired]:
+        """Take out every attempt whose term is over. Its job is to be given back."""
+        over: list[Expired] = []
+        for lease in self._pilots.values():
+            ended = [job for job, holding in lease.attempts.items() if holding.until <= now]
+            over += [Expired(lease.pilot, job, lease.attempts.pop(job).fence) for job in ended]
+        return over
+
+    def gone(self, *, now: Instant) -> list[PilotId]:
+        """Take out every pilot that was silent for its whole term and holds nothing any more."""
+        silent = [lease.pilot for lease in self._pilots.values() if lease.until <= now and not lease.attempts]
+        for pilot in silent:
+            del self._pilots[pilot]
+        return silent
+
+    def of(self, pilot: PilotId) -> PilotLease | None:
+        return self._pilots.get(pilot)
+
+    def holder(self, pilot: PilotId, job: JobId, fence: int) -> bool:
+        """Whether this pilot holds this very attempt."""
+        lease = self._pilots.get(pilot)
+        holding = lease.attempts.get(job) if lease is not None else None
+        return holding is not None and holding.fence == fence
+
+    def next_end(self) -> Instant | None:
+        """When the first term ends, if nothing is renewed before."""
+        return min(
+            (holding.until for lease in self._pilots.values() for holding in lease.attempts.values()), default=None
+        )
