@@ -108,11 +108,12 @@ def _order(grid: _Grid, *, down: bool) -> None:
 
 def _coordinates(grid: _Grid, count: int) -> Placed:
     x, y = [0.0] * len(grid.sizes), [0.0] * len(grid.sizes)
-    left = 0.0
+    left, columns = 0.0, [(0.0, 0.0)] * len(grid.sizes)
     for layer in grid.layers:
         width = max(grid.sizes[box][0] for box in layer)
         for box in layer:
             x[box] = left + (width - grid.sizes[box][0]) / 2
+            columns[box] = (left, left + width)
         left += width + LAYER_GAP
     for layer in grid.layers:
         _stack(layer, grid, y, [0.0] * len(layer))
@@ -123,8 +124,18 @@ def _coordinates(grid: _Grid, count: int) -> Placed:
     top = min(y)
     y = [place - top for place in y]
     height = max(place + grid.sizes[box][1] for box, place in enumerate(y))
-    bends = {edge: [(x[stop], y[stop]) for stop in path] for edge, path in grid.paths.items()}
+    middles = [place + grid.sizes[box][1] / 2 for box, place in enumerate(y)]
+    bends = {edge: _bends(edge, path, columns, middles) for edge, path in grid.paths.items()}
     return Placed(x=x[:count], y=y[:count], width=left - LAYER_GAP, height=height, bends=bends)
+
+
+def _bends(
+    edge: tuple[int, int], path: list[int], columns: list[tuple[float, float]], middles: list[float]
+) -> list[tuple[float, float]]:
+    """An arrow is level inside every column and bends only between two, where there is nothing to run into."""
+    start, end = edge
+    through = [(side, middles[stop]) for stop in path for side in columns[stop]]
+    return [(columns[start][1], middles[start]), *through, (columns[end][0] - 2, middles[end])]
 
 
 def _wanted(box: int, neighbours: list[int], grid: _Grid, y: list[float]) -> float:

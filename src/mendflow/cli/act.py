@@ -1,0 +1,180 @@
+"""Commands that change something: deploy, start, suspend, continue, remove, send."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.inputs import json_or_text, kept_inputs, read_inputs
+from mendflow.cli.link import connected, waited
+from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile
+from mendflow.cli.printing import print_json, say
+from mendflow.client import Client
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.views import CaseView, FlowView
+from mendflow.formats import load
+
+app = typer.Typer()
+
+ItemArgument = Annotated[
+    str, typer.Argument(metavar="[ITEM]", help="One item of the case; else the whole case.", show_default=False)
+]
+
+
+@app.command("deploy")
+def deploy(
+    flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML or Python.")],
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Give a flow to the server."""
+    loaded = [load(Path(path)) for path in flow]
+
+    async def give() -> list[FlowView]:
+        async with connected(Target(server, token_file, data)) as client:
+            return [await client.deploy(each) for each in loaded]
+
+    views = waited(give())
+    if json:
+        print_json(views)
+        return
+    for view in views:
+        say(f"{view.name} version {view.version} ({view.digest[:12]})")
+
+
+@app.command("start")
+def start(
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A deployed flow's name, or a flow file.")],
+    input: Annotated[
+        list[str] | None,
+        typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),
+    ] = None,
+    inputs: Annotated[
+        str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
+    ] = "",
+    reuse: Annotated[
+        str, typer.Option("--reuse", metavar="CASE", help="Take over unchanged jobs of this case.", show_default=False)
+    ] = "",
+    key: Annotated[
+        str, typer.Option("--key", metavar="KEY", help="The same key is the same case.", show_default=False)
+    ] = "",
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Start a case of a deployed flow, or of a flow file."""
+    file = load(Path(flow)) if _is_file(flow) else None
+
+    async def begin() -> CaseView:
+        async with connected(Target(server, token_file, data)) as client:
+            meant = file or await _deployed(client, flow)
+            values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
+            if file is not None:
+                await client.deploy(file)
+            return await client.start(meant.name, await kept_inputs(client, meant, values), reuse=reuse, key=key)
+
+    view = waited(begin())
+    if json:
+        print_json(view)
+    else:
+        say(f"{view.id} started; see it with mendflow watch {view.id}")
+
+
+@app.command("suspend")
+def suspend(
+    case: CaseArgument,
+    item: ItemArgument = "",
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Suspend a case or one of its items."""
+    _change(Target(server, token_file, data), lambda client: client.suspend(case, item), json=json)
+
+
+@app.command("continue")
+def continue_(
+    case: CaseArgument,
+    item: ItemArgument = "",
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Let a suspended case or item go on."""
+    _change(Target(server, token_file, data), lambda client: client.resume(case, item), json=json)
+
+
+@app.command("remove")
+def remove(
+    case: CaseArgument,
+    item: ItemArgument = "",
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why, for those who look later.", show_default=False)
+    ] = "",
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """End a case or one of its items."""
+    _change(Target(server, token_file, data), lambda client: client.remove(case, item, reason=reason), json=json)
+
+
+@app.command("send")
+def send(
+    case: CaseArgument,
+    channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel that the flow listens on.")],
+    value: Annotated[str, typer.Argument(metavar="[VALUE]", help="The message: JSON, text, or @FILE.")] = "null",
+    correlation: Annotated[
+        str, typer.Option("--correlation", metavar="VALUE", help="Whom it is for, if several wait.", show_default=False)
+    ] = "",
+    id: Annotated[
+        str, typer.Option("--id", metavar="ID", help="The same id is the same message.", show_default=False)
+    ] = "",
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Send a message to a case."""
+    message, meant = json_or_text(value), json_or_text(correlation) if correlation else None
+    _change(
+        Target(server, token_file, data),
+        lambda client: client.send(case, channel, message, correlation=meant, id=id),
+        json=json,
+    )
+
+
+def _change(target: Target, change: Callable[[Client], Awaitable[CaseView]], *, json: bool) -> None:
+    async def done() -> CaseView:
+        async with connected(target) as client:
+            return await change(client)
+
+    view = waited(done())
+    if json:
+        print_json(view)
+    else:
+        say(f"{view.id} {'is' if view.status in ('running', 'suspended') else 'has'} {_past(view.status)}")
+
+
+def _past(status: str) -> str:
+    return "been cancelled" if status == "cancelled" else status
+
+
+def _is_file(flow: str) -> bool:
+    """A name of a deployed flow has no ending and no folder."""
+    return Path(flow).suffix in (".yaml", ".yml", ".py", ".json") or "/" in flow
+
+
+async def _deployed(client: Client, name: str) -> Flow:
+    found = (await client.flow(name)).flow
+    if found is None:
+        raise NotFound(f"no flow {name} is deployed; give it by mendflow deploy FILE")
+    return found

@@ -1,0 +1,40 @@
+"""Commands about flow files: check, schema. They need no server, and load none."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.exits import Exit
+from mendflow.cli.options import Json
+from mendflow.cli.printing import print_json, say
+from mendflow.cli.problems import show_problems
+from mendflow.formats.check import check as problems_of
+from mendflow.formats.schema import schema_text
+from mendflow.report.words import count_text
+
+app = typer.Typer()
+
+
+@app.command("check")
+def check(
+    flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML or Python.")],
+    json: Json = False,
+) -> None:
+    """Report every problem of the flow files at once."""
+    problems = problems_of([Path(path) for path in flow])
+    if json:
+        print_json(problems)
+    elif problems:
+        show_problems(problems)
+        say(f"{count_text(len(problems), 'problem')} in {count_text(len(flow), 'file')}", err=True)
+    else:
+        say(f"{count_text(len(flow), 'flow')}, no problems")
+    raise typer.Exit(Exit.BAD_INPUT if problems else Exit.OK)
+
+
+@app.command("schema")
+def schema() -> None:
+    """Print the JSON Schema of flow files, for editors."""
+    sys.stdout.write(schema_text())

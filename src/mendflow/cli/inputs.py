@@ -1,0 +1,113 @@
+"""Inputs from the command line: text becomes the value that the flow's declaration asks for.
+
+`k=v` is read by the input's type; `k=@FILE` takes the content of a file, `k=@@...` a text that begins with @. A file
+input is a path here and a kept file in the case, so that pilots on other machines have it too."""
+
+from pathlib import Path
+
+import msgspec
+
+from mendflow.client import Client
+from mendflow.core.model.flow import Flow, Input
+from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.core.model.values import Value
+
+INPUTS_BYTES_MAX = 10_000_000
+_TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
+
+
+def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow: str) -> dict[str, Value]:
+    """The inputs of a case: those of the file, overlaid with the pairs. All that is missing is told at once."""
+    values = _from_file(file) if file else {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        if not equals or not name:
+            raise Invalid(f"--input {pair!r} has no value; write --input NAME=VALUE")
+        values[name] = _value(name, text, declared.get(name, Input()))
+    unknown = sorted(set(values) - set(declared))
+    if unknown:
+        known = ", ".join(declared) or "none"
+        raise Invalid(f"the flow {flow} has no input {', '.join(unknown)}; its inputs are: {known}")
+    missing = [name for name, input in declared.items() if input.required and name not in values]
+    if missing:
+        wanted = " ".join(f"--input {name}=..." for name in missing)
+        raise Invalid(f"the flow {flow} needs {', '.join(missing)}; give {wanted}")
+    return values
+
+
+async def kept_inputs(client: Client, flow: Flow, values: dict[str, Value]) -> dict[str, Value]:
+    """File inputs given to the server's keeping; everything else as it is."""
+    kept = dict(values)
+    for name, value in values.items():
+        if flow.inputs[name].type == "file" and isinstance(value, str):
+            kept[name] = (await client.upload(value)).as_value()
+    return kept
+
+
+def json_or_text(text: str) -> Value:
+    """A value without a declared type: what JSON can read, else the text itself. `@FILE` is the file's content."""
+    return _value("value", text, Input())
+
+
+def _value(name: str, text: str, input: Input) -> Value:
+    if input.type == "file":
+        return str(Path(text).absolute())
+    if text.startswith("@@"):
+        text = text[1:]
+    elif text.startswith("@"):
+        text = _content(text[1:])
+    if input.type == "string":
+        return text
+    if input.type == "boolean":
+        return _boolean(name, text)
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        if input.type:
+            raise Invalid(f"input {name} is {_wanted(input.type)}; {text[:60]!r} is not") from None
+        return text
+    kinds = {"number": int | float, "list": list, "map": dict}
+    if input.type in kinds and (not isinstance(value, kinds[input.type]) or isinstance(value, bool)):
+        raise Invalid(f"input {name} is {_wanted(input.type)}; {text[:60]!r} is not")
+    return value
+
+
+def _boolean(name: str, text: str) -> bool:
+    word = text.strip().lower()
+    if word in _TRUE:
+        return True
+    if word in _FALSE:
+        return False
+    raise Invalid(f"input {name} is true or false; {text[:60]!r} is neither")
+
+
+def _wanted(type: str) -> str:
+    return {
+        "number": "a number",
+        "list": 'a list in JSON, such as ["a", "b"]',
+        "map": 'a map in JSON, such as {"a": 1}',
+    }[type]
+
+
+def _content(path: str) -> str:
+    try:
+        with open(path, "rb") as source:
+            content = source.read(INPUTS_BYTES_MAX + 1)
+        if len(content) > INPUTS_BYTES_MAX:
+            raise Invalid(f"{path} is larger than 10 MB; give it as an input of type file")
+        return content.decode()
+    except (FileNotFoundError, IsADirectoryError) as error:
+        raise NotFound(f"there is no file {path}; check its name") from error
+    except UnicodeDecodeError as error:
+        raise Invalid(f"{path} is not text; give it as an input of type file") from error
+
+
+def _from_file(path: str) -> dict[str, Value]:
+    text = _content(path)
+    try:
+        values = msgspec.json.decode(text) if path.endswith(".json") else msgspec.yaml.decode(text)
+    except msgspec.DecodeError as error:
+        raise Invalid(f"{path} can be read neither as JSON nor as YAML: {error}") from error
+    if not isinstance(values, dict) or not all(isinstance(name, str) for name in values):
+        raise Invalid(f"{path} must hold a map from input names to values")
+    return values

@@ -1,0 +1,82 @@
+"""Ctrl-C while a case runs: ask what is meant, and never lose the case.
+
+The signal only sets an event; the question is asked, and the server and pilots are stopped, in order, by the code that
+started them. A second Ctrl-C means stop. SIGTERM, and Ctrl-C where nobody can be asked, mean stop at once."""
+
+import asyncio
+import signal
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import Enum
+from typing import Any
+
+from mendflow.cli.printing import say
+
+QUESTION = "Interrupted. [s]top and resume later, [d]etach and go on in the background, or [g]o on here? "
+
+
+class Wish(Enum):
+    STOP = "s"
+    DETACH = "d"
+    GO_ON = "g"
+
+
+class Interrupts:
+    """`event` is set by each signal; whoever has seen it clears it."""
+
+    def __init__(self) -> None:
+        self.event = asyncio.Event()
+        self.must_stop = False
+
+    def _on_signal(self, number: int) -> None:
+        self.must_stop = self.must_stop or number == signal.SIGTERM
+        self.event.set()
+
+
+@contextmanager
+def interrupts() -> Iterator[Interrupts]:
+    """Signals become an event for as long as the block lasts."""
+    loop, caught = asyncio.get_running_loop(), Interrupts()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, caught._on_signal, number)
+    try:
+        yield caught
+    finally:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            loop.remove_signal_handler(number)
+
+
+async def ask(caught: Interrupts) -> Wish:
+    """What the person at the terminal wants."""
+    caught.event.clear()
+    if caught.must_stop or not sys.stdin.isatty() or not sys.stderr.isatty():
+        return Wish.STOP
+    while True:
+        say(QUESTION, err=True)
+        line = await _line(caught)
+        if line is None:
+            return Wish.STOP
+        for wish in Wish:
+            if line.strip().lower().startswith(wish.value):
+                return wish
+
+
+async def _line(caught: Interrupts) -> str | None:
+    """A line from the terminal; None if it ended, or if Ctrl-C came again."""
+    loop = asyncio.get_running_loop()
+    typed: asyncio.Future[str] = loop.create_future()
+
+    def read() -> None:
+        if not typed.done():
+            typed.set_result(sys.stdin.readline())
+
+    again = asyncio.ensure_future(caught.event.wait())
+    both: set[asyncio.Future[Any]] = {typed, again}
+    loop.add_reader(sys.stdin.fileno(), read)
+    try:
+        await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        loop.remove_reader(sys.stdin.fileno())
+        again.cancel()
+    return (typed.result() or None) if typed.done() else None

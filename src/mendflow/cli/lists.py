@@ -1,0 +1,228 @@
+"""Commands that list: cases, items, jobs, flows, pilots, notices."""
+
+import time
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from mendflow.cli.link import connected, waited
+from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile
+from mendflow.cli.printing import print_json, print_table, say, state_text
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.views import (
+    CaseView,
+    FlowView,
+    Happening,
+    ItemView,
+    JobQuery,
+    PilotView,
+)
+from mendflow.report.words import duration_text, short_time_text, size_text
+
+app = typer.Typer()
+
+Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]
+Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="How many to pass over first.")]
+State = Annotated[str, typer.Option("--state", metavar="STATE", help="Only those in this state.", show_default=False)]
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only those of this name.", show_default=False)]
+
+
+@app.command("cases")
+def cases(
+    flow: Annotated[str, typer.Option("--flow", metavar="NAME", help="Only of this flow.", show_default=False)] = "",
+    status: Annotated[
+        str, typer.Option("--status", metavar="STATUS", help="Only those with this status.", show_default=False)
+    ] = "",
+    limit: Limit = 100,
+    offset: Offset = 0,
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """List the cases, newest first."""
+
+    async def read() -> list[CaseView]:
+        async with connected(Target(server, token_file, data)) as client:
+            return await client.cases(flow=flow, status=status, limit=limit, offset=offset)
+
+    views = waited(read())
+    if json:
+        print_json(views)
+    elif not views:
+        say("There are no such cases.")
+    else:
+        print_table(("case", "status", "started", "took", "done", "failed", "mended"), map(_case_row, views), fold=0)
+
+
+@app.command("items")
+def items(
+    case: CaseArgument,
+    state: State = "",
+    name: Name = "",
+    limit: Limit = 1000,
+    offset: Offset = 0,
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """List the items of a case."""
+
+    async def read() -> list[ItemView]:
+        async with connected(Target(server, token_file, data)) as client:
+            return await client.items(case, state=state, name=name, limit=limit, offset=offset)
+
+    views = waited(read())
+    if json:
+        print_json(views)
+    elif not views:
+        say("There are no such items.")
+    else:
+        print_table(("item", "kind", "state", "tries", "took", "remark"), map(_item_row, views))
+        if len(views) == limit:
+            say(f"There may be more: --offset {offset + limit}", err=True)
+
+
+@app.command("jobs")
+def jobs(
+    case: Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)] = "",
+    state: State = "",
+    name: Name = "",
+    owner: Annotated[
+        str, typer.Option("--owner", metavar="OWNER", help="Only of this owner.", show_default=False)
+    ] = "",
+    pilot: Annotated[
+        str, typer.Option("--pilot", metavar="PILOT", help="Only on this pilot.", show_default=False)
+    ] = "",
+    attempts: Annotated[
+        int, typer.Option("--attempts", min=0, metavar="N", help="Only with at least so many attempts.")
+    ] = 0,
+    limit: Limit = 100,
+    offset: Offset = 0,
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """List jobs, by case, state, name, owner or pilot."""
+    query = JobQuery(
+        case=case, state=state, name=name, owner=owner, pilot=pilot, attempts_min=attempts, limit=limit, offset=offset
+    )
+
+    async def read() -> list[Job]:
+        async with connected(Target(server, token_file, data)) as client:
+            return await client.jobs(query)
+
+    views = waited(read())
+    if json:
+        print_json(views)
+    elif not views:
+        say("There are no such jobs.")
+    else:
+        print_table(("job", "item", "state", "tries", "pilot", "created"), map(_job_row, views), fold=1)
+
+
+@app.command("flows")
+def flows(json: Json = False, server: Server = "", token_file: TokenFile = "", data: Data = "") -> None:
+    """List the deployed flows."""
+
+    async def read() -> list[FlowView]:
+        async with connected(Target(server, token_file, data)) as client:
+            return await client.flows()
+
+    views = waited(read())
+    if json:
+        print_json(views)
+    elif not views:
+        say("No flow is deployed; give one by mendflow deploy FLOW.")
+    else:
+        rows = ((v.name, str(v.version), short_time_text(v.deployed_at), v.digest[:12], v.description) for v in views)
+        print_table(("flow", "version", "deployed", "digest", "description"), rows)
+
+
+@app.command("pilots")
+def pilots(json: Json = False, server: Server = "", token_file: TokenFile = "", data: Data = "") -> None:
+    """List the pilots."""
+
+    async def read() -> list[PilotView]:
+        async with connected(Target(server, token_file, data)) as client:
+            return await client.pilots()
+
+    views = waited(read())
+    if json:
+        print_json(views)
+    elif not views:
+        say("There are no pilots; start one with mendflow pilot --server URL.")
+    else:
+        print_table(
+            ("pilot", "state", "host", "site", "free", "cpus", "memory", "gpus", "seen"), map(_pilot_row, views)
+        )
+
+
+@app.command("notices")
+def notices(
+    limit: Limit = 100, json: Json = False, server: Server = "", token_file: TokenFile = "", data: Data = ""
+) -> None:
+    """List what an administrator should know."""
+
+    async def read() -> list[Happening]:
+        async with connected(Target(server, token_file, data)) as client:
+            return await client.notices(limit)
+
+    views = waited(read())
+    if json:
+        print_json(views)
+    elif not views:
+        say("There is nothing to know.")
+    else:
+        print_table(("at", "case", "notice"), ((short_time_text(v.at), str(v.case), v.message) for v in views))
+
+
+def _case_row(view: CaseView) -> tuple[str | Text, ...]:
+    now = int(time.time() * 1000)
+    done = sum(count.done + count.reused for count in view.counts)
+    failed, mended = sum(c.failed for c in view.counts), sum(c.mended for c in view.counts)
+    took = duration_text(max((view.ended_at or now) - view.started_at, 0))
+    return (
+        str(view.id),
+        state_text(view.status),
+        short_time_text(view.started_at),
+        took,
+        f"{done:,}",
+        f"{failed:,}",
+        f"{mended:,}",
+    )
+
+
+def _item_row(view: ItemView) -> tuple[str | Text, ...]:
+    mended = view.state == "completed" and len(view.attempts) > 1
+    began = view.attempts[0].granted_at if view.attempts else view.created_at
+    took = duration_text(max(view.ended_at - began, 0)) if began and view.ended_at else "-"
+    remark = view.fault.message if view.fault else view.reused or view.command
+    tries = str(len(view.attempts)) if view.attempts else "-"
+    return str(view.item), view.kind, state_text("mended" if mended else view.state), tries, took, remark
+
+
+def _job_row(job: Job) -> tuple[str | Text, ...]:
+    state = "suspended" if job.suspended and not job.finished else job.state.value
+    pilot = str(job.pilot or (job.history[-1].pilot if job.history else "-"))
+    return (
+        str(job.id),
+        str(job.spec.item),
+        state_text(state),
+        str(len(job.history)),
+        pilot,
+        short_time_text(job.created_at),
+    )
+
+
+def _pilot_row(view: PilotView) -> tuple[str | Text, ...]:
+    has = view.capacity
+    free = f"{view.free_slots}/{has.slots}"
+    seen = f"{duration_text(view.seen_ms_ago)} ago"
+    return (
+        str(view.id), state_text(view.state), view.host, view.site or "-", free, f"{has.cpus:g}",
+        size_text(has.memory_bytes), str(has.gpus), seen,
+    )  # fmt: skip

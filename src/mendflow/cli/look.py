@@ -1,0 +1,166 @@
+"""Commands that look at one thing: why, logs, watch, report."""
+
+import asyncio
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from mendflow.cli.exits import Exit
+from mendflow.cli.link import connected, waited
+from mendflow.cli.options import CaseArgument, Data, Json, OutputDir, Quiet, Server, Target, TokenFile
+from mendflow.cli.printing import STYLES, print_json, say
+from mendflow.cli.progress import follow, progress
+from mendflow.cli.summary import all_items, fetch_outputs, print_summary, result_json, write_report
+from mendflow.client import Client
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.views import Why
+from mendflow.report.words import one_line, plain
+
+app = typer.Typer()
+
+FOLLOW_EVERY_S = 0.5
+
+
+@app.command("why")
+def why(
+    subject: Annotated[
+        str, typer.Argument(metavar="SUBJECT", help="A case, CASE:ITEM, a job CASE/NUMBER, or a pilot; last works.")
+    ] = "last",
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Say why a case, item, job or pilot is as it is."""
+
+    async def read() -> Why:
+        async with connected(Target(server, token_file, data)) as client:
+            return await client.why(subject)
+
+    view = waited(read())
+    if json:
+        print_json(view)
+        return
+    say(Text.assemble((view.subject, "bold"), " ", (view.state, STYLES.get(view.state, ""))))
+    say(plain(view.sentence))
+    for fact in view.facts:
+        say(f"  - {one_line(fact, 500)}")
+
+
+@app.command("logs")
+def logs(
+    subject: Annotated[str, typer.Argument(metavar="JOB", help="A job CASE/NUMBER, or an item CASE:ITEM; last works.")],
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends.")] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Leave terminal escapes as the job printed them.")] = False,
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Show what a job printed."""
+
+    async def read() -> None:
+        async with connected(Target(server, token_file, data)) as client:
+            job = await _job_id(client, subject)
+            text = await client.log(job)
+            if json:
+                print_json({"job": job, "log": text})
+                return
+            _write(text, raw=raw)
+            if follow:
+                await _followed(client, job, text, raw=raw)
+
+    waited(read())
+
+
+@app.command("watch")
+def watch(
+    case: CaseArgument = "last",
+    output_dir: OutputDir = "",
+    quiet: Quiet = False,
+    json: Json = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Show how a case goes, until it ends."""
+    folder = Path(output_dir).absolute() if output_dir else None
+
+    async def seen() -> Exit:
+        async with connected(Target(server, token_file, data)) as client:
+            shown = progress(quiet=quiet)
+            try:
+                view = await follow(client, (await client.case(case)).id, shown)
+            finally:
+                shown.close()
+            assert view is not None, "nothing stops it but its end"
+            fetched = await fetch_outputs(client, view, folder) if folder else {}
+            if json:
+                print_json(result_json(view, fetched, None))
+            else:
+                print_summary(view, await all_items(client, view.id), fetched, None)
+            return Exit.OK if view.status == "completed" else Exit.CASE_FAILED
+
+    raise typer.Exit(waited(seen()))
+
+
+@app.command("report")
+def report(
+    case: CaseArgument = "last",
+    output: Annotated[
+        str, typer.Option("--output", "-o", metavar="FILE", help="Where it goes; else CASE.html.", show_default=False)
+    ] = "",
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+) -> None:
+    """Write the HTML report of a case."""
+
+    async def write() -> Path:
+        async with connected(Target(server, token_file, data)) as client:
+            view = await client.case(case)
+            path = Path(output or f"{view.id}.html")
+            return await write_report(client, view, await all_items(client, view.id), path)
+
+    say(str(waited(write())))
+
+
+async def _job_id(client: Client, subject: str) -> str:
+    """The job that is meant: by its own id, or by its item."""
+    case, colon, item = subject.partition(":")
+    if not colon:
+        case, _, number = subject.rpartition("/")
+        return f"{(await client.case(case)).id}/{number}" if case == "last" else subject
+    view = await client.item(case, item)
+    if view.job is None:
+        raise NotFound(f"{subject} is a {view.kind}, which prints nothing; mendflow why {subject} tells of it")
+    return str(view.job)
+
+
+def _write(text: str, *, raw: bool) -> None:
+    shown = text if raw else plain(text)
+    sys.stdout.write(shown if shown.endswith("\n") or not shown else shown + "\n")
+    sys.stdout.flush()
+
+
+async def _followed(client: Client, job: str, seen: str, *, raw: bool) -> None:
+    """Print what comes. The server keeps a log's tail, so what was seen may have left it by now."""
+    while True:
+        over = (await client.job(job)).finished
+        text = await client.log(job)
+        if text != seen:
+            _write(text[len(seen) :] if text.startswith(seen) else _new_part(seen, text), raw=raw)
+            seen = text
+        if over:
+            return
+        await asyncio.sleep(FOLLOW_EVERY_S)
+
+
+def _new_part(seen: str, text: str) -> str:
+    """What follows the last lines seen, or all of it if they are not there any more."""
+    mark = seen[-200:]
+    place = text.rfind(mark) if mark else -1
+    return text[place + len(mark) :] if place >= 0 else text

@@ -1,0 +1,102 @@
+"""The command line: words in, client calls out.
+
+The group knows the commands by the table alone and loads a command's module when the command itself is wanted; help
+and completion of command names are answered from the table."""
+
+import importlib
+import sys
+from importlib.metadata import version as installed_version
+from typing import Annotated, Any, NoReturn
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from mendflow.cli.exits import debugging, exit_of
+from mendflow.cli.table import COMMANDS
+
+COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
+
+
+class LazyGroup(TyperGroup):
+    """A group whose commands stand in the table. While it only tells of them, it does not load them."""
+
+    _telling = False
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [*COMMANDS, *super().list_commands(ctx)]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        entry = COMMANDS.get(cmd_name)
+        if entry is None:
+            return super().get_command(ctx, cmd_name)
+        if self._telling:
+            return TyperCommand(name=cmd_name, help=entry.help, rich_help_panel=entry.panel)
+        return load(cmd_name)
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        self._telling = True
+        try:
+            super().format_help(ctx, formatter)
+        finally:
+            self._telling = False
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        self._telling = True
+        try:
+            return super().shell_complete(ctx, incomplete)
+        finally:
+            self._telling = False
+
+
+def load(name: str) -> Any:
+    """The command itself, from its module's `app`."""
+    module = importlib.import_module(COMMANDS[name].module)
+    return typer.main.get_group(module.app).commands[name]
+
+
+root = typer.Typer(
+    cls=LazyGroup,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def own_version() -> str:
+    return installed_version("mendflow")
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"mendflow {own_version()}")
+        raise typer.Exit
+
+
+@root.callback()
+def mendflow(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+    ] = False,
+) -> None:
+    """Job flows that mend themselves: run them, watch them, ask why."""
+    assert not version
+
+
+def command() -> Any:
+    """The whole command line. Completion is installed by `mendflow completion`, not by options of the root."""
+    made = typer.main.get_command(root)
+    made.params = [param for param in made.params if param.name not in ("install_completion", "show_completion")]
+    return made
+
+
+def main(args: list[str] | None = None) -> NoReturn:
+    for stream in (sys.stdout, sys.stderr):
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="replace")  # a terminal without Unicode gets question marks, not a crash
+    try:
+        command()(args=args, prog_name="mendflow", complete_var=COMPLETE_VARIABLE)
+    except (Exception, KeyboardInterrupt) as error:  # the edge: whatever it is becomes a sentence
+        if debugging():
+            raise
+        sys.exit(exit_of(error))
+    sys.exit(0)

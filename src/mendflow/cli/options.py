@@ -1,0 +1,67 @@
+"""Options that many commands share, and what they come to: which server, with which token."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from mendflow.core.model.problems import NotFound
+
+DATA_FOLDER = ".mendflow"
+
+CaseArgument = Annotated[str, typer.Argument(metavar="CASE", help="A case's id, or last.")]
+Server = Annotated[
+    str,
+    typer.Option("--server", metavar="URL", envvar="MENDFLOW_SERVER", help="The server to ask.", show_default=False),
+]
+TokenFile = Annotated[
+    str,
+    typer.Option(
+        "--token-file", metavar="FILE", help="A file with the token; else MENDFLOW_TOKEN.", show_default=False
+    ),
+]
+Data = Annotated[
+    str,
+    typer.Option(
+        "--data", metavar="DIR", envvar="MENDFLOW_DATA", help="The data folder; else ./.mendflow.", show_default=False
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, to standard output.")]
+Slots = Annotated[
+    int, typer.Option("--slots", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs.")
+]
+Report = Annotated[
+    str,
+    typer.Option(
+        "--report", metavar="FILE", help="Where the HTML report goes; else the data folder.", show_default=False
+    ),
+]
+OutputDir = Annotated[
+    str,
+    typer.Option("--output-dir", metavar="DIR", help="Where output files go; else ./outputs/CASE.", show_default=False),
+]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only what came out.")]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the jobs' folders, to look into them.")]
+
+
+class Target(msgspec.Struct, frozen=True):
+    """Whom to ask: the server that was named, else the one that runs on the data folder, else the folder itself."""
+
+    server: str = ""
+    token_file: str = ""
+    data: str = ""
+
+    @property
+    def folder(self) -> Path:
+        return Path(self.data or DATA_FOLDER).absolute()
+
+    def token(self) -> str:
+        """The token, from a file or the environment; never from the command line, where others could read it."""
+        if not self.token_file:
+            return os.environ.get("MENDFLOW_TOKEN", "")
+        try:
+            return Path(self.token_file).read_text(encoding="utf-8").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise NotFound(f"cannot read the token file {self.token_file}; check that it exists") from error

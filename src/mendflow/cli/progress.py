@@ -1,0 +1,163 @@
+"""How a case goes: one line per job name, kept in place on a terminal, printed now and then elsewhere.
+
+Progress goes to standard error, so that standard output has results alone. It is read from the case's counts, never
+from single events, so that a case with very many items costs no more to watch than a small one."""
+
+import asyncio
+import time
+from collections.abc import Callable
+from typing import Protocol
+
+from rich.console import Group
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from mendflow.cli.printing import STYLES, console, say
+from mendflow.client import Client
+from mendflow.core.model.problems import Unreachable
+from mendflow.core.model.views import CaseView, NameCount
+from mendflow.report.words import duration_text, one_line
+
+ENDED = ("completed", "failed", "cancelled")
+PLAIN_EVERY_S = 2.0
+LOOK_EVERY_S = (0.04, 0.4)
+PATIENCE_S = 60.0
+
+
+class Progress(Protocol):
+    def show(self, case: CaseView) -> None: ...
+    def close(self) -> None: ...
+
+
+class Silent:
+    def show(self, case: CaseView) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
+
+
+class PlainLines:
+    """A line for each name whose counts have changed, at most every few seconds, and once at the end."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._began = clock()
+        self._printed_at = float("-inf")
+        self._last: dict[str, NameCount] = {}
+        self._status = "running"
+
+    def show(self, case: CaseView) -> None:
+        now = self._clock()
+        if case.status not in ENDED and now - self._printed_at < PLAIN_EVERY_S:
+            return
+        stamp = f"[{duration_text((now - self._began) * 1000):>9}]"
+        for count in case.counts:
+            if self._last.get(count.name) != count:
+                self._last[count.name] = count
+                self._printed_at = now
+                say(f"{stamp} {one_line(count.name, 40)}: {line_of(count)}", err=True)
+        if case.status != self._status:
+            self._status = case.status
+            say(
+                f"{stamp} the case {'is' if case.status in ('running', 'suspended') else 'has'} {case.status}", err=True
+            )
+
+    def close(self) -> None:
+        pass
+
+
+class LiveLines:
+    """A table that stays in place."""
+
+    def __init__(self) -> None:
+        self._console = console(err=True)
+        self._live = Live(console=self._console, refresh_per_second=8, transient=False)
+        self._live.start()
+
+    def show(self, case: CaseView) -> None:
+        self._live.update(live_table(case, rows_max=max(self._console.height - 5, 3), now_ms=int(time.time() * 1000)))
+
+    def close(self) -> None:
+        self._live.stop()
+
+
+def progress(*, quiet: bool) -> Progress:
+    if quiet:
+        return Silent()
+    return LiveLines() if console(err=True).is_terminal else PlainLines()
+
+
+def line_of(count: NameCount) -> str:
+    """3 done, 2 running, 95 waiting."""
+    words = ("done", "running", "waiting", "failed", "mended", "reused", "skipped")
+    return ", ".join(f"{getattr(count, word):,} {word}" for word in words if getattr(count, word)) or "not begun"
+
+
+def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("", no_wrap=True, max_width=24, overflow="ellipsis")
+    table.add_column("", width=14)
+    for head in ("done", "running", "waiting", "failed", "mended"):
+        table.add_column(head, justify="right", no_wrap=True)
+    shown = sorted(case.counts, key=lambda count: not (count.running or count.failed))[:rows_max]
+    for count in case.counts:
+        if count in shown:
+            table.add_row(*_cells(count))
+    parts: list[Table | Text] = [_head(case, now_ms), table]
+    if len(shown) < len(case.counts):
+        parts.append(Text(f"and {len(case.counts) - len(shown)} more names", style="dim"))
+    if any(count.kind == "task" and count.waiting + count.running for count in case.counts):
+        parts.append(Text("A person's work is waited for: mendflow tasks", style="yellow"))
+    return Group(*parts)
+
+
+def _head(case: CaseView, now_ms: int) -> Text:
+    took = duration_text(max((case.ended_at or now_ms) - case.started_at, 0))
+    return Text.assemble((str(case.id), "bold"), "  ", (case.status, STYLES.get(case.status, "")), "  ", (took, "dim"))
+
+
+def _cells(count: NameCount) -> list[Text | ProgressBar]:
+    done = count.done + count.reused + count.skipped
+    total = done + count.running + count.waiting + count.failed
+    numbers = [("done", count.done + count.reused), ("running", count.running), ("waiting", count.waiting)]
+    numbers += [("failed", count.failed), ("mended", count.mended)]
+    bar = ProgressBar(total=max(total, 1), completed=done, width=14)
+    cells = [
+        Text(f"{number:,}" if number else "·", style=STYLES.get(w, "") if number else "dim") for w, number in numbers
+    ]
+    return [Text(one_line(count.name, 40)), bar, *cells]
+
+
+async def follow(client: Client, case: str, shown: Progress, stop: asyncio.Event | None = None) -> CaseView | None:
+    """Show the case until it has ended; None if `stop` was set before. A server that is away for a short while is
+    waited for."""
+    wait_s, patience_ends = LOOK_EVERY_S[0], time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            view = await client.case(case)
+            patience_ends = time.monotonic() + PATIENCE_S
+            shown.show(view)
+            if view.status in ENDED:
+                return view
+        except Unreachable:
+            if time.monotonic() > patience_ends:
+                raise
+        if await _stopped(stop, wait_s):
+            return None
+        wait_s = min(wait_s * 1.2, LOOK_EVERY_S[1])
+
+
+async def _stopped(stop: asyncio.Event | None, wait_s: float) -> bool:
+    """Wait a little; say whether `stop` was set meanwhile."""
+    if stop is None:
+        await asyncio.sleep(wait_s)
+        return False
+    try:
+        async with asyncio.timeout(wait_s):
+            await stop.wait()
+        return True
+    except TimeoutError:
+        return False

@@ -1,0 +1,224 @@
+"""Flows on this machine: a server in this process, a pilot beside it, and the case shown until it ends.
+
+The case is durable in the data folder from its first moment, so stopping is safe at any time, and going on is the same
+as starting: open the folder, start a pilot, look at the case."""
+
+import subprocess
+import sys
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated
+
+import msgspec
+import typer
+
+from mendflow.cli.exits import Exit
+from mendflow.cli.inputs import kept_inputs, read_inputs
+from mendflow.cli.interrupt import Interrupts, Wish, ask, interrupts
+from mendflow.cli.link import connected, here, refuse_if_taken, waited
+from mendflow.cli.options import (
+    CaseArgument,
+    Data,
+    Json,
+    Keep,
+    OutputDir,
+    Quiet,
+    Report,
+    Server,
+    Slots,
+    Target,
+    TokenFile,
+)
+from mendflow.cli.printing import print_json, say
+from mendflow.cli.progress import ENDED, follow, progress
+from mendflow.cli.summary import all_items, fetch_outputs, print_summary, result_json, write_report
+from mendflow.client import Client
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.views import CaseView
+from mendflow.formats import load
+from mendflow.wiring import find_server
+
+app = typer.Typer()
+
+Begin = Callable[[Client], Awaitable[CaseView]]
+
+
+class Wanted(msgspec.Struct, frozen=True, kw_only=True):
+    """How a case is to be run and told."""
+
+    folder: Path
+    slots: int = 0
+    report: Path | None = None
+    outputs: Path | None = None
+    quiet: bool = False
+    json: bool = False
+    keep: bool = False
+
+
+@app.command("run")
+def run(
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML or Python.")],
+    input: Annotated[
+        list[str] | None,
+        typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),
+    ] = None,
+    inputs: Annotated[
+        str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
+    ] = "",
+    slots: Slots = 0,
+    data: Data = "",
+    reuse: Annotated[
+        bool, typer.Option("--reuse", help="Take over unchanged jobs from the last case of this flow.")
+    ] = False,
+    report: Report = "",
+    output_dir: OutputDir = "",
+    quiet: Quiet = False,
+    json: Json = False,
+    keep: Keep = False,
+) -> None:
+    """Run a flow on this machine and show how it goes."""
+    loaded = load(Path(flow))
+    values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
+    wanted = _wanted(Target(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+
+    async def begin(client: Client) -> CaseView:
+        await client.deploy(loaded)
+        kept = await kept_inputs(client, loaded, values)
+        return await client.start(loaded.name, kept, reuse="last" if reuse else "")
+
+    raise typer.Exit(waited(_here(wanted, begin)))
+
+
+@app.command("resume")
+def resume(
+    case: Annotated[str, typer.Argument(metavar="[CASE]", help="A case's id, or last.")] = "last",
+    slots: Slots = 0,
+    data: Data = "",
+    report: Report = "",
+    output_dir: OutputDir = "",
+    quiet: Quiet = False,
+    json: Json = False,
+    keep: Keep = False,
+) -> None:
+    """Go on with a case that was stopped."""
+    folder = Target(data=data).folder
+    if not (folder / "store.db").exists():
+        raise NotFound(f"there is no case to go on with at {folder}; start one with mendflow run FLOW")
+    wanted = _wanted(folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+
+    async def begin(client: Client) -> CaseView:
+        view = await client.case(case)
+        if view.status in ENDED:
+            raise Conflict(f"the case {view.id} has {view.status} already; mendflow rerun {view.id} runs it again")
+        return await client.resume(view.id) if view.status == "suspended" else view
+
+    raise typer.Exit(waited(_here(wanted, begin)))
+
+
+@app.command("rerun")
+def rerun(
+    case: CaseArgument,
+    from_failed: Annotated[
+        bool, typer.Option("--from-failed", help="Refuse if nothing failed: run only what did not succeed.")
+    ] = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    slots: Slots = 0,
+    data: Data = "",
+    report: Report = "",
+    output_dir: OutputDir = "",
+    quiet: Quiet = False,
+    json: Json = False,
+    keep: Keep = False,
+) -> None:
+    """Run a case again; unchanged completed jobs are taken over."""
+    target = Target(server=server, token_file=token_file, data=data)
+    if target.server or find_server(target.folder):
+        raise typer.Exit(waited(_there(target, case, from_failed=from_failed, json=json)))
+    if not (target.folder / "store.db").exists():
+        raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
+    wanted = _wanted(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+
+    async def begin(client: Client) -> CaseView:
+        return await client.rerun(case, from_failed=from_failed)
+
+    raise typer.Exit(waited(_here(wanted, begin)))
+
+
+def _wanted(folder: Path, slots: int, report: str, output_dir: str, *, quiet: bool, json: bool, keep: bool) -> Wanted:
+    return Wanted(
+        folder=folder,
+        slots=slots,
+        report=Path(report).absolute() if report else None,
+        outputs=Path(output_dir).absolute() if output_dir else None,
+        quiet=quiet,
+        json=json,
+        keep=keep,
+    )
+
+
+async def _there(target: Target, case: str, *, from_failed: bool, json: bool) -> Exit:
+    """On a server that runs already: start the new case, and leave it to the server's pilots."""
+    async with connected(target) as client:
+        view = await client.rerun(case, from_failed=from_failed)
+    if json:
+        print_json(view)
+    else:
+        say(f"{view.id} started; see it with mendflow watch {view.id}")
+    return Exit.OK
+
+
+async def _here(wanted: Wanted, begin: Begin) -> Exit:
+    refuse_if_taken(wanted.folder)
+    with interrupts() as caught:
+        async with here(wanted.folder, slots=wanted.slots, keep=wanted.keep) as client:
+            case = await begin(client)
+            ended, wish = await _seen_through(client, case, wanted, caught)
+            if ended is not None:
+                return await _told(client, ended, wanted)
+            say("Stopping; what has been done stays done.", err=True)
+    if wish is Wish.DETACH:
+        return _detached(wanted, str(case.id))
+    say(f"Stopped. Go on with: mendflow resume {case.id}", err=True)
+    return Exit.INTERRUPTED
+
+
+async def _seen_through(
+    client: Client, case: CaseView, wanted: Wanted, caught: Interrupts
+) -> tuple[CaseView | None, Wish]:
+    """The case when it has ended; else what is wished instead."""
+    while True:
+        shown = progress(quiet=wanted.quiet)
+        try:
+            ended = await follow(client, case.id, shown, caught.event)
+        finally:
+            shown.close()
+        if ended is not None:
+            return ended, Wish.GO_ON
+        wish = await ask(caught)
+        if wish is not Wish.GO_ON:
+            return None, wish
+
+
+async def _told(client: Client, case: CaseView, wanted: Wanted) -> Exit:
+    items = await all_items(client, case.id)
+    fetched = await fetch_outputs(client, case, wanted.outputs or Path("outputs") / str(case.id))
+    report = await write_report(client, case, items, wanted.report or wanted.folder / "reports" / f"{case.id}.html")
+    if wanted.json:
+        print_json(result_json(case, fetched, report))
+    else:
+        print_summary(case, items, fetched, report)
+    return Exit.OK if case.status == "completed" else Exit.CASE_FAILED
+
+
+def _detached(wanted: Wanted, case: str) -> Exit:
+    """Go on in a process of its own that no terminal ends."""
+    log = wanted.folder / "detached.log"
+    command = [sys.executable, "-m", "mendflow", "resume", case, "--data", str(wanted.folder)]
+    command += ["--slots", str(wanted.slots)] + (["--keep"] if wanted.keep else [])
+    command += ["--report", str(wanted.report)] if wanted.report else []
+    command += ["--output-dir", str(wanted.outputs)] if wanted.outputs else []
+    with log.open("ab") as out:
+        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+    say(f"{case} goes on in the background, its story in {log}. See it with: mendflow watch {case}", err=True)
+    return Exit.OK

@@ -1,0 +1,73 @@
+"""The server as a command: it stays until it is told to end, and takes a pilot with it if one was asked for."""
+
+import asyncio
+import os
+import signal
+from contextlib import AsyncExitStack
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.link import refuse_if_taken, waited
+from mendflow.cli.options import Data, Target
+from mendflow.cli.printing import say
+from mendflow.server.access import Token, check_binding, load_tokens, single_token
+from mendflow.wiring import ServerOptions, running_server, start_pilot
+
+app = typer.Typer()
+
+PORT = 8642
+
+
+@app.command("serve")
+def serve(
+    host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", min=0, max=65535, metavar="PORT", help="0: any free one.")] = PORT,
+    data: Data = "",
+    tokens: Annotated[
+        str,
+        typer.Option("--tokens", metavar="FILE", help="Who may ask; without it MENDFLOW_TOKEN.", show_default=False),
+    ] = "",
+    slots: Annotated[int, typer.Option("--slots", min=0, metavar="N", help="Also run a pilot here, with N slots.")] = 0,
+    lease: Annotated[int, typer.Option("--lease", min=2, metavar="SECONDS", help="How long a lease lasts.")] = 30,
+    files_root: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--files-root",
+            metavar="DIR",
+            help="Where flows may read given files; without tokens: anywhere.",
+            show_default=False,
+        ),
+    ] = None,
+) -> None:
+    """Run a server."""
+    own_token = os.environ.get("MENDFLOW_TOKEN", "")
+    known: list[Token] = load_tokens(tokens) if tokens else single_token(own_token)
+    check_binding(host, known)
+    roots = tuple(Path(root).absolute() for root in files_root or ())
+    options = ServerOptions(
+        data=Target(data=data).folder,
+        host=host,
+        port=port,
+        tokens=tuple(known),
+        client_token=own_token,
+        lease_ms=lease * 1000,
+        files_roots=roots if known or roots else None,
+    )
+    waited(_serve(options, slots))
+
+
+async def _serve(options: ServerOptions, slots: int) -> None:
+    refuse_if_taken(options.data)
+    end = asyncio.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        asyncio.get_running_loop().add_signal_handler(number, end.set)
+    async with AsyncExitStack() as stack:
+        server = await stack.enter_async_context(running_server(options))
+        if slots:
+            pilot = start_pilot(server.url, work=options.data / "work", slots=slots, token=server.token)
+            stack.push_async_callback(pilot.stop)
+        say(f"mendflow serves {server.url} from {options.data}; Ctrl-C ends it")
+        await end.wait()
+        say("ending; nothing is lost")

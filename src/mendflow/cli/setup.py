@@ -1,0 +1,75 @@
+"""Small commands around: token, completion, version."""
+
+import os
+import sys
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.main import COMPLETE_VARIABLE, command, own_version
+from mendflow.cli.options import Json
+from mendflow.cli.printing import print_json, say
+from mendflow.server.access import new_token
+
+app = typer.Typer()
+
+
+class Shell(StrEnum):
+    BASH = "bash"
+    ZSH = "zsh"
+    FISH = "fish"
+
+
+@app.command("token")
+def token(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")],
+    role: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--role",
+            metavar="ROLE",
+            help="admin, user, pilot, reader, or a role of tasks; else user.",
+            show_default=False,
+        ),
+    ] = None,
+    append: Annotated[
+        str, typer.Option("--append", metavar="FILE", help="Add the line to this token file.", show_default=False)
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Make a token, and the line that makes it known to a server."""
+    secret, line = new_token(name, role or ["user"])
+    if append:
+        _append(Path(append), line)
+    if json:
+        print_json({"name": name, "token": secret, "line": line})
+        return
+    say("The token, shown only now; give it by MENDFLOW_TOKEN or --token-file:", err=True)
+    sys.stdout.write(f"{secret}\n")
+    say(f"It is known by its line in {append}." if append else "The line for the server's token file:", err=True)
+    if not append:
+        sys.stdout.write(f"{line}\n")
+
+
+@app.command("completion")
+def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bash, zsh or fish.")]) -> None:
+    """Print the completion script of a shell."""
+    os.environ[COMPLETE_VARIABLE] = f"source_{shell.value}"
+    command()(args=[], prog_name="mendflow", complete_var=COMPLETE_VARIABLE)
+
+
+@app.command("version")
+def version(json: Json = False) -> None:
+    """Print the version."""
+    if json:
+        print_json({"version": own_version()})
+    else:
+        say(f"mendflow {own_version()}")
+
+
+def _append(path: Path, line: str) -> None:
+    """The file is for its owner's eyes, though it holds no token, only hashes of them."""
+    with open(os.open(path, os.O_CREAT | os.O_WRONLY | os.O_APPEND, 0o600), "a", encoding="utf-8") as out:
+        out.write(f"{line}\n")

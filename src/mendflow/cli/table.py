@@ -1,0 +1,48 @@
+"""Which command lives in which module. Modules are loaded when their command is used, so that `mendflow --help` and
+`mendflow check` do not wait for machinery that they do not need."""
+
+from typing import NamedTuple
+
+
+class Entry(NamedTuple):
+    module: str
+    help: str
+    panel: str
+
+
+_RUN, _LOOK, _ACT, _SERVE, _ELSE = "Run flows here", "Look", "Act", "Servers and pilots", "And"
+
+
+def _entry(module: str, help: str, panel: str) -> Entry:
+    return Entry(f"mendflow.cli.{module}", help, panel)
+
+
+COMMANDS: dict[str, Entry] = {
+    "run": _entry("run", "Run a flow on this machine and show how it goes.", _RUN),
+    "resume": _entry("run", "Go on with a case that was stopped.", _RUN),
+    "rerun": _entry("run", "Run a case again; unchanged completed jobs are taken over.", _RUN),
+    "check": _entry("check", "Report every problem of the flow files at once.", _RUN),
+    "schema": _entry("check", "Print the JSON Schema of flow files, for editors.", _RUN),
+    "cases": _entry("lists", "List the cases, newest first.", _LOOK),
+    "items": _entry("lists", "List the items of a case.", _LOOK),
+    "jobs": _entry("lists", "List jobs, by case, state, name, owner or pilot.", _LOOK),
+    "flows": _entry("lists", "List the deployed flows.", _LOOK),
+    "pilots": _entry("lists", "List the pilots.", _LOOK),
+    "notices": _entry("lists", "List what an administrator should know.", _LOOK),
+    "why": _entry("look", "Say why a case, item, job or pilot is as it is.", _LOOK),
+    "logs": _entry("look", "Show what a job printed.", _LOOK),
+    "watch": _entry("look", "Show how a case goes, until it ends.", _LOOK),
+    "report": _entry("look", "Write the HTML report of a case.", _LOOK),
+    "deploy": _entry("act", "Give a flow to the server.", _ACT),
+    "start": _entry("act", "Start a case of a deployed flow, or of a flow file.", _ACT),
+    "suspend": _entry("act", "Suspend a case or one of its items.", _ACT),
+    "continue": _entry("act", "Let a suspended case or item go on.", _ACT),
+    "remove": _entry("act", "End a case or one of its items.", _ACT),
+    "send": _entry("act", "Send a message to a case.", _ACT),
+    "tasks": _entry("tasks", "List and do the work of people.", _ACT),
+    "serve": _entry("serve", "Run a server.", _SERVE),
+    "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
+    "token": _entry("setup", "Make a token, and the line that makes it known to a server.", _SERVE),
+    "completion": _entry("setup", "Print the completion script of a shell.", _ELSE),
+    "version": _entry("setup", "Print the version.", _ELSE),
+}
