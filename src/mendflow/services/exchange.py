@@ -21,6 +21,7 @@ from mendflow.core.model.sync import (
     SyncRequest,
 )
 from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling.leases import Expired
 from mendflow.core.scheduling.queue import Offer
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
@@ -74,15 +75,15 @@ class Exchange:
         pilot = self._meta.pilot(request.pilot)
         if request.serial <= pilot.newest:
             return SyncAnswer(serial=request.serial, lease_ms=0)  # overtaken by a newer one that said more
-        pilot.hear(request, self._clock.now(), self._meta.lease_ms)
+        pilot.hear(request, self._clock.now())
         accepted, refused = await self._hear_reports(pilot, request.reports)
-        lost = self._compare(pilot, request)
+        lost = await self._compare(pilot, request)
         if request.leaving:
-            self._farewell(pilot, request)
+            await self._farewell(pilot)
         answer = await self._answer(pilot, request, accepted, refused, lost)
         await self._ledger.settled()
         if not request.leaving:
-            pilot.expires_at = self._clock.now() + self._meta.lease_ms
+            self._meta.leases.renew(pilot.id, request.running, now=self._clock.now())
         return answer
 
     async def _answer(
@@ -95,7 +96,7 @@ class Exchange:
     ) -> SyncAnswer:
         """Now, if there is something to say; else as soon as there is, or when the pilot wants to hear anyway."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + min(request.wait_ms, self._meta.lease_ms // 3) / 1000
+        until = loop.time() + min(request.wait_ms, self._meta.leases.lease_ms // 3) / 1000
         while True:
             jobs = [] if request.leaving or self._stopping else self._hand_out(pilot, request)
             orders = pilot.take_orders()
@@ -113,7 +114,7 @@ class Exchange:
                 break
         return SyncAnswer(
             serial=request.serial,
-            lease_ms=self._meta.lease_ms,
+            lease_ms=self._meta.leases.lease_ms,
             jobs=jobs,
             accepted=accepted,
             refused=refused,
@@ -137,18 +138,18 @@ class Exchange:
         job = self._meta.jobs.get(report.job)
         if job is None:
             return await self._was_accepted(pilot, report)
-        verdict = life.report(job, pilot.id, report.fence, report.outcome, self._clock.now(), self._meta.policy)
+        now, policy = self._clock.now(), self._meta.policy
+        verdict = life.report(job, pilot.id, report.fence, report.outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
-            return False
-        for event in verdict.events:
-            life.evolve(job, event)
-        pilot.held.pop(job.id, None)
-        pilot.log_tails.pop(job.id, None)
-        await self._settle(job)
-        return True
+        elif verdict.events:
+            self._meta.let_go(job)
+            self._meta.apply(job, verdict.events)
+            await self._go_on(job)
+        return verdict.accepted
 
-    async def _settle(self, job: Job) -> None:
+    async def _go_on(self, job: Job) -> None:
+        """After an attempt: the job is over, or it waits for the next one."""
         if job.finished:
             await self._meta.finish(job)
         else:
@@ -160,44 +161,44 @@ class Exchange:
         found = await self._store.get(JOB_KIND, report.job)
         if found is None:
             return False
-        job = _decode(found.body)
-        return job.state is JobState.COMPLETED and job.fence == report.fence and report.outcome.ok
+        now, policy = self._clock.now(), self._meta.policy
+        return life.report(_decode(found.body), pilot.id, report.fence, report.outcome, now=now, policy=policy).accepted
 
     # What the pilot holds
 
-    def _compare(self, pilot: PilotRecord, request: SyncRequest) -> list[AttemptRef]:
-        lost = []
+    async def _compare(self, pilot: PilotRecord, request: SyncRequest) -> list[AttemptRef]:
+        """What the pilot names and does not hold is lost to it; what it should name and does not, it gave up."""
+        lost = self._meta.leases.renew(pilot.id, request.running, now=self._clock.now())
+        strange = {ref.job for ref in lost}
         named = set()
         for beat in request.running:
-            job = self._meta.jobs.get(beat.job)
-            if job is None or job.pilot != pilot.id or job.fence != beat.fence:
-                lost.append(AttemptRef(beat.job, beat.fence))
-                continue
-            named.add(beat.job)
-            pilot.held[beat.job].named = True
-            if beat.log_tail:
-                pilot.log_tails[beat.job] = beat.log_tail
+            if beat.job not in strange:
+                named.add(beat.job)
+                pilot.held[beat.job].named = True
+                if beat.log_tail:
+                    pilot.log_tails[beat.job] = beat.log_tail
         for id in [id for id, held in pilot.held.items() if id not in named and _expected(held, request)]:
-            self._given_up(pilot, id)
+            await self._given_up(pilot, id)
         return lost
 
-    def _given_up(self, pilot: PilotRecord, id: JobId) -> None:
-        """The pilot has read the answer that gave it this job, and does not name it."""
-        held = pilot.held.pop(id)
-        job = self._meta.jobs[id]
-        if held.named:
-            self._lose(job, f"pilot {pilot.id} on {pilot.host} lost it")
+    async def _given_up(self, pilot: PilotRecord, id: JobId) -> None:
+        """The pilot has read the answer that gave it this job, and does not name it. If it never did, the job was
+        never begun, and nobody is charged."""
+        job, begun = self._meta.jobs[id], pilot.held[id].named
+        now = self._clock.now()
+        self._meta.let_go(job)
+        if begun:
+            events = life.lose(job, now=now, policy=self._meta.policy, why="the job was lost in a restart")
         else:
-            life.evolve(job, life.release(job, self._clock.now()))
-            self._meta.enqueue(job)
-            self._meta.changed(job)
+            events = life.release(job, job.fence, now=now)
+        self._meta.apply(job, events)
+        await self._go_on(job)
 
-    def _farewell(self, pilot: PilotRecord, request: SyncRequest) -> None:
+    async def _farewell(self, pilot: PilotRecord) -> None:
         """A pilot that leaves has ended everything that it had started: the rest goes back."""
         for id in list(pilot.held):
-            self._given_up(pilot, id)
-        pilot.want = 0
-        pilot.expires_at = self._clock.now()
+            await self._given_up(pilot, id)
+        self._meta.leases.leave(pilot.id)
         self._meta.pilots.pop(pilot.id, None)
 
     # Handing out
@@ -209,8 +210,9 @@ class Exchange:
         assignments = []
         for id in self._take(pilot, request, now):
             job = self._meta.jobs[id]
-            for event in life.grant(job, pilot.id, now):
-                life.evolve(job, event)
+            self._meta.apply(job, life.grant(job, pilot.id, now=now))
+            assert job.pilot == pilot.id
+            self._meta.leases.grant(pilot.id, id, job.fence, now=now)
             pilot.held[id] = Held(request.serial)
             self._meta.changed(job)
             assignments.append(Assignment(id, job.fence, job.spec))
@@ -225,21 +227,21 @@ class Exchange:
         while True:
             await self._clock.sleep(_EXPIRY_CHECK_MS)
             now = self._clock.now()
-            for pilot in [pilot for pilot in self._meta.pilots.values() if pilot.expires_at <= now]:
-                await self._expire(pilot)
+            expired = self._meta.leases.expired(now=now)
+            for attempt in expired:
+                await self._expire(attempt)
+            for id in self._meta.leases.gone(now=now):
+                self._meta.pilots.pop(id, None)
+            if expired:
+                await self._ledger.settled()
 
-    async def _expire(self, pilot: PilotRecord) -> None:
-        del self._meta.pilots[pilot.id]
-        if pilot.held:
-            self._notices.post(
-                f"pilot {pilot.id} on {pilot.host or 'an unknown host'} was silent for a whole lease;"
-                f" {len(pilot.held)} jobs go back to the queue"
-            )
-        for id in list(pilot.held):
-            self._lose(self._meta.jobs[id], f"pilot {pilot.id} was silent for a whole lease")
-
-    def _lose(self, job: Job, why: str) -> None:
-        raise AssertionError
+    async def _expire(self, attempt: Expired) -> None:
+        job = self._meta.jobs[attempt.job]
+        self._meta.let_go(job)
+        why = "it was silent for a whole lease"
+        self._meta.apply(job, life.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
+        self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
+        await self._go_on(job)
 
 
 def _expected(held: Held, request: SyncRequest) -> bool:

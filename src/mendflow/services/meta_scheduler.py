@@ -17,6 +17,7 @@ from mendflow.core.model.sync import Control, Order
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import Policy
+from mendflow.core.scheduling.leases import Leases
 from mendflow.core.scheduling.queue import Queue
 from mendflow.services.contracts import Callback, CapacityReport, Clock, NewJob, Status
 from mendflow.services.ledger import Ledger
@@ -44,7 +45,7 @@ class QueueAndPilots:
         self._ledger = ledger
         self._clock = clock
         self.policy = policy
-        self.lease_ms = lease_ms
+        self.leases = Leases(lease_ms)
         self.jobs: dict[JobId, Job] = {}
         self.queue = Queue()
         self.pilots: dict[PilotId, PilotRecord] = {}
@@ -66,7 +67,7 @@ class QueueAndPilots:
             jobs = await self._take_up(jobs)
         now = self._clock.now()
         for new in jobs:
-            job = life.create(new.id, new.case, new.spec, now)
+            job = life.create(new.id, new.case, new.spec, now=now)
             job.reused = new.note
             self.jobs[job.id] = job
             self.enqueue(job)
@@ -105,15 +106,13 @@ class QueueAndPilots:
         self._later(id, outcome, callback)
 
     async def suspend(self, id: JobId) -> None:
-        if (job := self.jobs.get(id)) is not None and not job.suspended:
-            life.evolve(job, life.Suspended())
+        if (job := self.jobs.get(id)) is not None and self.apply(job, life.suspend(job)):
             self.queue.remove(id)
             self._control(job, Control.SUSPEND)
             self.changed(job)
 
     async def resume(self, id: JobId) -> None:
-        if (job := self.jobs.get(id)) is not None and job.suspended:
-            life.evolve(job, life.Resumed())
+        if (job := self.jobs.get(id)) is not None and self.apply(job, life.resume(job)):
             if job.state is JobState.AVAILABLE:
                 self.enqueue(job)
             self._control(job, Control.RESUME)
@@ -127,9 +126,8 @@ class QueueAndPilots:
         self._callbacks.pop(id, None)
         self._control(job, Control.CANCEL)
         self.queue.remove(id)
-        if job.pilot is not None and (pilot := self.pilots.get(job.pilot)) is not None:
-            pilot.held.pop(id, None)
-        life.evolve(job, life.cancel(job, self._clock.now()))
+        self.let_go(job)
+        self.apply(job, life.cancel(job, now=self._clock.now()))
         self.close(job)
 
     async def capacity(self) -> CapacityReport:
@@ -147,6 +145,23 @@ class QueueAndPilots:
         )
 
     # What the exchange and the views use
+
+    @staticmethod
+    def apply(job: Job, events: Iterable[life.Event]) -> bool:
+        """Let the events happen; whether there were any."""
+        happened = False
+        for event in events:
+            life.evolve(job, event)
+            happened = True
+        return happened
+
+    def let_go(self, job: Job) -> None:
+        """The job's attempt is no longer with its pilot."""
+        if job.pilot is not None:
+            self.leases.drop(job.pilot, job.id)
+            if (pilot := self.pilots.get(job.pilot)) is not None:
+                pilot.held.pop(job.id, None)
+                pilot.log_tails.pop(job.id, None)
 
     def enqueue(self, job: Job) -> None:
         if not job.suspended:
@@ -175,12 +190,16 @@ class QueueAndPilots:
         """The pilot's record, new with a full term if it was not known."""
         record = self.pilots.get(id)
         if record is None:
-            record = self.pilots[id] = PilotRecord(id, self._clock.now() + self.lease_ms)
+            record = self.pilots[id] = PilotRecord(id)
+            self.leases.hear(id, now=self._clock.now())
         return record
 
     def pilot_views(self) -> list[PilotView]:
-        now = self._clock.now()
-        return [pilot.view(now) for _, pilot in sorted(self.pilots.items())]
+        return [self.pilot_view(pilot) for _, pilot in sorted(self.pilots.items())]
+
+    def pilot_view(self, pilot: PilotRecord) -> PilotView:
+        lease = self.leases.of(pilot.id)
+        return pilot.view(self._clock.now(), lease.until if lease else 0)
 
     def log_tail(self, id: JobId) -> str:
         """What a running job last said, as far as its pilot has told."""
@@ -223,6 +242,7 @@ class QueueAndPilots:
             else:
                 assert job.pilot is not None
                 self.pilot(job.pilot).held[job.id] = Held(None)
+                self.leases.grant(job.pilot, job.id, job.fence, now=self._clock.now())
         return [new for new in missing if new.id not in kept]
 
     async def _read(self, id: JobId) -> Job:

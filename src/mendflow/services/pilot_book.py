@@ -1,8 +1,7 @@
 """What a server knows of its pilots: in memory only, told anew by each exchange.
 
-A pilot's lease is one promise for all its attempts. Nothing of it is written to disk: after a restart every pilot that
-holds a job gets one full fresh term, which is always safe, because a pilot counts from when it asked and the server
-from when it answered."""
+What a pilot holds, and whether it has said so, stands here; until when it may hold it, in core/scheduling/leases.py.
+Neither is written to disk: after a restart both are made from the documents of running jobs."""
 
 import asyncio
 
@@ -25,9 +24,8 @@ class Held:
 
 
 class PilotRecord:
-    def __init__(self, id: PilotId, expires_at: Instant) -> None:
+    def __init__(self, id: PilotId) -> None:
         self.id = id
-        self.expires_at = expires_at
         self.host = ""
         self.site = ""
         self.capacity = NO_CAPACITY
@@ -41,8 +39,7 @@ class PilotRecord:
         self.log_tails: dict[JobId, str] = {}
         self.wake = asyncio.Event()
 
-    def hear(self, request: SyncRequest, now: Instant, lease_ms: int) -> None:
-        self.expires_at = now + lease_ms
+    def hear(self, request: SyncRequest, now: Instant) -> None:
         self.host = request.host
         self.site = request.site
         self.capacity = request.capacity
@@ -60,8 +57,7 @@ class PilotRecord:
         orders, self.orders = self.orders, []
         return orders
 
-    def view(self, now: Instant) -> PilotView:
-        over = now >= self.expires_at
+    def view(self, now: Instant, until: Instant) -> PilotView:
         return PilotView(
             id=self.id,
             host=self.host,
@@ -69,7 +65,7 @@ class PilotRecord:
             capacity=self.capacity,
             free_slots=max(0, self.capacity.slots - len(self.held)),
             running=list(self.held),
-            state="gone" if over else "active" if self.seen_at else "silent",
+            state="gone" if now >= until else "active" if self.seen_at else "silent",
             seen_ms_ago=now - self.seen_at if self.seen_at else -1,
-            lease_ms_left=max(0, self.expires_at - now),
+            lease_ms_left=max(0, until - now),
         )

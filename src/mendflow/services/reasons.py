@@ -5,7 +5,7 @@ from typing import Protocol
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import NotFound
-from mendflow.core.model.views import CaseView, ItemView, Why
+from mendflow.core.model.views import CaseView, ItemView, PilotView, Why
 from mendflow.core.scheduling import explain
 from mendflow.services.house import House
 from mendflow.services.pilot_book import PilotRecord
@@ -28,7 +28,7 @@ async def why(domain: Asked, house: House, subject: str) -> Why:
         return of_job(house, await domain.job(subject))
     pilot = house.services.meta.pilots.get(PilotId(subject))
     if pilot is not None:
-        return of_pilot(pilot, house.clock.now())
+        return of_pilot(pilot, house.services.meta.pilot_view(pilot))
     try:
         view = await domain.case(subject)
     except NotFound as error:
@@ -56,12 +56,11 @@ def _of_running(house: House, job: Job) -> Why:
     pilot = house.services.meta.pilots.get(job.pilot) if job.pilot else None
     held = pilot.held.get(job.id) if pilot else None
     where = f"pilot {job.pilot} on {pilot.host}" if pilot and pilot.host else f"pilot {job.pilot}"
-    now = house.clock.now()
     facts = []
     if pilot is not None:
-        facts.append(f"the pilot was heard {max(0, now - pilot.seen_at) / 1000:.1f} s ago" if pilot.seen_at else
-                     "the pilot has not been heard since the server started")
-        facts.append(f"its lease ends in {max(0, pilot.expires_at - now) / 1000:.1f} s if it stays silent")
+        view = house.services.meta.pilot_view(pilot)
+        heard = f"was heard {view.seen_ms_ago / 1000:.1f} s ago" if pilot.seen_at else "was not heard since our start"
+        facts.append(f"the pilot {heard}; its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent")
     doing = "is suspended on" if job.suspended else "is held by" if held is None or not held.named else "runs on"
     sentence = f"{job.spec.item} {doing} {where}, attempt {job.fence}."
     return Why(subject=job.id, state="running", sentence=sentence, facts=facts + _attempts(job))
@@ -94,8 +93,7 @@ def of_item(item: ItemView) -> Why:
     return Why(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=[item.reused][: bool(item.reused)])
 
 
-def of_pilot(pilot: PilotRecord, now: int) -> Why:
-    view = pilot.view(now)
+def of_pilot(pilot: PilotRecord, view: PilotView) -> Why:
     doing = f"holds {len(view.running)} jobs" if view.running else "is idle"
     sentence = f"pilot {pilot.id} on {pilot.host or 'an unknown host'} is {view.state} and {doing}."
     facts = [
