@@ -20,18 +20,15 @@ COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
 class LazyGroup(TyperGroup):
     """A group whose commands stand in the table. While it only tells of them, it does not load them."""
 
-    _telling = False
-
-    def list_commands(self, ctx: Any) -> list[str]:
-        return [*COMMANDS, *super().list_commands(ctx)]
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self._telling = False
+        for name, entry in COMMANDS.items():
+            self.commands[name] = TyperCommand(name=name, help=entry.help, rich_help_panel=entry.panel)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
-        entry = COMMANDS.get(cmd_name)
-        if entry is None:
-            return super().get_command(ctx, cmd_name)
-        if self._telling:
-            return TyperCommand(name=cmd_name, help=entry.help, rich_help_panel=entry.panel)
-        return load(cmd_name)
+        told = super().get_command(ctx, cmd_name)
+        return told if told is None or self._telling else load(cmd_name)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self._telling = True

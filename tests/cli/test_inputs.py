@@ -1,0 +1,104 @@
+"""Text from the command line becomes what the flow asks for, or is refused with a sentence."""
+
+from pathlib import Path
+
+import pytest
+
+from mendflow.cli.inputs import json_or_text, read_inputs
+from mendflow.core.model.flow import Input
+from mendflow.core.model.problems import Invalid, NotFound
+
+DECLARED = {
+    "name": Input(type="string", required=True),
+    "count": Input(type="number", default=3),
+    "deep": Input(type="boolean"),
+    "samples": Input(type="list"),
+    "options": Input(type="map"),
+    "table": Input(type="file"),
+    "any": Input(),
+}
+
+
+def read(*pairs: str, file: str = "") -> dict[str, object]:
+    return read_inputs(DECLARED, ["name=x", *pairs], file, flow="align")
+
+
+@pytest.mark.parametrize(
+    ("pair", "value"),
+    [
+        ("name=42", "42"),
+        ("name=a=b", "a=b"),
+        ("name=", ""),
+        ("name=@@home", "@home"),
+        ("count=4", 4),
+        ("count=1.5", 1.5),
+        ("deep=yes", True),
+        ("deep=False", False),
+        ('samples=["a", "b"]', ["a", "b"]),
+        ('options={"a": 1}', {"a": 1}),
+        ("any=7", 7),
+        ("any=seven", "seven"),
+        ("any=null", None),
+    ],
+)
+def test_a_value_is_read_by_the_declared_type(pair: str, value: object) -> None:
+    assert read(pair)[pair.partition("=")[0]] == value
+
+
+@pytest.mark.parametrize(
+    ("pair", "told"),
+    [
+        ("count=many", "input count is a number"),
+        ("count=true", "input count is a number"),
+        ("deep=perhaps", "true or false"),
+        ("samples=a,b", "a list in JSON"),
+        ("samples={}", "a list in JSON"),
+        ("options=[]", "a map in JSON"),
+        ("nmae=x", "has no input nmae; its inputs are: name, count"),
+        ("name", "write --input NAME=VALUE"),
+    ],
+)
+def test_a_value_of_the_wrong_type_is_refused_with_what_is_wanted(pair: str, told: str) -> None:
+    with pytest.raises(Invalid, match=told.replace("[", r"\[")):
+        read(pair)
+
+
+def test_all_missing_inputs_are_told_at_once() -> None:
+    declared = {"a": Input(required=True), "b": Input(required=True), "c": Input()}
+    with pytest.raises(Invalid, match=r"needs a, b; give --input a=\.\.\. --input b=\.\.\."):
+        read_inputs(declared, [], "", flow="f")
+
+
+def test_a_value_may_come_from_a_file(tmp_path: Path) -> None:
+    source = tmp_path / "list.json"
+    source.write_text('["a"]')
+    assert read(f"samples=@{source}")["samples"] == ["a"]
+    with pytest.raises(NotFound, match="there is no file"):
+        read("name=@nowhere.txt")
+
+
+def test_pairs_go_over_the_file_of_inputs(tmp_path: Path) -> None:
+    source = tmp_path / "inputs.yaml"
+    source.write_text("name: from-file\ncount: 9\nsamples: [a, b]\n")
+    values = read_inputs(DECLARED, ["count=1"], str(source), flow="align")
+    assert values == {"name": "from-file", "count": 1, "samples": ["a", "b"]}
+
+
+def test_a_file_of_inputs_that_is_no_map_is_refused(tmp_path: Path) -> None:
+    source = tmp_path / "inputs.json"
+    source.write_text("[1]")
+    with pytest.raises(Invalid, match="must hold a map"):
+        read(file=str(source))
+    source.write_text("{")
+    with pytest.raises(Invalid, match="neither as JSON nor as YAML"):
+        read(file=str(source))
+
+
+def test_a_file_input_is_a_path_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert read("table=t.csv")["table"] == str(tmp_path / "t.csv")
+
+
+def test_messages_are_json_or_text() -> None:
+    assert json_or_text('{"a": [1]}') == {"a": [1]}
+    assert json_or_text("hello") == "hello"

@@ -1,0 +1,132 @@
+"""The command line as a whole: its help is quick, its commands are where the table says, and the reference has them."""
+
+import importlib
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mendflow.cli.main import load
+from mendflow.cli.table import COMMANDS
+
+REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
+HEAVY = ("litestar", "uvicorn", "aiohttp", "mendflow.wiring", "mendflow.server.app")
+
+
+def mendflow(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "mendflow", *words],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env={"PATH": "", "COLUMNS": "80", "NO_COLOR": "1", **environment},
+    )
+
+
+def all_commands() -> dict[str, Any]:
+    """Every command by the words that call it, those inside groups too."""
+    found: dict[str, Any] = {}
+    for name in COMMANDS:
+        command = load(name)
+        found[name] = command
+        found |= {f"{name} {inner}": below for inner, below in getattr(command, "commands", {}).items()}
+    return found
+
+
+def test_help_names_every_command_within_eighty_columns() -> None:
+    told = mendflow("--help")
+    assert told.returncode == 0
+    for name in COMMANDS:
+        assert re.search(rf"\b{name}\b", told.stdout)
+    assert max(map(len, told.stdout.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["version"], ["completion", "bash"]])
+def test_quick_commands_do_not_load_the_servers_machinery(words: list[str]) -> None:
+    script = (
+        "import sys\nfrom mendflow.cli.main import main\n"
+        f"try:\n    main({words!r})\nexcept SystemExit as end:\n    assert not end.code, end.code\n"
+        f"loaded = [name for name in {HEAVY!r} if name in sys.modules]\nassert not loaded, loaded\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_the_table_says_what_the_commands_say() -> None:
+    for name, entry in COMMANDS.items():
+        assert load(name).help == entry.help
+
+
+def test_every_module_of_commands_has_only_commands_of_the_table() -> None:
+    for module in {entry.module for entry in COMMANDS.values()}:
+        app = importlib.import_module(module).app
+        names = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
+        assert names == {name for name, entry in COMMANDS.items() if entry.module == module}
+
+
+def test_an_unknown_command_is_told_with_what_was_meant() -> None:
+    told = mendflow("vrsion")
+    assert told.returncode == 2
+    assert "version" in told.stderr
+    assert told.stdout == ""
+
+
+def test_shells_complete_commands_and_options() -> None:
+    commands = mendflow(_MENDFLOW_COMPLETE="complete_bash", COMP_WORDS="mendflow re", COMP_CWORD="1")
+    assert set(commands.stdout.split()) == {"resume", "rerun", "report", "remove"}
+    options = mendflow(_MENDFLOW_COMPLETE="complete_bash", COMP_WORDS="mendflow token --r", COMP_CWORD="2")
+    assert options.stdout.split() == ["--role"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_has_a_completion_script(shell: str) -> None:
+    told = mendflow("completion", shell)
+    assert told.returncode == 0
+    assert "_MENDFLOW_COMPLETE" in told.stdout
+
+
+def test_every_reading_command_can_speak_json() -> None:
+    silent = {"schema", "serve", "pilot", "completion", "report", "tasks"}
+    for name, command in all_commands().items():
+        has = any("--json" in param.opts for param in command.params)
+        assert has or name in silent, name
+    assert any("--json" in param.opts for param in load("tasks").params)
+
+
+def test_no_command_takes_a_token_as_a_word() -> None:
+    for command in all_commands().values():
+        assert not [param for param in command.params if "--token" in param.opts]
+
+
+def sections() -> dict[str, str]:
+    parts = re.split(r"^### mendflow (.+)$", REFERENCE.read_text(), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+def test_the_reference_has_every_command_and_no_other() -> None:
+    assert list(sections()) == list(all_commands())
+
+
+def test_the_reference_has_every_word_of_every_command_and_no_other() -> None:
+    for name, text in sections().items():
+        if name == "pilot":  # its words are the pilot's own
+            continue
+        command = all_commands()[name]
+        assert command.help in text, name
+        options = {opt for param in command.params if param.param_type_name == "option" for opt in param.opts}
+        told = set(re.findall(r"`(--?[a-z][a-z-]*)", text))
+        assert told - {"-q", "-h"} == options - {"--help", "-h", "-q"}, name
+        for param in command.params:
+            if param.param_type_name == "argument":
+                assert f"`{param.metavar}`" in text, name
+            if param.param_type_name == "option" and param.name not in ("json", "server", "token_file", "data", "help"):
+                assert f"| {param.help} |" in text, (name, param.name)
+
+
+def test_the_reference_has_every_exit_code() -> None:
+    exits = importlib.import_module("mendflow.cli.exits").Exit
+    codes = {int(code) for code in re.findall(r"^\| (\d+) \|", REFERENCE.read_text(), flags=re.MULTILINE)}
+    assert codes == {int(code) for code in exits}

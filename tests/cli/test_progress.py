@@ -1,0 +1,91 @@
+"""Progress is one line per name, and costs the same however many items there are."""
+
+import io
+
+import pytest
+from rich.console import Console
+
+from mendflow.cli.progress import PlainLines, line_of, live_table
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.views import CaseStatus, CaseView, NameCount
+
+
+def a_case(*counts: NameCount, status: CaseStatus = "running") -> CaseView:
+    ended_at = 0 if status == "running" else 9_000
+    return CaseView(
+        id=CaseId("night-1"),
+        flow="night",
+        digest="",
+        status=status,
+        started_at=1000,
+        ended_at=ended_at,
+        counts=[*counts],
+    )
+
+
+def align(**numbers: int) -> NameCount:
+    return NameCount(name="align", kind="job", **numbers)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+def test_a_plain_line_is_printed_when_counts_change_and_not_too_often(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    lines = PlainLines(clock)
+    lines.show(a_case(align(running=2, waiting=98)))
+    clock.now = 0.5
+    lines.show(a_case(align(done=1, running=2, waiting=97)))  # too soon
+    clock.now = 3.0
+    lines.show(a_case(align(done=7, running=2, waiting=91)))
+    clock.now = 6.0
+    lines.show(a_case(align(done=7, running=2, waiting=91)))  # nothing new
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert captured.err.splitlines() == [
+        "[     0 ms] align: 2 running, 98 waiting",
+        "[    3.0 s] align: 7 done, 2 running, 91 waiting",
+    ]
+
+
+def test_the_end_is_printed_at_once(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    lines = PlainLines(clock)
+    lines.show(a_case(align(running=1)))
+    clock.now = 0.2
+    lines.show(a_case(align(done=1, mended=1), status="completed"))
+    assert capsys.readouterr().err.splitlines()[1:] == [
+        "[   200 ms] align: 1 done, 1 mended",
+        "[   200 ms] the case has completed",
+    ]
+
+
+def test_the_live_table_fits_eighty_columns_whatever_the_names() -> None:
+    counts = [
+        NameCount(name=f"a-very-long-name-of-a-job-{n}" * 3, kind="job", done=10**6, running=10**4, failed=n)
+        for n in range(60)
+    ]
+    out = io.StringIO()
+    Console(file=out, width=80, markup=False).print(live_table(a_case(*counts), rows_max=10, now_ms=61_000))
+    shown = out.getvalue().splitlines()
+    assert max(map(len, shown)) <= 80
+    assert len(shown) <= 13
+    assert "and 50 more names" in out.getvalue()
+    assert "1 m 0 s" in shown[0]
+
+
+def test_a_task_that_waits_for_a_person_is_pointed_out() -> None:
+    out = io.StringIO()
+    case = a_case(NameCount(name="approve", kind="task", waiting=1))
+    Console(file=out, width=80).print(live_table(case, rows_max=5, now_ms=2000))
+    assert "mendflow tasks" in out.getvalue()
+
+
+def test_counts_are_told_in_words() -> None:
+    assert line_of(align(done=1200, failed=2, mended=3)) == "1,200 done, 2 failed, 3 mended"
+    assert line_of(align()) == "not begun"

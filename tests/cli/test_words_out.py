@@ -1,0 +1,84 @@
+"""What a command says when something is wrong: one sentence, a number for scripts, and the place."""
+
+import errno
+from pathlib import Path
+
+import pytest
+
+from mendflow.cli.exits import Exit, exit_of
+from mendflow.cli.printing import print_table
+from mendflow.cli.problems import show_problems
+from mendflow.core.model.problems import (
+    BadFlow,
+    Conflict,
+    Forbidden,
+    Invalid,
+    Mistake,
+    NotFound,
+    Problem,
+    ServerFailed,
+    StoreUnavailable,
+    Unauthorized,
+    Unreachable,
+)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (BadFlow(problems=["x"]), Exit.BAD_INPUT),
+        (Invalid("x"), Exit.BAD_INPUT),
+        (Mistake("x"), Exit.BAD_INPUT),
+        (StoreUnavailable("x"), Exit.ENVIRONMENT),
+        (ServerFailed("x"), Exit.ENVIRONMENT),
+        (OSError(errno.ENOSPC, "No space left on device", "store.db"), Exit.ENVIRONMENT),
+        (Unreachable("x"), Exit.UNREACHABLE),
+        (NotFound("x"), Exit.NOT_FOUND),
+        (Conflict("x"), Exit.REFUSED),
+        (Forbidden("x"), Exit.REFUSED),
+        (Unauthorized("x"), Exit.REFUSED),
+        (KeyboardInterrupt(), Exit.INTERRUPTED),
+        (ZeroDivisionError("x"), Exit.BUG),
+    ],
+)
+def test_each_kind_of_wrong_has_its_number(
+    error: BaseException, code: Exit, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert exit_of(error) is code
+    captured = capsys.readouterr()
+    assert captured.out == ""
+    assert "mendflow: " in captured.err
+    assert "Traceback" not in captured.err
+
+
+def test_a_problem_is_shown_in_its_line_with_a_caret(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    flow = tmp_path / "flow.yaml"
+    flow.write_text("name: night\njobs:\n  a:\n    rnu: echo\n")
+    where = str(flow)
+    show_problems(
+        [
+            Problem(file=where, line=4, column=5, message="unknown key `rnu`", suggestion="`run`"),
+            Problem(file=where, line=99, column=1, message="beyond the end"),
+            Problem(file="gone.yaml", line=1, column=1, message="not there"),
+        ]
+    )
+    assert capsys.readouterr().err.splitlines() == [
+        f"{where}:4:5: unknown key `rnu` (did you mean `run`?)",
+        "    4 |     rnu: echo",
+        "      |     ^",
+        f"{where}:99:1: beyond the end",
+        "gone.yaml:1:1: not there",
+    ]
+
+
+def test_a_table_fits_the_screen_and_obeys_no_escapes(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    rows = [("night-7f3k:align[3]", "failed", "\x1b[31m[bold]exit code 3[/bold] " + "x" * 200)]
+    print_table(("item", "state", "remark"), rows)
+    shown = capsys.readouterr().out
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "night-7f3k:align[3]" in shown
+    assert "[bold]exit code 3[/bold]" in shown
+    assert "\x1b" not in shown
