@@ -211,6 +211,15 @@ class GoOn(Message, frozen=True, tag="go-on"):
     serial: int
 
 
+class ItemSkipped(Message, frozen=True, tag="item-skipped"):
+    """For information, never owed: an activity will not run here."""
+
+    item: ItemId
+    name: str
+    kind: str
+    reason: str
+
+
 class EndCase(Message, frozen=True, tag="end-case"):
     """The case is over; tell whoever waits."""
 
@@ -234,6 +243,7 @@ Order = Union[
     CallPartner,
     SendReply,
     GoOn,
+    ItemSkipped,
     EndCase,
 ]
 

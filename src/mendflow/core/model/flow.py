@@ -168,6 +168,7 @@ class OnMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     body: "Activity"
     variable: str = "message"
     correlation: Template = None
+    exchange: str = ""  # which reply answers it, where several requests of a channel are open at once
 
 
 class OnAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -193,6 +194,7 @@ class Receive(Node, frozen=True, tag="receive"):
     channel: str
     variable: str = ""
     correlation: Template = None
+    exchange: str = ""
 
 
 class Reply(Node, frozen=True, tag="reply"):
@@ -201,6 +203,7 @@ class Reply(Node, frozen=True, tag="reply"):
     channel: str
     value: Template = None
     fault: str = ""
+    exchange: str = ""
 
 
 class Pick(Node, frozen=True, tag="pick"):

@@ -1,0 +1,57 @@
+"""The activity kinds, each under the name that the model and the plan give it."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mendflow.core.engine import plan
+from mendflow.core.engine.activities.basic import AssignKind, EmptyKind, ExitKind, RethrowKind, ThrowKind
+from mendflow.core.engine.activities.choose import ChooseKind
+from mendflow.core.engine.activities.compensation import CompensateKind
+from mendflow.core.engine.activities.foreach import ForEachKind
+from mendflow.core.engine.activities.job import JobKind
+from mendflow.core.engine.activities.loops import UntilKind, WhileKind
+from mendflow.core.engine.activities.messaging import PickKind, ReceiveKind, ReplyKind
+from mendflow.core.engine.activities.parallel import ParallelKind
+from mendflow.core.engine.activities.scope import (
+    CompensationKind,
+    DefaultKind,
+    EventKind,
+    FlowKind,
+    HandlerKind,
+    ScopeKind,
+)
+from mendflow.core.engine.activities.sequence import SequenceKind
+from mendflow.core.engine.activities.work import CallKind, InvokeKind, StageKind, TaskKind, WaitKind
+from mendflow.core.engine.run import ActivityKind
+
+KINDS: Final[Mapping[str, ActivityKind]] = {
+    plan.FLOW: FlowKind(),
+    plan.CATCH: HandlerKind(),
+    plan.COMPENSATION: CompensationKind(),
+    plan.TERMINATION: HandlerKind(),
+    plan.ON_MESSAGE: EventKind(),
+    plan.ON_ALARM: EventKind(),
+    plan.DEFAULT: DefaultKind(),
+    "empty": EmptyKind(),
+    "exit": ExitKind(),
+    "assign": AssignKind(),
+    "wait": WaitKind(),
+    "throw": ThrowKind(),
+    "rethrow": RethrowKind(),
+    "compensate": CompensateKind(),
+    "sequence": SequenceKind(),
+    "parallel": ParallelKind(),
+    "choose": ChooseKind(),
+    "while": WhileKind(),
+    "until": UntilKind(),
+    "for-each": ForEachKind(),
+    "scope": ScopeKind(),
+    "receive": ReceiveKind(),
+    "reply": ReplyKind(),
+    "pick": PickKind(),
+    "invoke": InvokeKind(),
+    "job": JobKind(),
+    "task": TaskKind(),
+    "stage": StageKind(),
+    "call": CallKind(),
+}

@@ -1,0 +1,36 @@
+"""The first branch whose condition holds, or all that do."""
+
+from mendflow.core.engine import data
+from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.state import End, Instance, Structure
+from mendflow.core.model.flow import Choose
+
+
+class ChooseKind(ActivityKind):
+    makes = Structure
+
+    def start(self, run: Run, instance: Structure) -> None:
+        node = run.nodes[instance.node]
+        chosen = self.chosen(run, instance, node.activity)
+        for place, part in enumerate(node.children):
+            if place in chosen:
+                run.begin(part, instance, place, instance.env, instance.scope, instance.path)
+            else:
+                run.skip_unborn(part, instance, f"{node.name} chose another way")
+        if not chosen:
+            run.end(instance, End.COMPLETED)
+
+    def chosen(self, run: Run, instance: Structure, activity: Choose) -> set[int]:
+        chosen: set[int] = set()
+        for place, branch in enumerate(activity.branches):
+            if data.holds(run.case, instance.env, branch.when):
+                chosen.add(place)
+                if not activity.many:
+                    return chosen
+        if not chosen and activity.otherwise is not None:
+            chosen.add(len(activity.branches))
+        return chosen
+
+    def child_ended(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
+        if not instance.children:
+            run.end(instance, End.COMPLETED)

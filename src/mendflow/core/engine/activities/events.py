@@ -1,0 +1,95 @@
+"""Event handlers: while a scope's body runs, messages and alarms each start a handler of their own beside it."""
+
+from mendflow.core.engine import data, mail
+from mendflow.core.engine.messages import Deliver, DropTimer, SetTimer
+from mendflow.core.engine.run import Run, path_of
+from mendflow.core.engine.state import Alarm, ScopeInstance, TimedItem
+from mendflow.core.model.flow import OnAlarm
+from mendflow.core.model.ids import Instant
+
+EVENT = 2
+
+
+def enable(run: Run, scope: ScopeInstance) -> None:
+    """Set the alarms and listen to the channels. What had come already is taken at once."""
+    node = run.nodes[scope.node]
+    for place, index in enumerate(node.alarms):
+        set_alarm(run, scope, place, run.nodes[index].activity, scope.inner)
+    for place, index in enumerate(node.messages):
+        activity = run.nodes[index].activity
+        correlation = data.value_of(run.case, scope.inner, activity.correlation)
+        for message in mail.listen(run, scope.id, place, activity.channel, correlation, stays=True):
+            begin(run, scope, place, message)
+
+
+def disable(run: Run, scope: ScopeInstance) -> None:
+    node = run.nodes[scope.node]
+    drop_alarms(run, scope)
+    for index in node.messages:
+        mail.ignore(run, scope.id, run.nodes[index].activity.channel)
+
+
+def set_alarm(run: Run, owner: ScopeInstance | TimedItem, place: int, alarm: OnAlarm, env: int) -> None:
+    every_ms = data.number_of(run.case, env, alarm.every, "`every`") if alarm.every is not None else 0
+    at = when_due(run, env, alarm.duration, alarm.until, every_ms)
+    add_timer(run, owner, Alarm(place, at, every_ms))
+
+
+def when_due(run: Run, env: int, duration: object, until: object, otherwise_ms: int = 0) -> Instant:
+    if until is not None:
+        return data.number_of(run.case, env, until, "`until`")
+    if duration is not None:
+        return run.now + data.number_of(run.case, env, duration, "`duration`")
+    return run.now + otherwise_ms
+
+
+def add_timer(run: Run, owner: ScopeInstance | TimedItem, alarm: Alarm) -> None:
+    serial = run.serial()
+    owner.timers[serial] = alarm
+    run.index.serials[serial] = owner.id
+    run.orders.append(SetTimer(serial=serial, at=alarm.at))
+
+
+def take_timer(run: Run, owner: ScopeInstance | TimedItem, serial: int) -> Alarm:
+    """A timer has fired: it is no more."""
+    del run.index.serials[serial]
+    return owner.timers.pop(serial)
+
+
+def drop_alarms(run: Run, owner: ScopeInstance | TimedItem) -> None:
+    for serial in owner.timers:
+        del run.index.serials[serial]
+        run.case.answered.pop(serial, None)
+        run.orders.append(DropTimer(serial=serial))
+    owner.timers.clear()
+
+
+def alarm(run: Run, scope: ScopeInstance, serial: int) -> None:
+    """An alarm went off. One that repeats is set again, from when it was due, so that it does not drift; turns that
+    were missed altogether are left out."""
+    due = take_timer(run, scope, serial)
+    if due.every_ms:
+        missed = max(0, run.now - due.at) // due.every_ms
+        add_timer(run, scope, Alarm(due.place, due.at + (missed + 1) * due.every_ms, due.every_ms))
+    begin_handler(run, scope, run.nodes[scope.node].alarms[due.place])
+
+
+def message(run: Run, scope: ScopeInstance, place: int, heard: Deliver) -> None:
+    begin(run, scope, place, heard)
+
+
+def begin(run: Run, scope: ScopeInstance, place: int, heard: Deliver) -> None:
+    index = run.nodes[scope.node].messages[place]
+    handler = begin_handler(run, scope, index)
+    activity = run.nodes[index].activity
+    handler.given = {activity.variable: heard.value}
+    if heard.channel in run.plan.asked:
+        handler.request = (mail.exchange_of(activity), heard.id)
+
+
+def begin_handler(run: Run, scope: ScopeInstance, node: int) -> ScopeInstance:
+    path = path_of(scope.path, scope.begun)
+    scope.begun += 1
+    handler = run.begin(node, scope, EVENT, scope.inner, scope.id, path)
+    assert isinstance(handler, ScopeInstance)
+    return handler

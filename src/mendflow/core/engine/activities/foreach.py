@@ -1,0 +1,139 @@
+"""For-each: once per element of a list that is known only now, or per number, in sequence or in parallel.
+
+Turns are counted, never searched: an end of a turn costs the same with a hundred turns as with a hundred thousand. Each
+turn has an environment of its own, which goes when the turn ends."""
+
+from typing import Final
+
+from mendflow.core.engine import data
+from mendflow.core.engine.faults import (
+    COMPLETION_CONDITION_FAILURE,
+    INVALID_BRANCH_CONDITION,
+    INVALID_EXPRESSION_VALUE,
+    thrown,
+)
+from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
+from mendflow.core.engine.state import End, Instance, Turns
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import ForEach
+
+TURNS_MAX: Final = 100
+"""How many turns one step begins."""
+
+
+class ForEachKind(ActivityKind):
+    makes = Turns
+
+    def start(self, run: Run, instance: Turns) -> None:
+        activity: ForEach = run.nodes[instance.node].activity
+        case, env = run.case, instance.env
+        if activity.items is not None:
+            elements = data.value_of(case, env, activity.items)
+            if not isinstance(elements, list):
+                kind = type(elements).__name__
+                raise thrown(INVALID_EXPRESSION_VALUE, f"{activity.name}: `items` gives {kind}; it must give a list")
+            instance.elements, instance.total = elements, len(elements)
+        else:
+            instance.first = data.number_of(case, env, _given(activity.first), f"{activity.name}: `first`")
+            last = data.number_of(case, env, _given(activity.last), f"{activity.name}: `last`")
+            instance.total = max(0, last - instance.first + 1)
+        if activity.enough is not None:
+            instance.enough = data.number_of(case, env, activity.enough, f"{activity.name}: `enough`")
+            if instance.enough > instance.total:
+                raise thrown(
+                    INVALID_BRANCH_CONDITION,
+                    f"{activity.name}: {instance.enough} turns would be enough, but there are only {instance.total}",
+                )
+        if activity.collect is not None:
+            instance.collected = [None] * instance.total
+        self.step(run, instance)
+
+    def step(self, run: Run, instance: Turns) -> None:
+        """Begin as many turns as may run now, a bounded number at a time."""
+        if instance.over:
+            return
+        activity: ForEach = run.nodes[instance.node].activity
+        at_once = (activity.turns_at_once or instance.total) if activity.parallel else 1
+        room = min(at_once - len(instance.children), instance.total - instance.next)
+        for _ in range(min(room, TURNS_MAX)):
+            self.turn(run, instance, activity)
+        if room > TURNS_MAX:
+            run.agenda.append((STEP, instance.id))
+        if not instance.children and instance.ended == instance.total:
+            self.complete(run, instance, activity)
+
+    def turn(self, run: Run, instance: Turns, activity: ForEach) -> None:
+        place = instance.next
+        instance.next += 1
+        element = instance.first + place if instance.elements is None else instance.elements[place]
+        variables = {activity.variable: element, "index": place}
+        env = data.open_env(run.case, instance.env, variables, home=activity.parallel)
+        body = run.nodes[instance.node].children[0]
+        run.begin(body, instance, place, env.id, instance.scope, path_of(instance.path, place))
+
+    def child_ended(self, run: Run, instance: Turns, child: Instance, place: int) -> None:
+        activity: ForEach = run.nodes[instance.node].activity
+        well = child.end in (End.COMPLETED, End.SKIPPED)
+        try:
+            if activity.collect is not None and child.end is End.COMPLETED and not instance.over:
+                instance.collected[place] = data.result_of(run.case, child.env, activity.collect)
+        finally:
+            data.release(run.case, child.env)
+        if instance.over:
+            if not instance.children:
+                self.complete(run, instance, activity)
+            return
+        instance.ended += 1
+        instance.counted += 1 if well or not activity.enough_successful_only else 0
+        if instance.enough >= 0 and self.settled(run, instance, activity):
+            return
+        if instance.next < instance.total:
+            # Only a bounded loop goes on from here; an unbounded one has a step on the agenda already.
+            if not activity.parallel or activity.turns_at_once:
+                self.step(run, instance)
+        elif not instance.children:
+            self.complete(run, instance, activity)
+
+    def settled(self, run: Run, instance: Turns, activity: ForEach) -> bool:
+        """Whether enough turns have ended, or enough never will."""
+        if instance.counted >= instance.enough:
+            instance.over = True
+            for child in list(instance.children):
+                run.stop(run.instances[child])
+            if not instance.children:
+                self.complete(run, instance, activity)
+            return True
+        if instance.counted + instance.total - instance.ended < instance.enough:
+            raise thrown(
+                COMPLETION_CONDITION_FAILURE,
+                f"{activity.name}: {instance.enough} turns were to end well; {instance.counted} did, and only "
+                f"{instance.total - instance.ended} are left",
+            )
+        return False
+
+    def child_faulted(self, run: Run, instance: Turns, child: Instance, fault: Fault) -> bool:
+        if instance.over:
+            run.stop(child)
+            return True
+        if run.nodes[instance.node].activity.on_fault != "finish":
+            return False
+        instance.fault = instance.fault or fault
+        run.stop(child)
+        return True
+
+    def child_forgotten(self, run: Run, instance: Turns, child: Instance) -> None:
+        data.release(run.case, child.env)
+
+    def complete(self, run: Run, instance: Turns, activity: ForEach) -> None:
+        outputs = instance.collected if activity.collect is not None else None
+        run.case.envs[instance.env].results[activity.name] = {"outputs": outputs, "files": {}, "exit_code": None}
+        if instance.fault is None or instance.over:
+            run.end(instance, End.COMPLETED)
+        else:
+            run.fail(instance, instance.fault)
+
+
+def _given(bound: object) -> object:
+    if bound is None:
+        raise thrown(INVALID_EXPRESSION_VALUE, "a for-each needs `items`, or `first` and `last`")
+    return bound

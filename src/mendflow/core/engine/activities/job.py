@@ -1,0 +1,197 @@
+"""A job: its data is gathered, then it is submitted, then it completes or fails.
+
+It is submitted only when all its data is there: given files that are not kept yet are staged first, under a serial
+number of their own. A job that the flow does not wait for is posted: the order stays owed until the world has taken it,
+and the flow goes on at once."""
+
+from typing import Any, Final
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.core.engine import data
+from mendflow.core.engine.activities.items import ItemKind
+from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, Thrown, thrown
+from mendflow.core.engine.messages import (
+    STAGED_FILE_FAULT,
+    CancelJob,
+    Order,
+    ResumeJob,
+    StageFiles,
+    SubmitJob,
+    SuspendJob,
+)
+from mendflow.core.engine.plan import PlanNode
+from mendflow.core.engine.run import Run
+from mendflow.core.engine.state import JobItem
+from mendflow.core.expressions import is_template
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Job, NeededResources
+from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
+from mendflow.core.model.values import FileRef, Value, file_of
+
+PARTS: Final = ("command", "args", "kwargs", "env", "files", "resources")
+
+
+class Prepared(msgspec.Struct):
+    """What is the same in every item of the job: the parts that hold no expression."""
+
+    fixed: dict[str, Any]
+    open: tuple[str, ...]
+
+
+class JobKind(ItemKind):
+    makes = JobItem
+    withdrawal = CancelJob
+
+    def prepare(self, run: Run, instance: JobItem) -> None:
+        node = run.nodes[instance.node]
+        activity: Job = node.activity
+        if node.prepared is None:
+            node.prepared = prepared(activity)
+        fields = dict(node.prepared.fixed)
+        for part in node.prepared.open:
+            fields[part] = _SHAPES[part](resolved(run, instance.env, activity, part), activity.name)
+        inputs: dict[str, FileRef] = {}
+        for path, source in activity.inputs.items():
+            given = data.value_of(run.case, instance.env, source)
+            kept = file_of(given)
+            if kept is not None:
+                inputs[path] = kept
+            elif isinstance(given, str) and given:
+                instance.sources[path] = given
+            else:
+                raise thrown(
+                    INVALID_EXPRESSION_VALUE,
+                    f"{activity.name}: input {path} is {given!r}; give a kept file or the path of one",
+                )
+        instance.order = SubmitJob(serial=0, spec=JobSpec(item=instance.item, inputs=inputs, **fields))
+
+    def ask(self, run: Run, instance: JobItem) -> None:
+        if not instance.sources:
+            self.submit(run, instance)
+            return
+        instance.staging = True
+        serial = run.serial()
+        instance.serial = serial
+        self.send(run, instance, self.out(run.nodes[instance.node], instance), serial)
+
+    def out(self, node: PlanNode, instance: JobItem) -> Order:
+        if not instance.staging:
+            return super().out(node, instance)
+        order = node.activity.stage_in
+        return StageFiles(serial=instance.serial, item=instance.item, files=instance.sources, order=order)
+
+    def submit(self, run: Run, instance: JobItem, staged: dict[str, FileRef] | None = None) -> None:
+        assert isinstance(instance.order, SubmitJob)
+        spec = instance.order.spec
+        if staged:
+            spec = replace(spec, inputs={**spec.inputs, **staged})
+        instance.staging = False
+        serial = run.serial()
+        instance.order = SubmitJob(serial=serial, spec=spec)
+        if spec.submission is Submission.FORGET:
+            run.case.posted[serial] = instance.order
+            run.orders.append(instance.order)
+            self.succeed(run, instance, Outcome())
+        else:
+            self.send(run, instance, instance.order, serial)
+
+    def finished(self, run: Run, instance: JobItem, outcome: Outcome) -> None:
+        if not instance.staging:
+            super().finished(run, instance, outcome)
+            return
+        self.settle(run, instance)
+        missing = [path for path in instance.sources if path not in outcome.files]
+        if outcome.fault is not None:
+            raise Thrown(outcome.fault)
+        if missing:
+            message = f"{instance.item}: {', '.join(missing)} did not arrive"
+            raise Thrown(Fault(name=STAGED_FILE_FAULT, category=Category.DATA, message=message))
+        self.submit(run, instance, outcome.files)
+
+    def withdraw(self, run: Run, instance: JobItem) -> None:
+        if instance.staging and instance.serial:
+            # A staging that nobody waits for does no harm; its end is refused as stale.
+            run.case.answered.pop(instance.serial, None)
+            self.settle(run, instance)
+        super().withdraw(run, instance)
+
+    def suspend(self, run: Run, instance: JobItem) -> None:
+        run.orders.extend(self.pauses(instance))
+
+    def resume(self, run: Run, instance: JobItem) -> None:
+        if instance.serial and not instance.staging:
+            run.orders.append(ResumeJob(serial=instance.serial))
+
+    def pauses(self, instance: JobItem) -> list[Order]:
+        return [SuspendJob(serial=instance.serial)] if instance.serial and not instance.staging else []
+
+    def phase(self, instance: JobItem) -> str:
+        return "staging" if instance.staging else "submitted"
+
+
+def prepared(activity: Job) -> Prepared:
+    fixed: dict[str, Any] = {
+        "function": activity.function,
+        "limits": activity.limits,
+        "priority": activity.priority,
+        "owner": activity.owner,
+        "expected_ms": activity.expected_ms,
+        "retries": activity.retries,
+        "retry_wait_ms": activity.retry_wait_ms,
+        "submission": activity.submission,
+    }
+    open_parts = []
+    for part in PARTS:
+        given = part_of(activity, part)
+        if is_template(given):
+            open_parts.append(part)
+        elif given is not None:
+            fixed[part] = _SHAPES[part](given, activity.name)
+    return Prepared(fixed, tuple(open_parts))
+
+
+def part_of(activity: Job, part: str) -> Value:
+    given = getattr(activity, part)
+    return msgspec.structs.asdict(given) if isinstance(given, NeededResources) else given
+
+
+def resolved(run: Run, env: int, activity: Job, part: str) -> Value:
+    return data.value_of(run.case, env, part_of(activity, part))
+
+
+def as_text(value: Value, name: str) -> str:
+    return data.as_text(value)
+
+
+def as_list(value: Value, name: str) -> list[Value]:
+    return list(value)
+
+
+def as_map(value: Value, name: str) -> dict[str, Value]:
+    return dict(value)
+
+
+def as_texts(value: Value, name: str) -> dict[str, str]:
+    return {key: data.as_text(each) for key, each in value.items()}
+
+
+def as_resources(value: Value, name: str) -> Resources:
+    numbers = {}
+    for key, number in value.items():
+        if key != "site":
+            if isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0:
+                raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number!r}; it must be a number, 0 or more")
+            numbers[key] = float(number) if key == "cpus" else int(number)
+    return Resources(site=data.as_text(value["site"]), **numbers)
+
+
+_SHAPES: Final = {
+    "command": as_text,
+    "args": as_list,
+    "kwargs": as_map,
+    "env": as_texts,
+    "files": as_texts,
+    "resources": as_resources,
+}

@@ -1,0 +1,36 @@
+"""While and until: turn after turn, each with its number in the path of what runs in it."""
+
+from mendflow.core.engine import data
+from mendflow.core.engine.run import ActivityKind, Run, path_of
+from mendflow.core.engine.state import End, Instance, Structure
+
+
+class WhileKind(ActivityKind):
+    makes = Structure
+
+    def start(self, run: Run, instance: Structure) -> None:
+        node = run.nodes[instance.node]
+        if data.holds(run.case, instance.env, node.activity.condition):
+            self.turn(run, instance)
+        else:
+            run.end(instance, End.COMPLETED)
+
+    def turn(self, run: Run, instance: Structure) -> None:
+        place = instance.next
+        instance.next += 1
+        body = run.nodes[instance.node].children[0]
+        run.begin(body, instance, place, instance.env, instance.scope, path_of(instance.path, place))
+
+    def child_ended(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
+        self.start(run, instance)
+
+
+class UntilKind(WhileKind):
+    def start(self, run: Run, instance: Structure) -> None:
+        self.turn(run, instance)
+
+    def child_ended(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
+        if data.holds(run.case, instance.env, run.nodes[instance.node].activity.condition):
+            run.end(instance, End.COMPLETED)
+        else:
+            self.turn(run, instance)

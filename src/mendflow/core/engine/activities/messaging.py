@@ -1,0 +1,103 @@
+"""Receive, reply and pick: messages from outside the case."""
+
+from mendflow.core.engine import data, mail
+from mendflow.core.engine.activities.events import drop_alarms, set_alarm, take_timer
+from mendflow.core.engine.activities.items import ItemKind
+from mendflow.core.engine.messages import Deliver, SendReply
+from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.state import End, Instance, Item, Picking
+from mendflow.core.model.flow import OnMessage, Pick, Receive, Reply
+from mendflow.core.model.jobs import Outcome
+
+
+class ReceiveKind(ItemKind):
+    """Waits for one message."""
+
+    def ask(self, run: Run, instance: Item) -> None:
+        activity: Receive = run.nodes[instance.node].activity
+        correlation = data.value_of(run.case, instance.env, activity.correlation)
+        for message in mail.listen(run, instance.id, 0, activity.channel, correlation):
+            self.heard(run, instance, 0, message)
+
+    def heard(self, run: Run, instance: Item, place: int, message: Deliver) -> None:
+        activity: Receive = run.nodes[instance.node].activity
+        mail.open_request(run, instance.env, activity, message)
+        self.succeed(run, instance, Outcome(outputs=message.value))
+
+    def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:
+        variable = run.nodes[instance.node].activity.variable
+        if variable:
+            data.assign(run.case, instance.env, variable, outcome.outputs)
+        run.end(instance, End.COMPLETED)
+
+    def withdraw(self, run: Run, instance: Item) -> None:
+        mail.ignore(run, instance.id, run.nodes[instance.node].activity.channel)
+
+    def resume(self, run: Run, instance: Item) -> None:
+        """Messages that came while it was suspended wait in the case; look there now."""
+        self.withdraw(run, instance)
+        self.ask(run, instance)
+
+    def phase(self, instance: Item) -> str:
+        return "listening"
+
+
+class ReplyKind(ActivityKind):
+    """Answers the open request. The reply is posted: owed until the world has taken it."""
+
+    def start(self, run: Run, instance: Instance) -> None:
+        activity: Reply = run.nodes[instance.node].activity
+        value = data.value_of(run.case, instance.env, activity.value)
+        message = mail.close_request(run, instance.env, activity)
+        serial = run.serial()
+        order = SendReply(serial=serial, message=message, channel=activity.channel, value=value, fault=activity.fault)
+        run.case.posted[serial] = order
+        run.orders.append(order)
+        run.end(instance, End.COMPLETED)
+
+
+class PickKind(ActivityKind):
+    """Whatever comes first of several messages and alarms; the rest is forgotten."""
+
+    makes = Picking
+
+    def start(self, run: Run, instance: Picking) -> None:
+        activity: Pick = run.nodes[instance.node].activity
+        for place, branch in enumerate(activity.messages):
+            correlation = data.value_of(run.case, instance.env, branch.correlation)
+            for message in mail.listen(run, instance.id, place, branch.channel, correlation):
+                self.heard(run, instance, place, message)
+                return
+        for place, alarm in enumerate(activity.alarms, start=len(activity.messages)):
+            set_alarm(run, instance, place, alarm, instance.env)
+
+    def heard(self, run: Run, instance: Picking, place: int, message: Deliver) -> None:
+        branch: OnMessage = run.nodes[instance.node].activity.messages[place]
+        self.forget(run, instance)
+        mail.open_request(run, instance.env, branch, message)
+        data.assign(run.case, instance.env, branch.variable, message.value)
+        self.take(run, instance, place)
+
+    def fired(self, run: Run, instance: Picking, serial: int) -> None:
+        due = take_timer(run, instance, serial)
+        self.forget(run, instance)
+        self.take(run, instance, due.place)
+
+    def take(self, run: Run, instance: Picking, chosen: int) -> None:
+        node = run.nodes[instance.node]
+        for place, part in enumerate(node.children):
+            if place == chosen:
+                run.begin(part, instance, place, instance.env, instance.scope, instance.path)
+            else:
+                run.skip_unborn(part, instance, f"{node.name} picked another way")
+
+    def forget(self, run: Run, instance: Picking) -> None:
+        drop_alarms(run, instance)
+        for branch in run.nodes[instance.node].activity.messages:
+            mail.ignore(run, instance.id, branch.channel)
+
+    def child_ended(self, run: Run, instance: Picking, child: Instance, place: int) -> None:
+        run.end(instance, End.COMPLETED)
+
+    def close(self, run: Run, instance: Picking) -> None:
+        self.forget(run, instance)

@@ -1,0 +1,48 @@
+"""Branches at once, ordered by links where there are any.
+
+With `on_fault: finish` a branch that fails is ended by itself: its links become false, the others go on, and the first
+fault is thrown when all is over."""
+
+from typing import Final
+
+from mendflow.core.engine.run import STEP, ActivityKind, Run
+from mendflow.core.engine.state import End, Graph, Instance
+from mendflow.core.model.faults import Fault
+
+BRANCHES_MAX: Final = 100
+"""How many branches one step begins, so that a very wide parallel leaves the agenda short."""
+
+
+class ParallelKind(ActivityKind):
+    makes = Graph
+
+    def start(self, run: Run, instance: Graph) -> None:
+        self.step(run, instance)
+
+    def step(self, run: Run, instance: Graph) -> None:
+        branches = run.nodes[instance.node].children
+        stop = min(instance.next + BRANCHES_MAX, len(branches))
+        for place in range(instance.next, stop):
+            run.begin(branches[place], instance, place, instance.env, instance.scope, instance.path)
+        instance.next = stop
+        if stop < len(branches):
+            run.agenda.append((STEP, instance.id))
+        elif not instance.children:
+            self.complete(run, instance)
+
+    def child_ended(self, run: Run, instance: Graph, child: Instance, place: int) -> None:
+        if not instance.children and instance.next == len(run.nodes[instance.node].children):
+            self.complete(run, instance)
+
+    def child_faulted(self, run: Run, instance: Graph, child: Instance, fault: Fault) -> bool:
+        if run.nodes[instance.node].activity.on_fault != "finish":
+            return False
+        instance.fault = instance.fault or fault
+        run.stop(child)
+        return True
+
+    def complete(self, run: Run, instance: Graph) -> None:
+        if instance.fault is None:
+            run.end(instance, End.COMPLETED)
+        else:
+            run.fail(instance, instance.fault)

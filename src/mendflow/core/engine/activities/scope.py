@@ -1,0 +1,296 @@
+"""Scopes: variables of their own, and handlers for faults, compensation, termination and events.
+
+A handler is a scope too, so that what a handler began is stopped, handled and compensated by the same rules. The flow
+itself is the outermost scope. A fault ends a scope's work first: everything that runs in it is stopped, and only when
+all of it has ended does a handler begin. Without a handler that fits, completed inner scopes are compensated, last
+first, and the fault goes on outwards. A scope that is told to end while it handles a fault is left to finish that.
+
+Isolated scopes of a case run one at a time, in the order in which they came to their start: they can then not see each
+other's half-done work on shared variables, whichever these are."""
+
+from typing import ClassVar
+
+from mendflow.core.engine import data
+from mendflow.core.engine.activities import compensation, events
+from mendflow.core.engine.faults import (
+    JOIN_FAILURE,
+    MISSING_REPLY,
+    SCOPE_INITIALIZATION_FAILURE,
+    STANDARD,
+    Thrown,
+    as_value,
+    thrown,
+)
+from mendflow.core.engine.messages import Deliver
+from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.state import End, Instance, Record, ScopeInstance, Stage
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Scope
+from mendflow.core.model.values import Value
+
+BODY, HANDLER = 0, 1
+EVENT = 2
+"""Places of a scope's children: its body, the handler that runs after it, and event handlers."""
+
+
+class ScopeKind(ActivityKind):
+    makes = ScopeInstance
+    home: ClassVar[bool] = False
+    remembered: ClassVar[bool] = True  # completed scopes inside it, or its own handler, can be compensated later
+    shares_results: ClassVar[bool] = True  # what it leaves is known around it when it has ended
+
+    def start(self, run: Run, scope: ScopeInstance) -> None:
+        if not self.enter_isolation(run, scope):
+            return
+        scope.stage = Stage.BODY
+        scope.inner = data.open_env(run.case, scope.env, {}, home=self.home).id
+        try:
+            self.initialise(run, scope)
+        except Thrown as problem:
+            cause = problem.fault
+            raise thrown(SCOPE_INITIALIZATION_FAILURE, f"{cause.name}: {cause.message}", as_value(cause)) from None
+        self.begin_body(run, scope)
+        try:
+            events.enable(run, scope)
+        except Thrown as problem:
+            self.catch(run, scope, problem.fault)
+
+    def enter_isolation(self, run: Run, scope: ScopeInstance) -> bool:
+        """Whether the scope may run now; an isolated one may have to wait for its turn."""
+        case = run.case
+        if not self.is_isolated(run, scope) or case.isolated == scope.id:
+            return True
+        if case.isolated:
+            scope.stage = Stage.QUEUED
+            case.isolated_next.append(scope.id)
+            return False
+        case.isolated, scope.isolating = scope.id, True
+        return True
+
+    def is_isolated(self, run: Run, scope: ScopeInstance) -> bool:
+        return run.nodes[scope.node].isolated
+
+    def step(self, run: Run, scope: ScopeInstance) -> None:
+        """Its turn among the isolated scopes has come."""
+        self.start(run, scope)
+
+    def initialise(self, run: Run, scope: ScopeInstance) -> None:
+        """Set the variables, in order: each may use those before it."""
+        variables = run.case.envs[scope.inner].variables
+        for name, template in run.nodes[scope.node].activity.variables.items():
+            variables[name] = data.value_of(run.case, scope.inner, template)
+
+    def begin_body(self, run: Run, scope: ScopeInstance) -> None:
+        run.begin(run.nodes[scope.node].children[0], scope, BODY, scope.inner, scope.id, scope.path)
+
+    def child_ended(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
+        if scope.stage is Stage.BODY and place == BODY:
+            events.disable(run, scope)
+            scope.stage = Stage.CLOSING
+        if scope.stage is Stage.HANDLING:
+            self.handled(run, scope, child)
+        elif not scope.children:
+            if scope.stage is Stage.CLOSING:
+                self.complete(run, scope)
+            elif scope.stage is Stage.FAULTING:
+                self.handle(run, scope)
+
+    def child_faulted(self, run: Run, scope: ScopeInstance, child: Instance, fault: Fault) -> bool:
+        if scope.stage in (Stage.BODY, Stage.CLOSING):
+            self.catch(run, scope, fault)
+            return True
+        if scope.stage is Stage.FAULTING:
+            return True
+        assert scope.stage is Stage.HANDLING, scope.stage
+        if scope.doomed:
+            return True
+        run.end(scope, End.FAULTED)
+        return False
+
+    def catch(self, run: Run, scope: ScopeInstance, fault: Fault) -> None:
+        """Stop everything inside; the handler begins when all of it has ended."""
+        activity = run.nodes[scope.node].activity
+        standard = fault.name in STANDARD and fault.name != JOIN_FAILURE
+        if standard and isinstance(activity, Scope) and activity.exit_on_standard_fault:
+            run.finish("failed", fault=fault)
+            return
+        scope.fault, scope.stage = fault, Stage.FAULTING
+        events.disable(run, scope)
+        for child in list(scope.children):
+            run.stop(run.instances[child])
+        assert scope.children, "a scope that faults has a child whose end is still to be told"
+
+    def handle(self, run: Run, scope: ScopeInstance) -> None:
+        """Everything inside has ended: choose the handler."""
+        node, fault = run.nodes[scope.node], scope.fault
+        assert fault is not None
+        chosen = -1
+        for wanted in (fault.name, None):
+            named = (each for each in node.catches if run.nodes[each].activity.fault == wanted)
+            chosen = next(named, -1) if chosen < 0 else chosen
+        for each in node.catches:
+            if each != chosen:
+                run.skip_links(each, scope)
+        if chosen < 0 and not scope.records:
+            self.give_up(run, scope)
+            return
+        scope.stage = Stage.HANDLING
+        handler = self.begin_handler(run, scope, chosen)
+        if chosen >= 0:
+            handler.given = {run.nodes[chosen].activity.variable: as_value(fault)}
+
+    def begin_handler(self, run: Run, scope: ScopeInstance, node: int) -> ScopeInstance:
+        index = node if node >= 0 else run.plan.default
+        handler = run.begin(index, scope, HANDLER, scope.inner, scope.id, scope.path)
+        assert isinstance(handler, ScopeInstance)
+        handler.targets, scope.records = scope.records, []
+        return handler
+
+    def handled(self, run: Run, scope: ScopeInstance, handler: Instance) -> None:
+        """The handler has ended. The default one throws the fault again."""
+        if scope.doomed:
+            run.end(scope, End.STOPPED)
+        elif handler.node == run.plan.default:
+            self.give_up(run, scope)
+        elif handler.end is not End.FAULTED:
+            self.share_results(run, scope)
+            run.end(scope, End.COMPLETED)
+
+    def give_up(self, run: Run, scope: ScopeInstance) -> None:
+        assert scope.fault is not None
+        if scope.doomed:
+            run.end(scope, End.STOPPED)
+        else:
+            run.fail(scope, scope.fault)
+
+    def complete(self, run: Run, scope: ScopeInstance) -> None:
+        """All went well: leave a record if there is anything to compensate."""
+        self.share_results(run, scope)
+        node = run.nodes[scope.node]
+        if self.remembered and (node.compensation >= 0 or scope.records):
+            outer = run.instances[scope.scope]
+            assert isinstance(outer, ScopeInstance)
+            outer.records.append(Record(scope.node, scope.path, scope.inner, scope.records))
+            scope.inner, scope.records = 0, []
+        run.end(scope, End.COMPLETED)
+
+    def share_results(self, run: Run, scope: ScopeInstance) -> None:
+        if self.shares_results:
+            run.case.envs[scope.env].results.update(run.case.envs[scope.inner].results)
+
+    def stop(self, run: Run, scope: ScopeInstance, stack: list[Instance]) -> None:
+        if scope.stage in (Stage.FAULTING, Stage.HANDLING):
+            scope.doomed = True
+            return
+        if scope.stage is Stage.QUEUED:
+            run.end(scope, End.STOPPED)
+            return
+        events.disable(run, scope)
+        super().stop(run, scope, stack)
+
+    def stopped(self, run: Run, scope: ScopeInstance) -> None:
+        node = run.nodes[scope.node]
+        if scope.stage is not Stage.ENDING and (node.termination >= 0 or scope.records):
+            scope.stage = Stage.ENDING
+            self.begin_handler(run, scope, node.termination)
+        else:
+            run.end(scope, End.STOPPED)
+
+    def close(self, run: Run, scope: ScopeInstance) -> None:
+        case = run.case
+        events.disable(run, scope)
+        compensation.discard(run, scope.records)
+        compensation.discard(run, scope.targets)
+        data.release(case, scope.inner)
+        data.release(case, scope.held)
+        scope.inner = scope.held = 0
+        if scope.isolating:
+            scope.isolating = False
+            case.isolated = 0
+            if case.isolated_next:
+                following = run.instances[case.isolated_next.pop(0)]
+                assert isinstance(following, ScopeInstance)
+                case.isolated, following.isolating = following.id, True
+                run.step_later(following)
+        elif scope.stage is Stage.QUEUED:
+            case.isolated_next.remove(scope.id)
+
+    def fired(self, run: Run, scope: ScopeInstance, serial: int) -> None:
+        events.alarm(run, scope, serial)
+
+    def heard(self, run: Run, scope: ScopeInstance, place: int, message: Deliver) -> None:
+        events.message(run, scope, place, message)
+
+
+class FlowKind(ScopeKind):
+    """The flow itself: its inputs are its variables, its outputs are worked out at its end."""
+
+    home = True
+
+    def initialise(self, run: Run, scope: ScopeInstance) -> None:
+        run.case.envs[scope.inner].variables["inputs"] = run.case.inputs
+
+    def complete(self, run: Run, scope: ScopeInstance) -> None:
+        case = run.case
+        try:
+            unanswered = sorted(case.envs[scope.inner].requests or ())
+            if unanswered:
+                raise thrown(MISSING_REPLY, f"the flow ended without a reply on {', '.join(unanswered)}")
+            outputs: dict[str, Value] = data.value_of(case, scope.inner, run.plan.flow.outputs)
+        except Thrown as problem:
+            run.finish("failed", fault=problem.fault)
+            return
+        run.finish("completed", outputs=outputs)
+
+
+class HandlerKind(ScopeKind):
+    """A fault or termination handler. `given` holds what it was called with."""
+
+    remembered = False
+
+    def initialise(self, run: Run, scope: ScopeInstance) -> None:
+        run.case.envs[scope.inner].variables.update(scope.given)
+        scope.given = {}
+
+
+class CompensationKind(HandlerKind):
+    """A compensation handler works on its scope's data as it was when the scope completed."""
+
+    shares_results = False
+
+    def is_isolated(self, run: Run, scope: ScopeInstance) -> bool:
+        return run.nodes[run.nodes[scope.node].parent].isolated
+
+
+class EventKind(HandlerKind):
+    """One run of an event handler."""
+
+    home = True
+    remembered = True
+    shares_results = False
+
+    def initialise(self, run: Run, scope: ScopeInstance) -> None:
+        super().initialise(run, scope)
+        if scope.request is not None:
+            channel, message = scope.request
+            run.case.envs[scope.inner].requests = {channel: message}
+            scope.request = None
+
+
+class DefaultKind(HandlerKind):
+    """The handler of a scope that has none: compensate all completed inner scopes, last first."""
+
+    shares_results = False
+
+    def begin_body(self, run: Run, scope: ScopeInstance) -> None:
+        self.next(run, scope)
+
+    def next(self, run: Run, scope: ScopeInstance) -> None:
+        if not compensation.begin_last(run, scope):
+            run.end(scope, End.COMPLETED)
+
+    def child_ended(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
+        if scope.stage is Stage.BODY:
+            self.next(run, scope)
+        else:
+            super().child_ended(run, scope, child, place)

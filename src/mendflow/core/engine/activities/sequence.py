@@ -1,0 +1,20 @@
+"""One after the other."""
+
+from mendflow.core.engine.run import ActivityKind, Run
+from mendflow.core.engine.state import End, Instance, Structure
+
+
+class SequenceKind(ActivityKind):
+    makes = Structure
+
+    def start(self, run: Run, instance: Structure) -> None:
+        parts = run.nodes[instance.node].children
+        if instance.next == len(parts):
+            run.end(instance, End.COMPLETED)
+            return
+        place = instance.next
+        instance.next += 1
+        run.begin(parts[place], instance, place, instance.env, instance.scope, instance.path)
+
+    def child_ended(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
+        self.start(run, instance)

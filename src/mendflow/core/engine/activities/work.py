@@ -1,0 +1,175 @@
+"""Items besides jobs: a person's task, a staging of files, a called flow, a partner's operation, a wait."""
+
+from msgspec.structs import replace
+
+from mendflow.core.engine import data
+from mendflow.core.engine.activities.events import add_timer, take_timer
+from mendflow.core.engine.activities.items import ItemKind, files_of, leave_result
+from mendflow.core.engine.faults import DEADLINE, INVALID_EXPRESSION_VALUE, Thrown, thrown
+from mendflow.core.engine.messages import (
+    CallPartner,
+    CancelCalled,
+    OfferTask,
+    StageFiles,
+    StartCalled,
+    WithdrawTask,
+)
+from mendflow.core.engine.run import Run
+from mendflow.core.engine.state import Alarm, End, Item, TimedItem
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Call, Invoke, Stage, Task, Wait
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.values import Value, file_of
+
+
+class TaskKind(ItemKind):
+    """Offered to a role. Past its deadline it is taken back and throws `deadline`."""
+
+    makes = TimedItem
+    withdrawal = WithdrawTask
+
+    def prepare(self, run: Run, instance: TimedItem) -> None:
+        activity: Task = run.nodes[instance.node].activity
+        case, env = run.case, instance.env
+        instance.duration_ms = data.number_of(case, env, activity.deadline_ms, f"{activity.name}: `deadline_ms`")
+        instance.order = OfferTask(
+            serial=0,
+            item=instance.item,
+            role=activity.role,
+            title=data.text_of(case, env, activity.title) or activity.name,
+            description=data.text_of(case, env, activity.description),
+            data=data.value_of(case, env, activity.data),
+            fields=activity.fields,
+        )
+
+    def ask(self, run: Run, instance: TimedItem) -> None:
+        deadline = run.now + instance.duration_ms if instance.duration_ms else 0
+        instance.order = replace(instance.order, deadline=deadline)
+        super().ask(run, instance)
+        if deadline:
+            add_timer(run, instance, Alarm(0, deadline))
+
+    def fired(self, run: Run, instance: TimedItem, serial: int) -> None:
+        take_timer(run, instance, serial)
+        self.withdraw(run, instance)
+        message = f"{instance.item} was not done within {instance.duration_ms} ms"
+        raise Thrown(Fault(name=DEADLINE, category=Category.TIME, message=message))
+
+    def phase(self, instance: Item) -> str:
+        return "offered"
+
+
+class StageKind(ItemKind):
+    """Takes files into keeping. Those that are kept already need no staging."""
+
+    def prepare(self, run: Run, instance: Item) -> None:
+        activity: Stage = run.nodes[instance.node].activity
+        sources: dict[str, str] = {}
+        for name, template in activity.files.items():
+            given = data.value_of(run.case, instance.env, template)
+            if isinstance(given, str) and given:
+                sources[name] = given
+            elif file_of(given) is None:
+                message = f"{activity.name}: file {name} is {given!r}; give a path, a URL or a kept file"
+                raise thrown(INVALID_EXPRESSION_VALUE, message)
+        instance.order = StageFiles(serial=0, item=instance.item, files=sources, order=activity.order)
+
+    def ask(self, run: Run, instance: Item) -> None:
+        assert isinstance(instance.order, StageFiles)
+        if instance.order.files:
+            super().ask(run, instance)
+        else:
+            self.succeed(run, instance, Outcome())
+
+    def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:
+        activity: Stage = run.nodes[instance.node].activity
+        files = files_of(outcome)
+        for name, template in activity.files.items():
+            if name not in files:
+                files[name] = data.value_of(run.case, instance.env, template)
+        leave_result(run, instance, outcome.outputs, files, None)
+        run.end(instance, End.COMPLETED)
+
+    def phase(self, instance: Item) -> str:
+        return "staging"
+
+
+class CallKind(ItemKind):
+    """Runs another flow as a case of its own."""
+
+    withdrawal = CancelCalled
+
+    def prepare(self, run: Run, instance: Item) -> None:
+        activity: Call = run.nodes[instance.node].activity
+        instance.order = StartCalled(
+            serial=0,
+            item=instance.item,
+            name=activity.flow,
+            flow=run.plan.called.get(activity.flow),
+            inputs=data.value_of(run.case, instance.env, activity.inputs),
+            domain=activity.domain,
+        )
+
+    def phase(self, instance: Item) -> str:
+        return "called"
+
+
+class InvokeKind(ItemKind):
+    """Calls a partner. With a variable it waits for the answer; without one the call is posted and the flow goes on."""
+
+    def prepare(self, run: Run, instance: Item) -> None:
+        activity: Invoke = run.nodes[instance.node].activity
+        instance.order = CallPartner(
+            serial=0,
+            item=instance.item,
+            partner=activity.partner,
+            operation=activity.operation,
+            value=data.value_of(run.case, instance.env, activity.value),
+            wants_answer=bool(activity.variable),
+        )
+
+    def ask(self, run: Run, instance: Item) -> None:
+        assert isinstance(instance.order, CallPartner)
+        if instance.order.wants_answer:
+            super().ask(run, instance)
+            return
+        order = replace(instance.order, serial=run.serial())
+        run.case.posted[order.serial] = order
+        run.orders.append(order)
+        run.end(instance, End.COMPLETED)
+
+    def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:
+        variable = run.nodes[instance.node].activity.variable
+        if variable:
+            data.assign(run.case, instance.env, variable, outcome.outputs)
+        run.end(instance, End.COMPLETED)
+
+    def phase(self, instance: Item) -> str:
+        return "invoked"
+
+
+class WaitKind(ItemKind):
+    makes = TimedItem
+
+    def prepare(self, run: Run, instance: TimedItem) -> None:
+        activity: Wait = run.nodes[instance.node].activity
+        case, env = run.case, instance.env
+        if activity.until is None:
+            duration: Value = 0 if activity.duration is None else activity.duration
+            instance.duration_ms = data.number_of(case, env, duration, f"{activity.name}: `duration`")
+        else:
+            instance.until = data.number_of(case, env, activity.until, f"{activity.name}: `until`")
+
+    def ask(self, run: Run, instance: TimedItem) -> None:
+        at = run.now + instance.duration_ms if instance.duration_ms >= 0 else instance.until
+        add_timer(run, instance, Alarm(0, at))
+
+    def fired(self, run: Run, instance: TimedItem, serial: int) -> None:
+        take_timer(run, instance, serial)
+        run.end(instance, End.COMPLETED)
+
+    def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:
+        run.end(instance, End.COMPLETED)
+
+    def phase(self, instance: Item) -> str:
+        return "waiting"

@@ -1,0 +1,182 @@
+"""The data of a case: names looked up through nested environments, expressions evaluated, variables assigned.
+
+Values are never changed in place: an assignment into a path makes new containers along that path and shares the rest,
+so a value that two names hold is two values, and a failed assignment leaves nothing behind."""
+
+import re
+from typing import Final
+
+from mendflow.core.engine.faults import (
+    INVALID_EXPRESSION_VALUE,
+    SELECTION_FAILURE,
+    SUB_LANGUAGE_FAULT,
+    UNINITIALIZED_VARIABLE,
+    thrown,
+)
+from mendflow.core.engine.state import Case, Env
+from mendflow.core.expressions import ExpressionError, evaluate, resolve
+from mendflow.core.expressions.templates import as_text
+from mendflow.core.model.flow import Expr, Template
+from mendflow.core.model.values import Value
+
+STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
+
+
+class Names:
+    """Looks names up from one environment outwards. Remembers whether one was missing."""
+
+    __slots__ = ("env", "envs", "links", "missing")
+
+    def __init__(self, envs: dict[int, Env], env: int, links: dict[str, bool] | None = None) -> None:
+        self.envs = envs
+        self.env = env
+        self.links = links
+        self.missing = False
+
+    def __call__(self, name: str) -> Value:
+        envs, at = self.envs, self.env
+        if name.startswith("jobs."):
+            key = name[5:]
+            while at:
+                env = envs[at]
+                if key in env.results:
+                    return env.results[key]
+                at = env.parent
+        elif self.links is not None and name.startswith("links."):
+            if name[6:] in self.links:
+                return self.links[name[6:]]
+        else:
+            while at:
+                env = envs[at]
+                if name in env.variables:
+                    return env.variables[name]
+                at = env.parent
+        self.missing = True
+        raise KeyError(name, self.known(name))
+
+    def known(self, name: str) -> list[str]:
+        """The names that there are, for a suggestion."""
+        found: list[str] = []
+        at = self.env
+        while at:
+            env = self.envs[at]
+            found.extend([f"jobs.{each}" for each in env.results] if name.startswith("jobs.") else env.variables)
+            at = env.parent
+        return found[:1000]
+
+
+def value_of(case: Case, env: int, template: Template) -> Value:
+    """A template's value, or a thrown fault."""
+    names = Names(case.envs, env)
+    try:
+        return resolve(template, names)
+    except ExpressionError as error:
+        raise thrown(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
+
+
+def text_of(case: Case, env: int, template: Template) -> str:
+    """A template's value as text."""
+    return as_text(value_of(case, env, template))
+
+
+def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> Value:
+    """An expression's value, or a thrown fault."""
+    names = Names(case.envs, env, links)
+    try:
+        return evaluate(expr, names)
+    except ExpressionError as error:
+        raise thrown(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
+
+
+def holds(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> bool:
+    """Whether a condition holds; it must be true or false."""
+    value = result_of(case, env, expr, links)
+    if not isinstance(value, bool):
+        raise thrown(INVALID_EXPRESSION_VALUE, f"`{expr.text}` gives {value!r}; a condition must give true or false")
+    return value
+
+
+def number_of(case: Case, env: int, given: Expr | int, what: str) -> int:
+    """A whole number that is not negative."""
+    value = result_of(case, env, given) if isinstance(given, Expr) else given
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    if not isinstance(value, int) or isinstance(value, bool) or value < 0:
+        raise thrown(INVALID_EXPRESSION_VALUE, f"{what} is {value!r}; it must be a whole number, zero or more")
+    return value
+
+
+def holder_of(case: Case, env: int, name: str) -> Env:
+    """The environment whose variable is meant: the nearest that has one of that name, else the one at hand."""
+    at = env
+    while at:
+        found = case.envs[at]
+        if name in found.variables:
+            return found
+        at = found.parent
+    return case.envs[env]
+
+
+def steps_of(path: str) -> list[str | int]:
+    """`totals.bytes[0]` as its steps."""
+    steps: list[str | int] = []
+    at = 0
+    while at < len(path):
+        found = STEP.match(path, at)
+        if found is None or (at == 0 and found.group(2)):
+            raise thrown(SELECTION_FAILURE, f"`{path}` is not a path; write it as `name.member[0]`")
+        steps.append(found.group(1) if found.group(2) is None else int(found.group(2)))
+        at = found.end()
+    if not steps:
+        raise thrown(SELECTION_FAILURE, "an assignment needs a variable to go to")
+    return steps
+
+
+def put(target: Value, steps: list[str | int], value: Value, path: str) -> Value:
+    """The target with the value at the end of the steps; what is not on the way is shared."""
+    if not steps:
+        return value
+    step, rest = steps[0], steps[1:]
+    if isinstance(step, int):
+        if not isinstance(target, list) or step > len(target):
+            raise thrown(SELECTION_FAILURE, f"`{path}`: there is no list with a place {step}")
+        return [
+            *target[:step],
+            put(target[step] if step < len(target) else None, rest, value, path),
+            *target[step + 1 :],
+        ]
+    if target is not None and not isinstance(target, dict):
+        raise thrown(SELECTION_FAILURE, f"`{path}`: `{step}` cannot be put into something that is not a map")
+    known = target or {}
+    return {**known, step: put(known.get(step), rest, value, path)}
+
+
+def assign(case: Case, env: int, path: str, value: Value) -> None:
+    """Set a variable, or a part of one."""
+    steps = steps_of(path)
+    name = steps[0]
+    assert isinstance(name, str)
+    holder = holder_of(case, env, name)
+    holder.variables[name] = put(holder.variables.get(name), steps[1:], value, path)
+
+
+def open_env(case: Case, parent: int, variables: dict[str, Value], *, home: bool = False) -> Env:
+    """A new environment inside another, held by whoever asked."""
+    case.last_id += 1
+    env = Env(case.last_id, parent, variables, {}, 1, home)
+    case.envs[env.id] = env
+    if parent:
+        case.envs[parent].holds += 1
+    return env
+
+
+def release(case: Case, env: int) -> None:
+    """Let go of an environment. What nobody holds is forgotten."""
+    envs = case.envs
+    while env:
+        found = envs[env]
+        found.holds -= 1
+        if found.holds:
+            return
+        del envs[env]
+        env = found.parent

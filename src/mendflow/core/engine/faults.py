@@ -1,0 +1,74 @@
+"""Faults that the engine itself raises, by the names that WS-BPEL 2.0 gives them, so that handlers catch them by name.
+
+Inside the engine a fault travels as `Thrown` from where it is found to the activity that it belongs to; from there on
+it is a value that goes up the tree of activities. `Thrown` never leaves `evolve`."""
+
+from typing import Final
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.values import Value
+
+AMBIGUOUS_RECEIVE: Final = "ambiguousReceive"
+COMPLETION_CONDITION_FAILURE: Final = "completionConditionFailure"
+CONFLICTING_RECEIVE: Final = "conflictingReceive"
+CONFLICTING_REQUEST: Final = "conflictingRequest"
+INVALID_BRANCH_CONDITION: Final = "invalidBranchCondition"
+INVALID_EXPRESSION_VALUE: Final = "invalidExpressionValue"
+JOIN_FAILURE: Final = "joinFailure"
+MISSING_REPLY: Final = "missingReply"
+MISSING_REQUEST: Final = "missingRequest"
+SCOPE_INITIALIZATION_FAILURE: Final = "scopeInitializationFailure"
+SELECTION_FAILURE: Final = "selectionFailure"
+SUB_LANGUAGE_FAULT: Final = "subLanguageExecutionFault"
+UNINITIALIZED_VARIABLE: Final = "uninitializedVariable"
+
+DEADLINE: Final = "deadline"
+
+STANDARD: Final = frozenset(
+    {
+        AMBIGUOUS_RECEIVE,
+        COMPLETION_CONDITION_FAILURE,
+        CONFLICTING_RECEIVE,
+        CONFLICTING_REQUEST,
+        "correlationViolation",
+        INVALID_BRANCH_CONDITION,
+        INVALID_EXPRESSION_VALUE,
+        "invalidVariables",
+        JOIN_FAILURE,
+        "mismatchedAssignmentFailure",
+        MISSING_REPLY,
+        MISSING_REQUEST,
+        SCOPE_INITIALIZATION_FAILURE,
+        SELECTION_FAILURE,
+        SUB_LANGUAGE_FAULT,
+        "uninitializedPartnerRole",
+        UNINITIALIZED_VARIABLE,
+        "unsupportedReference",
+        "xsltInvalidSource",
+        "xsltStylesheetNotFound",
+    }
+)
+
+
+class Thrown(Exception):
+    """A fault on its way from where it was found to the activity that it belongs to."""
+
+    def __init__(self, fault: Fault) -> None:
+        super().__init__(fault.name, fault.message)
+        self.fault = fault
+
+
+def thrown(name: str, message: str, data: Value = None) -> Thrown:
+    return Thrown(Fault(name=name, category=Category.FLOW, message=message, data=data))
+
+
+def as_value(fault: Fault) -> dict[str, Value]:
+    """What a handler's fault variable holds."""
+    return {
+        "name": fault.name,
+        "category": fault.category.value,
+        "message": fault.message,
+        "data": fault.data,
+        "exit_code": fault.exit_code,
+        "signal": fault.signal,
+    }

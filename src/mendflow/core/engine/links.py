@@ -1,0 +1,99 @@
+"""Links order the branches of a parallel. A link is undecided, then true or false for good.
+
+An activity starts when all links that lead to it are decided and its join condition holds. An activity that ends well
+decides its links by their conditions; one that ends in any other way, or never runs, makes them false, and so do all
+parts of it that never ran: dead paths are walked to their end, and nobody waits for what will not come."""
+
+from typing import TYPE_CHECKING
+
+from mendflow.core.engine import data
+from mendflow.core.engine.faults import Thrown
+from mendflow.core.engine.plan import PlanNode
+from mendflow.core.engine.state import End, Graph, Instance, Phase, ScopeInstance
+from mendflow.core.model.flow import Expr
+
+if TYPE_CHECKING:
+    from mendflow.core.engine.run import Run
+
+JOIN = 1
+
+
+def graph_of(run: "Run", link: int, near: Instance) -> Graph:
+    """The instance of the parallel that owns the link, from any instance inside it."""
+    owner = run.plan.links[link].owner
+    while near.node != owner:
+        near = run.instances[near.parent]
+    assert isinstance(near, Graph)
+    return near
+
+
+def await_links(run: "Run", instance: Instance, node: PlanNode) -> bool:
+    """Whether every link to it is decided; else it waits for those that are not."""
+    for link in node.targets:
+        graph = graph_of(run, link, instance)
+        if link not in graph.links:
+            graph.waiting[link] = instance.id
+            instance.undecided += 1
+    return not instance.undecided
+
+
+def wait_no_more(run: "Run", instance: Instance, node: PlanNode) -> None:
+    for link in node.targets:
+        graph_of(run, link, instance).waiting.pop(link, None)
+
+
+def joined(run: "Run", instance: Instance, node: PlanNode) -> bool:
+    """Whether the join condition holds, now that all links are decided."""
+    states = {run.plan.links[link].name: graph_of(run, link, instance).links[link] for link in node.targets}
+    join = node.activity.join
+    if isinstance(join, Expr):
+        return data.holds(run.case, instance.env, join, states)
+    return all(states.values()) if join == "all" else any(states.values())
+
+
+def decide(run: "Run", link: int, near: Instance, state: bool) -> None:
+    """Decide a link, once. One that leaves an isolated scope is kept back until the scope has ended."""
+    keeper = run.plan.links[link].keeper
+    if keeper >= 0:
+        scope: Instance | None = near
+        while scope is not None and scope.node != keeper:
+            scope = run.instances.get(scope.parent)
+        if isinstance(scope, ScopeInstance) and scope.phase is not Phase.DONE:
+            scope.links.setdefault(link, state)
+            return
+    graph = graph_of(run, link, near)
+    if link in graph.links:
+        return
+    graph.links[link] = state
+    waiting = graph.waiting.pop(link, 0)
+    if waiting:
+        target = run.instances[waiting]
+        target.undecided -= 1
+        if not target.undecided:
+            run.agenda.append((JOIN, waiting))
+
+
+def leave(run: "Run", instance: Instance, node: PlanNode) -> None:
+    """Decide all links that lead out of an activity which has just ended."""
+    if instance.end is End.COMPLETED:
+        kept = instance.links if isinstance(instance, ScopeInstance) and instance.fault is None else {}
+        for link, state in kept.items():
+            decide(run, link, instance, state)
+        problem = take_sources(run, instance, node)
+    else:
+        problem = None
+    for link in node.leaving:
+        decide(run, link, instance, False)
+    if problem is not None:
+        run.throw(instance, problem.fault)
+
+
+def take_sources(run: "Run", instance: Instance, node: PlanNode) -> Thrown | None:
+    """Evaluate the transition conditions. One that cannot be evaluated is the activity's fault."""
+    for link, when in node.sources:
+        try:
+            state = when is None or data.holds(run.case, instance.env, when)
+        except Thrown as problem:
+            return problem
+        decide(run, link, instance, state)
+    return None

@@ -1,0 +1,79 @@
+"""What the world still owes a case, and who is live in it, from its state alone."""
+
+from collections.abc import Iterator
+
+import msgspec
+
+from mendflow.core.engine.activities import KINDS
+from mendflow.core.engine.activities.items import ItemKind
+from mendflow.core.engine.messages import EndCase, GoOn, Order, SetTimer
+from mendflow.core.engine.state import Case, Instance, Item, Phase, Picking, ScopeInstance, TimedItem
+from mendflow.core.model.ids import ItemId
+
+
+class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
+    """An item that waits for the world. `serial` is 0 where only timers or messages are waited for."""
+
+    serial: int
+    item: ItemId
+    name: str
+    kind: str
+    phase: str
+    suspended: bool
+
+
+def owed(case: Case) -> list[Order]:
+    """Every order whose answer the case still waits for, and every posted one that was not yet acknowledged. A job that
+    is suspended is owed with its suspension. When the case is over, its end is owed to whoever waits for it."""
+    orders: list[Order] = list(case.posted.values())
+    if case.over:
+        status = case.status
+        assert status in ("completed", "failed", "cancelled")
+        return [*orders, EndCase(status=status, outputs=case.outputs, fault=case.fault)]
+    if case.going_on:
+        orders.append(GoOn(serial=case.going_on))
+    for instance in case.instances.values():
+        orders.extend(_owed_by(case, instance))
+    return orders
+
+
+def _owed_by(case: Case, instance: Instance) -> Iterator[Order]:
+    if isinstance(instance, Item):
+        node = case.plan.nodes[instance.node]
+        kind = KINDS[node.kind]
+        assert isinstance(kind, ItemKind)
+        if instance.serial and instance.serial not in case.answered:
+            yield kind.out(node, instance)
+            if instance.suspended or case.status == "suspended":
+                yield from kind.pauses(instance)
+    if isinstance(instance, (TimedItem, ScopeInstance, Picking)):
+        for serial, alarm in instance.timers.items():
+            if serial not in case.answered:
+                yield SetTimer(serial=serial, at=alarm.at)
+
+
+def live_items(case: Case) -> Iterator[LiveItem]:
+    """Every item that has begun and not ended."""
+    for instance in case.instances.values():
+        if isinstance(instance, Item) and instance.phase is Phase.RUNNING:
+            yield _live(case, instance)
+
+
+def find_item(case: Case, item: ItemId) -> LiveItem | None:
+    """The live item of that id."""
+    found = case.instances.get(case.index.items.get(item, 0))
+    return _live(case, found) if isinstance(found, Item) else None
+
+
+def _live(case: Case, instance: Item) -> LiveItem:
+    node = case.plan.nodes[instance.node]
+    kind = KINDS[node.kind]
+    assert isinstance(kind, ItemKind)
+    return LiveItem(
+        serial=instance.serial,
+        item=instance.item,
+        name=node.name,
+        kind=node.kind,
+        phase=kind.phase(instance),
+        suspended=instance.suspended or case.status == "suspended",
+    )

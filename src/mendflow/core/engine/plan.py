@@ -1,0 +1,314 @@
+"""A flow, taken apart once: every activity and handler gets a number, and what never changes is worked out here.
+
+The interpreter then follows numbers and never searches the flow. Whatever would make a case impossible to run (an
+unknown link, a link across a loop's border, activities that wait for each other in a circle) is found here as well."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import msgspec
+
+from mendflow.core.model.flow import (
+    Activity,
+    Call,
+    Catch,
+    Choose,
+    Compensate,
+    Expr,
+    Flow,
+    ForEach,
+    Node,
+    OnAlarm,
+    OnMessage,
+    Parallel,
+    Pick,
+    Reply,
+    Rethrow,
+    Scope,
+    Sequence,
+    Until,
+    While,
+)
+from mendflow.core.model.problems import BadFlow
+
+FLOW: Final = "flow"
+CATCH: Final = "catch"
+COMPENSATION: Final = "compensation"
+TERMINATION: Final = "termination"
+ON_MESSAGE: Final = "on-message"
+ON_ALARM: Final = "on-alarm"
+DEFAULT: Final = "default"
+
+WORK: Final = frozenset({"job", "task", "call", "stage"})
+"""Kinds that people count."""
+
+REPEATED: Final = frozenset({"while", "until", "for-each", ON_MESSAGE, ON_ALARM, COMPENSATION})
+"""Links may not lead into these or out of them: there may be many instances of what is inside, or none in time."""
+
+HANDLERS: Final = frozenset({CATCH, COMPENSATION, TERMINATION})
+
+
+class Link(msgspec.Struct):
+    """`keeper` is the isolated scope that keeps the link's state back until it has ended; -1 if there is none."""
+
+    index: int
+    name: str
+    owner: int
+    source: int = -1
+    target: int = -1
+    keeper: int = -1
+
+
+class PlanNode(msgspec.Struct):
+    """An activity or a handler. `children` are its parts; a handler's or a turn's body is its one child. `plain` means
+    that nothing stands between being wanted and being started; `quiet`, that no link hears of its end."""
+
+    index: int
+    kind: str
+    name: str
+    activity: Any
+    parent: int
+    children: tuple[int, ...] = ()
+    targets: tuple[int, ...] = ()
+    sources: tuple[tuple[int, Expr | None], ...] = ()
+    leaving: tuple[int, ...] = ()  # links that lead out of it, its parts included
+    plain: bool = True
+    quiet: bool = True
+    isolated: bool = False
+    catches: tuple[int, ...] = ()
+    messages: tuple[int, ...] = ()
+    alarms: tuple[int, ...] = ()
+    compensation: int = -1
+    termination: int = -1
+    prepared: Any = None  # what the activity's own kind has worked out for itself
+
+
+class Plan(msgspec.Struct):
+    flow: Flow
+    nodes: list[PlanNode]
+    links: list[Link]
+    default: int  # the node of handlers that compensate everything
+    asked: frozenset[str]  # channels that some reply answers
+    called: dict[str, Flow]
+
+
+def compile_flow(flow: Flow) -> Plan:
+    """Take the flow apart, or raise BadFlow with all that is wrong with it."""
+    compiler = _Compiler(flow)
+    problems = compiler.problems
+    if problems:
+        raise BadFlow(f"flow {flow.name}: {problems[0]}", problems=problems)
+    return compiler.plan()
+
+
+class _Compiler:
+    def __init__(self, flow: Flow) -> None:
+        self.flow = flow
+        self.nodes: list[PlanNode] = []
+        self.links: list[Link] = []
+        self.declared: dict[tuple[int, str], int] = {}
+        self.problems: list[str] = []
+        self.names: set[str] = set()
+        self.pending: list[PlanNode] = []
+        self.add(FLOW, flow, -1)
+        self.default = self.add(DEFAULT, None, 0)
+        while self.pending:
+            self.expand(self.pending.pop())
+        self.connect()
+        self.leave()
+        if not self.problems:
+            self.demand_an_order()
+
+    def plan(self) -> Plan:
+        asked = frozenset(node.activity.channel for node in self.nodes if isinstance(node.activity, Reply))
+        return Plan(self.flow, self.nodes, self.links, self.default, asked, called_flows(self.flow))
+
+    def add(self, kind: str, activity: Any, parent: int) -> int:
+        name = getattr(activity, "name", "") or ""
+        node = PlanNode(len(self.nodes), kind, name, activity, parent)
+        self.nodes.append(node)
+        self.pending.append(node)
+        if isinstance(activity, Node):
+            if name in self.names:
+                self.problems.append(f"two activities are called {name}; give each a name of its own")
+            self.names.add(name)
+        return node.index
+
+    def add_activity(self, activity: Activity, parent: int) -> int:
+        return self.add(kind_of(activity), activity, parent)
+
+    def expand(self, node: PlanNode) -> None:
+        """Give numbers to what is directly inside the node."""
+        activity, index = node.activity, node.index
+        node.children = tuple(self.add_activity(part, index) for part in parts_of(activity))
+        if isinstance(activity, Parallel):
+            for name in activity.links:
+                self.declared[index, name] = len(self.links)
+                self.links.append(Link(len(self.links), name, index))
+        if isinstance(activity, Scope):
+            node.messages = tuple(self.add(ON_MESSAGE, each, index) for each in activity.messages)
+            node.alarms = tuple(self.add(ON_ALARM, each, index) for each in activity.alarms)
+            node.catches = tuple(self.add(CATCH, each, index) for each in activity.catches)
+            if activity.compensation is not None:
+                node.compensation = self.add(COMPENSATION, Body(activity.compensation), index)
+            if activity.termination is not None:
+                node.termination = self.add(TERMINATION, Body(activity.termination), index)
+            node.isolated = activity.isolated and not any(each.isolated for each in self.above(node))
+        self.demand_a_handler(node)
+
+    def demand_a_handler(self, node: PlanNode) -> None:
+        wanted = {Rethrow: {CATCH}, Compensate: HANDLERS}.get(type(node.activity))
+        if wanted and not any(each.kind in wanted for each in self.above(node)):
+            where = "a fault handler" if wanted == {CATCH} else "a fault, compensation or termination handler"
+            self.problems.append(f"{node.name}: {node.kind} stands outside {where}; move it into one")
+
+    def above(self, node: PlanNode) -> Iterator[PlanNode]:
+        while node.parent >= 0:
+            node = self.nodes[node.parent]
+            yield node
+
+    def connect(self) -> None:
+        """Find the links that activities name."""
+        for node in self.nodes:
+            activity = node.activity
+            if not isinstance(activity, Node):
+                continue
+            targets = [self.find(node, name) for name in activity.targets]
+            sources = [(self.find(node, source.link), source.when) for source in activity.sources]
+            node.targets = tuple(link for link in targets if link >= 0)
+            node.sources = tuple((link, when) for link, when in sources if link >= 0)
+            node.plain = not node.targets and activity.when is None
+            for link in node.targets:
+                self.join(link, node, "target")
+            for link, _ in node.sources:
+                self.join(link, node, "source")
+        for link in self.links:
+            if link.source < 0 or link.target < 0:
+                missing = "source" if link.source < 0 else "target"
+                self.problems.append(f"link {link.name} has no {missing}; give it one or remove it")
+
+    def find(self, node: PlanNode, name: str) -> int:
+        for each in self.above(node):
+            if (found := self.declared.get((each.index, name))) is not None:
+                return found
+            if each.kind in REPEATED:
+                break
+        self.problems.append(f"{node.name}: no parallel around it declares link {name}, or a loop stands between")
+        return -1
+
+    def join(self, index: int, node: PlanNode, side: str) -> None:
+        link = self.links[index]
+        if getattr(link, side) >= 0:
+            other = self.nodes[getattr(link, side)].name
+            self.problems.append(f"link {link.name} has two {side}s, {other} and {node.name}; use a link for each")
+        setattr(link, side, node.index)
+
+    def leave(self) -> None:
+        """Work out which links lead out of what."""
+        leaving: dict[int, list[int]] = {}
+        for link in self.links:
+            if link.source < 0 or link.target < 0:
+                continue
+            within = {link.target, *(each.index for each in self.above(self.nodes[link.target]))}
+            node = self.nodes[link.source]
+            while node.index != link.owner:
+                leaving.setdefault(node.index, []).append(link.index)
+                if node.isolated and node.index != link.source and node.index not in within:
+                    link.keeper = node.index
+                node = self.nodes[node.parent]
+        for index, links in leaving.items():
+            self.nodes[index].leaving = tuple(links)
+            self.nodes[index].quiet = False
+
+    def demand_an_order(self) -> None:
+        """Refuse activities that wait for each other in a circle. Every node has a start and an end (its number twice,
+        and once more); each edge says what comes before what."""
+        after: list[list[int]] = [[] for _ in range(2 * len(self.nodes))]
+        waits = [0] * len(after)
+
+        def edge(first: int, then: int) -> None:
+            after[first].append(then)
+            waits[then] += 1
+
+        for node in self.nodes:
+            start, end = 2 * node.index, 2 * node.index + 1
+            edge(start, end)
+            if node.parent >= 0:
+                edge(2 * node.parent, start)
+                edge(end, 2 * node.parent + 1)
+            if node.kind == "sequence":
+                for first, then in zip(node.children, node.children[1:], strict=False):
+                    edge(2 * first + 1, 2 * then)
+        for link in self.links:
+            edge(2 * link.source + 1, 2 * link.target)
+        ready = [each for each, count in enumerate(waits) if not count]
+        for each in ready:
+            for then in after[each]:
+                waits[then] -= 1
+                if not waits[then]:
+                    ready.append(then)
+        stuck = [link.name for link in self.links if waits[2 * link.target]]
+        if stuck:
+            self.problems.append(f"links {', '.join(stuck)} make activities wait for each other in a circle")
+
+
+class Body(msgspec.Struct, frozen=True):
+    """A handler that is no more than an activity."""
+
+    body: Activity
+
+
+def kind_of(activity: Activity) -> str:
+    tag = type(activity).__struct_config__.tag
+    assert isinstance(tag, str)
+    return tag
+
+
+def parts_of(activity: Any) -> tuple[Activity, ...]:
+    """The activities directly inside an activity or a handler; its handlers are not among them."""
+    match activity:
+        case Sequence(body=body):
+            return body
+        case Parallel(branches=branches):
+            return branches
+        case Choose(branches=branches, otherwise=otherwise):
+            return (*(branch.body for branch in branches), *((otherwise,) if otherwise is not None else ()))
+        case Pick(messages=messages, alarms=alarms):
+            return tuple(each.body for each in (*messages, *alarms))
+        case Flow() | Scope() | ForEach() | While() | Until() | Catch() | OnMessage() | OnAlarm() | Body():
+            return (activity.body,)
+    return ()
+
+
+def called_flows(flow: Flow) -> dict[str, Flow]:
+    """The flows that came along. One that calls others without having them gets its caller's, itself among them."""
+    found: dict[str, Flow] = {}
+    for called in flow.calls:
+        own = {each.name for each in called.calls}
+        if any(name not in own for name in names_called(called)):
+            others = tuple(each for each in flow.calls if each.name not in own)
+            called = msgspec.structs.replace(called, calls=(*called.calls, *others))
+        found[called.name] = called
+    return found
+
+
+def names_called(flow: Flow) -> Iterator[str]:
+    pending: list[Any] = [flow]
+    while pending:
+        activity = pending.pop()
+        if isinstance(activity, Call):
+            yield activity.flow
+        pending.extend(parts_of(activity))
+        if isinstance(activity, Scope):
+            pending.extend((*activity.messages, *activity.alarms, *activity.catches))
+            pending.extend(Body(each) for each in (activity.compensation, activity.termination) if each is not None)
+
+
+def work_below(plan: Plan, index: int) -> Iterator[PlanNode]:
+    """The activities at or below a node that people count."""
+    pending = [index]
+    while pending:
+        node = plan.nodes[pending.pop()]
+        if node.kind in WORK:
+            yield node
+        pending.extend(reversed(node.children))

@@ -1,0 +1,292 @@
+"""The interpreter's machine: one event's work, done step by step from an agenda until nothing more can be done.
+
+Nothing calls down or up the tree of activities directly: a parent that wants a child puts its start on the agenda, a
+child that ended puts its end there. So depth costs no stack, the order is the same each time, and the work can be cut
+anywhere: after a bounded number of starts the rest of the agenda stays in the case, and GoOn asks for the next piece.
+
+An activity kind is an `ActivityKind`. The machine knows none of them."""
+
+from collections import deque
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Final
+
+from mendflow.core.engine import data, links
+from mendflow.core.engine.faults import JOIN_FAILURE, Thrown, thrown
+from mendflow.core.engine.messages import Deliver, EndCase, GoOn, ItemSkipped, Order
+from mendflow.core.engine.plan import work_below
+from mendflow.core.engine.state import (
+    AnyInstance,
+    Case,
+    End,
+    Index,
+    Instance,
+    Item,
+    Phase,
+    Structure,
+)
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.ids import Instant, ItemId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.values import Value
+
+STARTS_MAX: Final = 500
+"""How many activities one event starts before the rest is left to GoOn."""
+
+START, JOIN, ENDED, STEP = range(4)
+
+
+class ActivityKind:
+    """What a kind of activity does when something happens to it. A method that a kind cannot meet is our bug."""
+
+    makes: ClassVar[Callable[..., AnyInstance]] = Instance
+
+    def start(self, run: "Run", instance: Any) -> None:
+        """Begin. Links and conditions are settled."""
+        raise AssertionError(f"{type(self).__name__} cannot start")
+
+    def step(self, run: "Run", instance: Any) -> None:
+        """Go on with what an earlier step left."""
+        raise AssertionError(f"{type(self).__name__} has no steps")
+
+    def child_ended(self, run: "Run", instance: Any, child: Instance, place: int) -> None:
+        raise AssertionError(f"{type(self).__name__} has no children")
+
+    def child_faulted(self, run: "Run", instance: Any, child: Instance, fault: Fault) -> bool:
+        """Whether the fault is dealt with here; else it goes further up."""
+        return False
+
+    def child_forgotten(self, run: "Run", instance: Any, child: Instance) -> None:
+        """A child ended while this was being stopped."""
+
+    def stop(self, run: "Run", instance: Any, stack: list[Instance]) -> None:
+        """End early: put on the stack whatever must end first."""
+        instance.phase = Phase.STOPPING
+        if instance.children:
+            stack.extend(run.instances[child] for child in reversed(instance.children))
+        else:
+            self.stopped(run, instance)
+
+    def stopped(self, run: "Run", instance: Any) -> None:
+        """All children have ended after a stop."""
+        run.end(instance, End.STOPPED)
+
+    def close(self, run: "Run", instance: Any) -> None:
+        """Let go of everything: called once, as the instance ends."""
+
+    def finished(self, run: "Run", instance: Any, outcome: Outcome) -> None:
+        raise AssertionError(f"{type(self).__name__} waits for no outcome")
+
+    def fired(self, run: "Run", instance: Any, serial: int) -> None:
+        raise AssertionError(f"{type(self).__name__} has no timers")
+
+    def heard(self, run: "Run", instance: Any, place: int, message: Deliver) -> None:
+        raise AssertionError(f"{type(self).__name__} hears no messages")
+
+
+class Run:
+    """One event's work on one case."""
+
+    __slots__ = ("agenda", "case", "index", "instances", "kinds", "nodes", "now", "orders", "plan", "starts")
+
+    def __init__(self, case: Case, kinds: Mapping[str, ActivityKind], now: Instant) -> None:
+        self.case = case
+        self.kinds = kinds
+        self.now = now
+        self.plan = case.plan
+        self.nodes = self.plan.nodes
+        self.instances = case.instances
+        self.index: Index = case.index
+        self.orders: list[Order] = []
+        self.agenda: deque[tuple[int, int]] = deque()
+        self.starts = 0
+
+    def serial(self) -> int:
+        self.case.last_serial += 1
+        return self.case.last_serial
+
+    def begin(self, node: int, parent: Structure, place: int, env: int, scope: int, path: str) -> AnyInstance:
+        """Want a child: it starts when the agenda comes to it."""
+        instance = self.make(node, parent.id, env, scope, path)
+        parent.children[instance.id] = place
+        self.agenda.append((START, instance.id))
+        return instance
+
+    def make(self, node: int, parent: int, env: int, scope: int, path: str) -> AnyInstance:
+        case = self.case
+        case.last_id += 1
+        instance = self.kinds[self.nodes[node].kind].makes(case.last_id, node, parent, env, scope, path)
+        self.instances[instance.id] = instance
+        return instance
+
+    def work(self) -> None:
+        """Do what is on the agenda, up to the bound; the rest stays in the case."""
+        agenda, instances = self.agenda, self.instances
+        while agenda:
+            if self.starts >= STARTS_MAX:
+                self.case.backlog.extend(agenda)
+                agenda.clear()
+                return
+            what, id = agenda.popleft()
+            instance = instances.get(id)
+            if instance is None:
+                continue
+            if what == ENDED:
+                self.tell_parent(instance)
+                continue
+            try:
+                _STEPS[what](self, instance)
+            except Thrown as problem:
+                self.fail(instance, problem.fault)
+
+    def rest(self) -> None:
+        """At the end of an event: ask to be called again if there is more to do."""
+        case = self.case
+        if case.going_on or case.status != "running" or not (case.backlog or case.facts):
+            return
+        case.going_on = self.serial()
+        self.orders.append(GoOn(serial=case.going_on))
+
+    def start(self, instance: Instance) -> None:
+        if instance.phase is not Phase.NEW:
+            return
+        self.starts += 1
+        node = self.nodes[instance.node]
+        if node.plain:
+            instance.phase = Phase.RUNNING
+            self.kinds[node.kind].start(self, instance)
+        elif links.await_links(self, instance, node):
+            self.join(instance)
+        else:
+            instance.phase = Phase.JOINING
+
+    def join(self, instance: Instance) -> None:
+        """All links are decided: run the activity, skip it, or fail."""
+        if instance.phase > Phase.JOINING:
+            return
+        node = self.nodes[instance.node]
+        if node.targets and not links.joined(self, instance, node):
+            if not node.activity.suppress_join_failure:
+                raise thrown(JOIN_FAILURE, f"{node.name}: the links that lead to it do not let it run")
+            self.skip(instance, "what it needs did not complete")
+        elif node.activity.when is not None and not data.holds(self.case, instance.env, node.activity.when):
+            self.skip(instance, f"its condition `{node.activity.when.text}` is false")
+        else:
+            instance.phase = Phase.RUNNING
+            self.kinds[node.kind].start(self, instance)
+
+    def step(self, instance: Instance) -> None:
+        if instance.phase is Phase.RUNNING:
+            self.kinds[self.nodes[instance.node].kind].step(self, instance)
+
+    def step_later(self, instance: Instance) -> None:
+        self.agenda.append((STEP, instance.id))
+
+    def end(self, instance: Instance, how: End) -> None:
+        """The instance is over. Its links are decided, and its parent will be told."""
+        assert instance.phase is not Phase.DONE, "an instance ends once"
+        node = self.nodes[instance.node]
+        if instance.phase is Phase.JOINING:
+            links.wait_no_more(self, instance, node)
+        elif instance.phase is not Phase.NEW:
+            self.kinds[node.kind].close(self, instance)
+        instance.phase = Phase.DONE
+        instance.end = how
+        if not node.quiet:
+            links.leave(self, instance, node)
+        self.agenda.append((ENDED, instance.id))
+
+    def tell_parent(self, instance: Instance) -> None:
+        del self.instances[instance.id]
+        parent = self.instances[instance.parent]
+        assert isinstance(parent, Structure)
+        place = parent.children.pop(instance.id)
+        kind = self.kinds[self.nodes[parent.node].kind]
+        try:
+            if parent.phase is not Phase.STOPPING:
+                kind.child_ended(self, parent, instance, place)
+                return
+            kind.child_forgotten(self, parent, instance)
+            if not parent.children:
+                kind.stopped(self, parent)
+        except Thrown as problem:
+            self.fail(parent, problem.fault)
+
+    def skip(self, instance: Instance, reason: str) -> None:
+        """End it without having run it."""
+        self.tell_skipped(instance.node, instance.path, reason)
+        self.end(instance, End.SKIPPED)
+
+    def skip_unborn(self, node: int, near: Instance, reason: str) -> None:
+        """A part that will never be wanted: the links that leave it are false."""
+        self.tell_skipped(node, near.path, reason)
+        self.skip_links(node, near)
+
+    def skip_links(self, node: int, near: Instance) -> None:
+        for link in self.nodes[node].leaving:
+            links.decide(self, link, near, False)
+
+    def tell_skipped(self, node: int, path: str, reason: str) -> None:
+        for each in work_below(self.plan, node):
+            item = item_id(each.name, path)
+            self.orders.append(ItemSkipped(item=item, name=each.name, kind=each.kind, reason=reason))
+
+    def stop(self, instance: Instance) -> None:
+        """End a subtree early."""
+        stack = [instance]
+        while stack:
+            each = stack.pop()
+            if each.phase >= Phase.STOPPING:
+                continue
+            if each.phase < Phase.RUNNING or not isinstance(each, Structure):
+                self.end(each, End.STOPPED)
+            else:
+                self.kinds[self.nodes[each.node].kind].stop(self, each, stack)
+
+    def fail(self, instance: Instance, fault: Fault) -> None:
+        """The activity itself fails; the fault goes up to whoever deals with it."""
+        if instance.phase >= Phase.STOPPING:
+            return
+        if isinstance(instance, Structure) and instance.children:
+            self.stop(instance)
+        else:
+            self.end(instance, End.FAULTED)
+        self.throw(instance, fault)
+
+    def throw(self, instance: Instance, fault: Fault) -> None:
+        """Take a fault up the tree, from an instance that it ended. Where everything is being stopped it is lost."""
+        child = instance
+        while child.parent:
+            parent = self.instances[child.parent]
+            if parent.phase is Phase.STOPPING:
+                self.stop(child)
+                return
+            if self.kinds[self.nodes[parent.node].kind].child_faulted(self, parent, child, fault):
+                return
+            child = parent
+        self.finish("failed", fault=fault)
+
+    def finish(self, status: Any, *, outputs: dict[str, Value] | None = None, fault: Fault | None = None) -> None:
+        """The case is over: nothing of it stays live."""
+        case = self.case
+        for instance in self.instances.values():
+            if isinstance(instance, Item) and instance.phase is Phase.RUNNING:
+                self.kinds[self.nodes[instance.node].kind].close(self, instance)
+        case.status, case.outputs, case.fault, case.ended_at = status, outputs or {}, fault, self.now
+        self.agenda.clear()
+        for live in (case.instances, case.envs, case.backlog, case.listeners, case.mailbox, case.facts):
+            live.clear()
+        for live in (case.seen, case.answered, case.isolated_next, self.index.items, self.index.serials):
+            live.clear()
+        case.root = case.isolated = case.going_on = 0
+        self.orders.append(EndCase(status=status, outputs=case.outputs, fault=fault))
+
+
+_STEPS: Final = (Run.start, Run.join, Run.tell_parent, Run.step)
+
+
+def item_id(name: str, path: str) -> ItemId:
+    return ItemId(f"{name}[{path}]" if path else name)
+
+
+def path_of(outer: str, index: int) -> str:
+    return f"{outer},{index}" if outer else str(index)

@@ -1,0 +1,268 @@
+"""The state of one case: a tree of live activity instances, the environments that hold their data, and little else.
+
+Everything refers to everything else by number, so the state is plain data: a snapshot is its encoding, and a restored
+case goes on exactly as the original would have. An instance is dropped when its activity ends; what remains of it are
+its results, its variables, and a record where it can be compensated."""
+
+from collections.abc import Iterable
+from enum import IntEnum
+from functools import cached_property
+from typing import Literal, Union
+
+import msgspec
+
+from mendflow.core.engine.messages import Deliver, Event, Order
+from mendflow.core.engine.plan import Plan, compile_flow
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import CaseStatus
+
+
+class Phase(IntEnum):
+    NEW = 0  # its parent wants it; it has not begun
+    JOINING = 1  # it waits for its links to be decided
+    RUNNING = 2
+    STOPPING = 3  # it was told to end and waits for its children to have ended
+    DONE = 4  # over; its parent has not been told yet
+
+
+class End(IntEnum):
+    """How an instance ended."""
+
+    COMPLETED = 0
+    SKIPPED = 1
+    STOPPED = 2
+    FAULTED = 3
+
+
+class Stage(IntEnum):
+    """Where in its life a scope is."""
+
+    QUEUED = 0  # isolated, and another isolated scope is running
+    BODY = 1  # its body and its event handlers run
+    CLOSING = 2  # its body has ended; event handlers that began are still running
+    FAULTING = 3  # a fault was thrown; what still runs is being stopped
+    HANDLING = 4  # a fault handler runs
+    ENDING = 5  # the termination handler runs
+
+
+class Env(msgspec.Struct, array_like=True, gc=False):
+    """Names and their values, in one scope, one turn of a for-each or one run of a handler.
+
+    `holds` counts who needs it: its owner, environments inside it, and records of scopes that ended inside it. `home`
+    marks those that keep the requests which a reply inside them answers: `requests` maps a channel to a message."""
+
+    id: int
+    parent: int
+    variables: dict[str, Value]
+    results: dict[str, dict[str, Value]]
+    holds: int = 1
+    home: bool = False
+    requests: dict[str, str] | None = None
+
+
+class Record(msgspec.Struct, array_like=True, gc=False):
+    """A scope that completed and can be compensated: its data as it was then, and such scopes inside it."""
+
+    node: int
+    path: str
+    env: int
+    inner: list["Record"]
+
+
+class Instance(msgspec.Struct, array_like=True, gc=False, tag="instance"):
+    """One activity of the tree, live. `path` holds the indexes of the loop turns around it: `3` or `3,0`."""
+
+    id: int
+    node: int
+    parent: int
+    env: int
+    scope: int
+    path: str
+    phase: Phase = Phase.NEW
+    end: End = End.COMPLETED
+    undecided: int = 0  # links that it waits for
+
+
+class Structure(Instance, tag="structure", gc=False):
+    """An activity with children. `children` maps a child to its place among its siblings; `next` is the place of the
+    child to start next."""
+
+    children: dict[int, int] = {}
+    next: int = 0
+
+
+class Graph(Structure, tag="graph", gc=False):
+    """A parallel: its links' states as far as decided, and who waits for which."""
+
+    links: dict[int, bool] = {}
+    waiting: dict[int, int] = {}
+    fault: Fault | None = None
+
+
+class Turns(Structure, tag="turns", gc=False):
+    """A for-each. `elements` is None when it counts from `first`."""
+
+    elements: list[Value] | None = None
+    first: int = 0
+    total: int = 0
+    enough: int = -1
+    ended: int = 0
+    counted: int = 0
+    collected: list[Value] = []
+    fault: Fault | None = None
+    over: bool = False  # enough turns have ended; the others are being stopped
+
+
+class Alarm(msgspec.Struct, array_like=True, gc=False):
+    place: int
+    at: Instant
+    every_ms: int = 0
+
+
+class ScopeInstance(Structure, tag="scope", gc=False):
+    """A scope, or a handler, which is a scope of its own. `inner` is its environment. `records` are scopes that
+    completed inside it; `targets` are those that a handler may compensate. `given` is put into its environment when it
+    begins. `doomed`: it was told to end while it handled a fault, which it may finish."""
+
+    stage: Stage = Stage.BODY
+    inner: int = 0
+    held: int = 0
+    fault: Fault | None = None
+    records: list[Record] = []
+    targets: list[Record] = []
+    given: dict[str, Value] = {}
+    request: tuple[str, str] | None = None
+    timers: dict[int, Alarm] = {}
+    links: dict[int, bool] = {}
+    begun: int = 0
+    doomed: bool = False
+    isolating: bool = False
+
+
+class Compensating(Structure, tag="compensating", gc=False):
+    targets: list[Record] = []
+
+
+class Item(Instance, tag="item", gc=False):
+    """An activity that waits for the world. `order` is what it asks for, with its data as at its start; `serial` is
+    the number under which it is out, or 0. `facts` are kept while it is suspended."""
+
+    item: ItemId = ItemId("")
+    serial: int = 0
+    order: Order | None = None
+    suspended: bool = False
+    facts: list[Event] = []
+
+
+class JobItem(Item, tag="job", gc=False):
+    """`sources` are files that are staged before the job is submitted."""
+
+    sources: dict[str, str] = {}
+    staging: bool = False
+
+
+class TimedItem(Item, tag="timed", gc=False):
+    """An item with timers of its own: a wait, a task with a deadline."""
+
+    timers: dict[int, Alarm] = {}
+    duration_ms: int = -1
+    until: Instant = 0
+
+
+class Picking(Structure, tag="picking", gc=False):
+    """A pick; when its timers and listeners are gone, it has picked."""
+
+    timers: dict[int, Alarm] = {}
+
+
+AnyInstance = Union[Instance, Structure, Graph, Turns, ScopeInstance, Compensating, Picking, Item, JobItem, TimedItem]
+
+
+class Listener(msgspec.Struct, array_like=True, gc=False):
+    """Who takes messages of a channel: a receive, a branch of a pick, an event handler."""
+
+    instance: int
+    place: int
+    correlation: Value = None
+
+
+class Index:
+    """What can be worked out again from the state, and is: who waits under which serial, who is which item."""
+
+    __slots__ = ("items", "serials")
+
+    def __init__(self, instances: Iterable[Instance]) -> None:
+        self.serials: dict[int, int] = {}
+        self.items: dict[str, int] = {}
+        for instance in instances:
+            if isinstance(instance, Item):
+                self.items[instance.item] = instance.id
+                if instance.serial:
+                    self.serials[instance.serial] = instance.id
+            if isinstance(instance, (TimedItem, ScopeInstance, Picking)):
+                self.serials.update(dict.fromkeys(instance.timers, instance.id))
+
+
+class Case(msgspec.Struct, kw_only=True, dict=True):
+    """One case. Changed by `evolve` alone."""
+
+    id: CaseId = CaseId("")
+    flow: Flow | None = None
+    status: CaseStatus | Literal["blank"] = "blank"
+    inputs: dict[str, Value] = {}
+    outputs: dict[str, Value] = {}
+    fault: Fault | None = None
+    started_at: Instant = 0
+    ended_at: Instant = 0
+    parent: CaseId | None = None
+    position: int = 0
+    last_id: int = 0
+    last_serial: int = 0
+    instances: dict[int, AnyInstance] = {}
+    envs: dict[int, Env] = {}
+    root: int = 0
+    backlog: list[tuple[int, int]] = []
+    going_on: int = 0  # the serial under which a GoOn is out
+    listeners: dict[str, list[Listener]] = {}
+    mailbox: dict[str, list[Deliver]] = {}
+    seen: dict[str, None] = {}
+    isolated: int = 0  # the isolated scope that runs
+    isolated_next: list[int] = []
+    facts: list[Event] = []  # kept while the case is suspended
+    answered: dict[int, None] = {}  # serials that kept facts are about
+    posted: dict[int, Order] = {}  # orders that the flow does not wait for, until the world has taken them
+
+    @classmethod
+    def blank(cls) -> "Case":
+        """A case before its start."""
+        return cls()
+
+    @cached_property
+    def plan(self) -> Plan:
+        assert self.flow is not None, "a blank case has no plan"
+        return compile_flow(self.flow)
+
+    @cached_property
+    def index(self) -> Index:
+        return Index(self.instances.values())
+
+    @property
+    def over(self) -> bool:
+        return self.status in ("completed", "failed", "cancelled")
+
+
+_encoder = msgspec.msgpack.Encoder()
+_decoder = msgspec.msgpack.Decoder(Case)
+
+
+def snapshot(case: Case) -> bytes:
+    """The whole case as bytes."""
+    return _encoder.encode(case)
+
+
+def restore(data: bytes) -> Case:
+    """The case of a snapshot; it goes on as the original would have."""
+    return _decoder.decode(data)
