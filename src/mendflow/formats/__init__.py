@@ -1,0 +1,27 @@
+"""Documents to flows: which format a file is in is said by its name."""
+
+from pathlib import Path
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.formats.files import one_of
+from mendflow.formats.python.loading import load_python
+from mendflow.formats.yaml import load_flow
+
+__all__ = ["load"]
+
+YAML = (".yaml", ".yml")
+
+
+def load(path: str | Path, flow_name: str = "") -> Flow:
+    """The flow of a file: `flow.yaml`, `flow.py` if it has one flow, or `flow.py:name`. Raises BadFlow."""
+    text = str(path)
+    if ".py:" in text and not flow_name:
+        text, _, flow_name = text.rpartition(":")
+    file = Path(text)
+    if file.suffix in YAML:
+        return one_of({(flow := load_flow(file)).name: flow}, flow_name, text)
+    if file.suffix == ".py":
+        return one_of(load_python(file), flow_name, text)
+    message = "a flow file ends in .yaml, .yml or .py"
+    raise BadFlow(problems=[Problem(file=text, message=message)])

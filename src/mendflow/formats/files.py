@@ -1,0 +1,66 @@
+"""Flow files on disk: read with care, and chosen among the flows that a file holds."""
+
+from pathlib import Path
+from typing import Final
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.formats.spelling import nearest
+
+TEXT_BYTES_MAX: Final = 10 * 1024 * 1024
+
+
+def flow_text(path: Path, shown: str) -> str:
+    """The text of a flow file. Its size is looked at before anything is read."""
+    try:
+        size = path.stat().st_size
+        if size > TEXT_BYTES_MAX:
+            raise too_large(size, shown)
+        with path.open("rb") as file:
+            # One byte more than is taken, so that a pipe or a growing file is found out as well.
+            return decode(file.read(TEXT_BYTES_MAX + 1), shown)
+    except OSError as error:
+        said = (
+            "there is no such file" if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
+        )
+        suggestion = ""
+        if path.parent.is_dir():
+            suggestion = nearest(path.name, (each.name for each in path.parent.iterdir()))
+        raise BadFlow(problems=[Problem(file=shown, message=said, suggestion=suggestion)]) from None
+
+
+def decode(data: bytes, file: str) -> str:
+    """The text of a file, if it is one that we take."""
+    if len(data) > TEXT_BYTES_MAX:
+        raise too_large(len(data), file)
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        column = error.start - (data.rfind(b"\n", 0, error.start) + 1) + 1
+        message = f"this is not UTF-8 text: byte 0x{data[error.start]:02x} cannot stand here; save the file as UTF-8"
+        raise BadFlow(problems=[Problem(file=file, line=line, column=column, message=message)]) from None
+
+
+def too_large(size: int, file: str) -> BadFlow:
+    message = (
+        f"the file is {size / 1e6:.0f} MB; a flow file may have {TEXT_BYTES_MAX // (1024 * 1024)} MB. "
+        "Give large data as a file that a job takes as its input"
+    )
+    return BadFlow(problems=[Problem(file=file, message=message)])
+
+
+def one_of(flows: dict[str, Flow], name: str, shown: str) -> Flow:
+    """The flow of that name, or the only one."""
+    if name in flows:
+        return flows[name]
+    if not name and len(flows) == 1:
+        return next(iter(flows.values()))
+    if not flows:
+        message, suggestion = "this file has no flow; mark a function with @flow", ""
+    elif name:
+        message, suggestion = f"there is no flow `{name}` in this file", nearest(name, flows)
+    else:
+        message = f"this file has several flows; choose one, as {shown}:{next(iter(flows))}"
+        suggestion = ""
+    raise BadFlow(problems=[Problem(file=shown, message=message, suggestion=suggestion)])

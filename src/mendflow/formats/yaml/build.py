@@ -1,0 +1,134 @@
+"""From the tree of a flow file to activities. A step is what its one telling key says: `run`, `choose`, `scope`.
+
+Whatever is wrong is noted and something harmless stands in its place, so that one reading finds everything."""
+
+from collections.abc import Callable
+from typing import Any, Final, Protocol
+
+import msgspec
+
+from mendflow.core.model.flow import Activity, Empty, Expr, Flow, Sequence
+from mendflow.formats.spelling import nearest
+from mendflow.formats.yaml import tables
+from mendflow.formats.yaml.document import Entries, Entry, Items, Node, Place, Scalar, describe
+from mendflow.formats.yaml.fields import Fields, Table
+from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.shapes import Name
+
+LOOPS_WITH_BODY: Final = ("while", "until")
+NAME: Final = Name()
+
+
+class Seat(msgspec.Struct, frozen=True, kw_only=True):
+    """Where an activity stands: what it is called and shown as, under which condition, and how its parts are called."""
+
+    name: str
+    prefix: str
+    label: str = ""
+    when: Expr | None = None
+
+    def node(self) -> dict[str, Any]:
+        """What every activity takes of it."""
+        return {"name": self.name, "label": self.label, "when": self.when}
+
+    def part(self, called: str | int) -> str:
+        return f"{self.prefix}.{called}" if self.prefix else f"step-{called}"
+
+
+class Callables(Protocol):
+    """Finds the flows that a flow calls."""
+
+    def find(self, reading: Reading, node: Node, path: str) -> Flow | None: ...
+
+
+Maker = Callable[["Build", Fields, Seat], Activity]
+
+
+class Build:
+    def __init__(self, reading: Reading, makers: dict[str, Maker], callables: Callables) -> None:
+        self.reading = reading
+        self.callables = callables
+        self.env: dict[str, str] = {}
+        self.defaults: dict[str, Any] = {}
+        self.called: dict[str, Flow] = {}
+        self.named: list[str] = []
+        self._makers = makers
+
+    def body(self, node: Node, name: str) -> Activity:
+        """A command, a list of steps, or a step in a map, which may name itself."""
+        if isinstance(node, Items):
+            return self.sequence(node, Seat(name=name, prefix=name))
+        if isinstance(node, Entries) and (entry := node.entries.get("name")):
+            name = NAME.read(self.reading, entry.value) or name
+        return self.step(node, name, tables.IN_STEPS)
+
+    def sequence(self, node: Node, seat: Seat) -> Activity:
+        self.name(seat.name, node.place)
+        return Sequence(body=self.parts(node, seat), **seat.node())
+
+    def parts(self, node: Node, seat: Seat) -> tuple[Activity, ...]:
+        if not isinstance(node, Items):
+            self.reading.problem(node, f"a list of steps is expected here, not {describe(node)}")
+            return ()
+        if not node.parts:
+            self.reading.problem(node, "a list of steps needs at least one step")
+        return tuple(self.body(part, seat.part(count)) for count, part in enumerate(node.parts, 1))
+
+    def name(self, name: str, place: Place) -> None:
+        self.reading.activity(name, place)
+        self.named.append(name)
+
+    def step(self, node: Node, name: str, also: Table) -> Activity:
+        """One step; `also` are the keys that it may have because of where it stands."""
+        if isinstance(node, Scalar) and isinstance(node.value, str):
+            node = Entries(node.place, {"run": Entry(Scalar(node.place, "run"), node)})
+        if not isinstance(node, Entries):
+            self.reading.problem(
+                node, f"a step is expected here: a command, or a map such as `run: ...`; not {describe(node)}"
+            )
+            return Empty(name=name)
+        kind = self.kind(node)
+        if kind is None:
+            return Empty(name=name)
+        key, own = tables.KINDS[kind]
+        fields = Fields(self.reading, node, {**tables.COMMON, **also, kind: key, **own})
+        self.refuse_strangers(fields, kind)
+        self.name(name, node.place)
+        seat = Seat(name=name, prefix=name, when=fields.get("if"))
+        if "for-each" in fields:
+            return self._makers["for-each"](self, fields, seat)
+        return self.make(kind, fields, seat)
+
+    def make(self, kind: str, fields: Fields, seat: Seat) -> Activity:
+        return self._makers[kind](self, fields, seat)
+
+    def kind(self, node: Entries) -> str | None:
+        """The key that says what the step is. There must be exactly one."""
+        found = [name for name in node.entries if name in tables.KINDS]
+        if "do" in found and any(loop in found for loop in LOOPS_WITH_BODY):
+            found.remove("do")
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            likely = next((guess for name in node.entries if (guess := nearest(name, tables.KINDS))), "")
+            usual = "`run`, `python`, `task`, `call`, `steps`, `choose`, ..."
+            self.reading.problem(node, f"nothing says what this step does; give it one of {usual}", likely)
+        else:
+            both = " and ".join(f"`{name}`" for name in found)
+            self.reading.problem(node.entries[found[1]].key, f"a step does one thing; this has {both}")
+        return None
+
+    def refuse_strangers(self, fields: Fields, kind: str) -> None:
+        for name, entry in fields.node.entries.items():
+            if name in fields.table or (name in tables.KINDS and name != "do"):
+                continue
+            if name in tables.IN_JOBS:
+                message = f"`{name}` is for the jobs of a `jobs:` map; steps run in the order they stand in"
+            elif name == "name" and name not in fields.table:
+                message = "a job of a `jobs:` map has its name before the colon; take `name` out"
+            elif homes := [other for other, (_, own) in tables.KINDS.items() if name in own]:
+                message = f"`{name}` goes with {' or '.join(f'`{home}`' for home in homes[:4])}, not with `{kind}`"
+            else:
+                self.reading.problem(entry.key, f"a `{kind}` step has no key `{name}`", nearest(name, fields.table))
+                continue
+            self.reading.problem(entry.key, message)

@@ -1,0 +1,283 @@
+"""YAML text as a tree of nodes that know their place, made without trusting the text.
+
+The parser's events are read one by one and everything that could grow without bound is counted as it comes: the size,
+the depth, the number of values, and what aliases would make of them. Nothing is constructed but plain data, and
+nothing recurses. Plain words are read as YAML 1.2 has them: `on`, `no` and `12:30` are texts."""
+
+import re
+from collections.abc import Iterator
+from typing import Any, Final, Union
+
+import msgspec
+import yaml
+
+from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.core.model.values import Value
+from mendflow.formats.files import TEXT_BYTES_MAX, too_large
+
+DEPTH_MAX: Final = 100
+NODES_MAX: Final = 500_000
+EXPANDED_MAX: Final = 1_000_000
+
+LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+PLAIN_TAGS: Final = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map")}
+WHOLE: Final = re.compile(r"[-+]?[0-9]{1,18}|0x[0-9a-fA-F]{1,15}|0o[0-7]{1,20}")
+FRACTION: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]{1,3})?")
+WORDS: Final[dict[str, Value]] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+}
+
+
+class Place(msgspec.Struct, frozen=True):
+    """`start` and `end` are offsets into the text; line and column count from 1."""
+
+    line: int
+    column: int
+    start: int
+    end: int
+
+
+class Scalar(msgspec.Struct, frozen=True):
+    place: Place
+    value: Value
+
+
+class Items(msgspec.Struct, frozen=True):
+    place: Place
+    parts: list["Node"]
+
+
+class Entry(msgspec.Struct, frozen=True):
+    key: Scalar
+    value: "Node"
+
+
+class Entries(msgspec.Struct, frozen=True):
+    """A map. Keys are texts, whatever YAML would make of them."""
+
+    place: Place
+    entries: dict[str, Entry]
+
+
+Node = Union[Scalar, Items, Entries]
+
+
+def describe(node: Node) -> str:
+    """What a node is, as a complaint would say it."""
+    match node:
+        case Items():
+            return "a list"
+        case Entries():
+            return "a map"
+        case Scalar(value=None):
+            return "nothing"
+        case Scalar(value=bool() as value):
+            return str(value).lower()
+        case Scalar(value=str() as value):
+            return f"the text `{value if len(value) <= 40 else value[:37] + '...'}`"
+    return f"the number {node.value}"
+
+
+def plain(node: Node) -> Value:
+    """The data that a node stands for. Depth and size were bounded when it was read."""
+    match node:
+        case Scalar():
+            return node.value
+        case Items():
+            return [plain(part) for part in node.parts]
+        case Entries():
+            return {name: plain(entry.value) for name, entry in node.entries.items()}
+
+
+def parse(text: str, file: str) -> tuple[Node, list[Problem]]:
+    """The tree of the one document in the text, and what is wrong with single entries. Raises BadFlow for a text that
+    has no tree."""
+    if len(text) > TEXT_BYTES_MAX:
+        raise too_large(len(text), file)
+    builder = Builder(file)
+    try:
+        for event in events(text):
+            builder.take(event)
+    except yaml.reader.ReaderError as error:
+        raise builder.refuse(place_at(text, error.position), "this character cannot stand in a flow file") from None
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise builder.refuse(place_of(mark, mark) if mark else None, why_not_yaml(text, error)) from None
+    if builder.root is None:
+        raise builder.refuse(None, "the file is empty; a flow has `jobs:` or `steps:`")
+    return builder.root, builder.problems
+
+
+def events(text: str) -> Iterator[yaml.Event]:
+    yield from yaml.parse(text, Loader=LOADER)
+
+
+def place_at(text: str, offset: int) -> Place:
+    line_start = text.rfind("\n", 0, offset) + 1
+    return Place(text.count("\n", 0, offset) + 1, offset - line_start + 1, offset, offset)
+
+
+def place_of(start: Any, end: Any) -> Place:
+    return Place(start.line + 1, start.column + 1, start.index, end.index)
+
+
+def why_not_yaml(text: str, error: yaml.MarkedYAMLError) -> str:
+    mark = error.problem_mark
+    if mark is not None and text[mark.index : mark.index + 1] == "\t":
+        return "a tab stands where YAML wants spaces; indent with spaces"
+    if (
+        mark is not None
+        and text[mark.index : mark.index + 1] in ("@", "`", "%")
+        and "cannot start" in str(error.problem)
+    ):
+        return f"a text that starts with `{text[mark.index]}` must be in quotes"
+    if error.problem == "mapping values are not allowed in this context":
+        return "a second `:` in one line; put a text that contains `: ` in quotes"
+    context = f" {error.context}" if error.context else ""
+    return f"this is not YAML: {error.problem or 'it cannot be read'}{context}"
+
+
+def scalar_value(event: yaml.ScalarEvent) -> Value:
+    """What a scalar means: a quoted one is text; a plain one may be a number, true, false or null."""
+    text = event.value
+    if event.style in ("'", '"', "|", ">") or (event.tag or "").endswith(":str"):
+        return text
+    if text in WORDS:
+        return WORDS[text]
+    if WHOLE.fullmatch(text):
+        return int(text, 0) if text.startswith(("0x", "0o")) else int(text)
+    return float(text) if FRACTION.fullmatch(text) else text
+
+
+class Open:
+    """A list or a map that is still being read, with what it comes to when aliases are written out."""
+
+    __slots__ = ("anchor", "key", "merges", "node", "size")
+
+    def __init__(self, node: Items | Entries, anchor: str | None) -> None:
+        self.node = node
+        self.anchor = anchor
+        self.key: Scalar | None = None
+        self.merges: list[Node] = []
+        self.size = 1
+
+
+class Builder:
+    """Takes the parser's events and makes the tree."""
+
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.root: Node | None = None
+        self.problems: list[Problem] = []
+        self._open: list[Open] = []
+        self._anchors: dict[str, tuple[Node, int]] = {}
+        self._nodes = 0
+        self._documents = 0
+
+    def refuse(self, place: Place | None, message: str) -> BadFlow:
+        return BadFlow(problems=[*self.problems, self._problem(place, message)])
+
+    def _problem(self, place: Place | None, message: str) -> Problem:
+        line, column = (place.line, place.column) if place else (0, 0)
+        return Problem(file=self.file, line=line, column=column, message=message)
+
+    def take(self, event: yaml.Event) -> None:
+        match event:
+            case yaml.ScalarEvent():
+                place = self._seen(event)
+                self._close(Scalar(place, scalar_value(event)), 1, event.anchor)
+            case yaml.AliasEvent():
+                self._alias(event)
+            case yaml.SequenceStartEvent():
+                self._push(Items(self._seen(event), []), event.anchor)
+            case yaml.MappingStartEvent():
+                self._push(Entries(self._seen(event), {}), event.anchor)
+            case yaml.SequenceEndEvent() | yaml.MappingEndEvent():
+                done = self._open.pop()
+                if isinstance(done.node, Entries):
+                    self._merge(done)
+                self._close(done.node, done.size, done.anchor)
+            case yaml.DocumentStartEvent():
+                self._documents += 1
+                if self._documents > 1:
+                    place = place_of(event.start_mark, event.end_mark)
+                    raise self.refuse(place, "a second document starts here; a flow file holds one flow")
+
+    def _seen(self, event: yaml.NodeEvent) -> Place:
+        place = place_of(event.start_mark, event.end_mark)
+        self._nodes += 1
+        if self._nodes > NODES_MAX:
+            raise self.refuse(place, f"the file holds more than {NODES_MAX:,} values; give large data as a file")
+        tag = getattr(event, "tag", None)
+        if tag not in (None, "!") and tag not in PLAIN_TAGS:
+            shown = tag.replace("tag:yaml.org,2002:", "!!")
+            raise self.refuse(place, f"the tag `{shown}` is not taken; a flow file holds plain data only")
+        return place
+
+    def _push(self, node: Items | Entries, anchor: str | None) -> None:
+        if len(self._open) >= DEPTH_MAX:
+            raise self.refuse(node.place, f"lists and maps are nested more than {DEPTH_MAX} deep")
+        if anchor:
+            self._anchors.pop(anchor, None)
+        self._open.append(Open(node, anchor))
+
+    def _alias(self, event: yaml.AliasEvent) -> None:
+        place = self._seen(event)
+        found = self._anchors.get(event.anchor or "")
+        if found is None:
+            raise self.refuse(place, f"`*{event.anchor}` stands for nothing: no `&{event.anchor}` ended before it")
+        self._close(found[0], found[1], None)
+
+    def _close(self, node: Node, size: int, anchor: str | None) -> None:
+        """Put a finished node where it belongs."""
+        if anchor:
+            self._anchors[anchor] = (node, size)
+        if not self._open:
+            self.root = node
+            return
+        parent = self._open[-1]
+        parent.size += size
+        if parent.size > EXPANDED_MAX:
+            raise self.refuse(node.place, f"with its aliases written out this holds more than {EXPANDED_MAX:,} values")
+        if isinstance(parent.node, Items):
+            parent.node.parts.append(node)
+        elif parent.key is None:
+            parent.key = self._key(node)
+        else:
+            self._enter(parent, parent.node, parent.key, node)
+            parent.key = None
+
+    def _key(self, node: Node) -> Scalar:
+        if isinstance(node, Scalar):
+            return node
+        raise self.refuse(node.place, "a key must be a word; put text that starts with `{` or `[` in quotes")
+
+    def _enter(self, parent: Open, map_node: Entries, key: Scalar, node: Node) -> None:
+        name = key.value if isinstance(key.value, str) else key_text(key.value)
+        if name == "<<":
+            parent.merges.append(node)
+        elif name in map_node.entries:
+            first = map_node.entries[name].key.place.line
+            self.problems.append(
+                self._problem(key.place, f"`{name}` is given twice; it stands in line {first} already")
+            )
+        else:
+            map_node.entries[name] = Entry(key, node)
+
+    def _merge(self, done: Open) -> None:
+        """`<<: *base` brings in what the map does not say itself."""
+        assert isinstance(done.node, Entries)
+        for merged in done.merges:
+            for part in merged.parts if isinstance(merged, Items) else [merged]:
+                if not isinstance(part, Entries):
+                    raise self.refuse(part.place, "`<<` takes a map, or a list of maps")
+                for name, entry in part.entries.items():
+                    done.node.entries.setdefault(name, entry)
+
+
+def key_text(value: Value) -> str:
+    return (
+        {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else str(value)
+    )

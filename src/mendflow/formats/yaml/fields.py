@@ -1,0 +1,77 @@
+"""The keys of a map as a table has them: what each takes, and the sentence that editors show for it."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from mendflow.formats.spelling import nearest
+from mendflow.formats.yaml.document import Entries, Node, Scalar, describe
+from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.shapes import Data, Later, Mark, Schema, Shape
+
+
+class Key:
+    """A key of a map, what it takes, and the sentence that editors show."""
+
+    def __init__(self, shape: Shape, about: str, *, required: bool = False) -> None:
+        self.shape = shape
+        self.about = about
+        self.required = required
+
+
+Table = Mapping[str, Key]
+
+
+def schema_of(table: Table) -> Schema:
+    """A map with these keys and no others."""
+    return {
+        "type": "object",
+        "properties": {name: {**key.shape.schema(), "description": key.about} for name, key in table.items()},
+        "required": [name for name, key in table.items() if key.required],
+        "additionalProperties": False,
+    }
+
+
+class Fields:
+    """The entries of a map as a table has them, each read when it is asked for."""
+
+    def __init__(self, reading: Reading, node: Entries, table: Table) -> None:
+        self.reading = reading
+        self.node = node
+        self.table = table
+        for name, key in table.items():
+            if key.required and name not in node.entries:
+                reading.problem(node, f"`{name}` is missing: {key.about[0].lower()}{key.about[1:].rstrip('.')}")
+
+    def __contains__(self, name: str) -> bool:
+        return name in self.node.entries
+
+    def node_of(self, name: str) -> Node | None:
+        entry = self.node.entries.get(name)
+        return entry.value if entry else None
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a key. A key with nothing after it is as if it were not there, unless that means something."""
+        entry = self.node.entries.get(name)
+        if entry is None:
+            return default
+        shape = self.table[name].shape
+        if isinstance(entry.value, Scalar) and entry.value.value is None and not isinstance(shape, (Mark, Data, Later)):
+            self.reading.problem(entry.key, f"`{name}` has no value: {shape.wants} is expected")
+            return default
+        value = shape.read(self.reading, entry.value)
+        return default if value is None else value
+
+    def refuse_unknown(self, what: str) -> None:
+        for name, entry in self.node.entries.items():
+            if name not in self.table:
+                self.reading.problem(entry.key, f"{what} has no key `{name}`", nearest(name, self.table))
+
+
+def fields_of(reading: Reading, node: Node, table: Table, what: str) -> Fields | None:
+    """The entries of a map that must have these keys and no others."""
+    if not isinstance(node, Entries):
+        reading.problem(node, f"{what} is a map of keys, not {describe(node)}")
+        return None
+    fields = Fields(reading, node, table)
+    fields.refuse_unknown(what)
+    return fields

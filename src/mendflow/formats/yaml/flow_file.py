@@ -1,0 +1,178 @@
+"""A flow file, whole: read, built and judged; either a flow comes of it or the list of all that is wrong."""
+
+from pathlib import Path
+from typing import Any, Final
+
+from mendflow.core.model.flow import Activity, Assign, Copy, Empty, Flow, Input, Sequence
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.core.model.values import Value
+from mendflow.formats.spelling import nearest
+from mendflow.formats.yaml import leaves, structure, tables
+from mendflow.formats.yaml.build import Build, Callables, Maker, Seat
+from mendflow.formats.yaml.document import Entries, Node, Scalar, describe, parse, plain
+from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.jobs import limits_of, python_job, shell_job
+from mendflow.formats.yaml.needs import parallel_jobs
+from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.shapes import NAME
+
+MAKERS: Final[dict[str, Maker]] = {
+    "run": shell_job,
+    "python": python_job,
+    "task": leaves.task,
+    "stage": leaves.stage,
+    "call": leaves.call,
+    "set": leaves.assign,
+    "wait": leaves.wait,
+    "wait-until": leaves.wait_until,
+    "throw": leaves.throw,
+    "rethrow": leaves.rethrow,
+    "compensate": leaves.compensate,
+    "receive": leaves.receive,
+    "reply": leaves.reply,
+    "invoke": leaves.invoke,
+    "exit": leaves.exit_case,
+    "empty": leaves.empty,
+    "steps": structure.steps,
+    "jobs": structure.jobs,
+    "parallel": structure.parallel,
+    "do": structure.do,
+    "choose": structure.choose,
+    "choose-many": structure.choose,
+    "while": structure.while_loop,
+    "until": structure.until_loop,
+    "scope": structure.scope,
+    "pick": structure.pick,
+    "for-each": structure.for_each,
+}
+TYPES: Final[dict[str, tuple[type, ...]]] = {
+    "string": (str,),
+    "number": (int, float),
+    "boolean": (bool,),
+    "list": (list,),
+    "map": (dict,),
+    "file": (str,),
+}
+assert set(tables.KINDS) | {"for-each"} == set(MAKERS), "every kind of step has a maker"
+
+
+def read(text: str, file: str, folder: Path, callables: Callables) -> Flow:
+    """The flow of a text. Raises BadFlow with everything that is wrong."""
+    root, problems = parse(text, file)
+    reading = Reading(file, text, folder)
+    reading.problems.extend(problems)
+    flow = build_flow(reading, root, callables)
+    reading.judge_names()
+    if reading.problems or flow is None:
+        raise BadFlow(problems=in_order(reading.problems, file))
+    return flow
+
+
+def in_order(problems: list[Problem], file: str) -> list[Problem]:
+    """This file's problems first, from its top to its bottom."""
+    return sorted(problems, key=lambda each: (each.file != file, each.file, each.line, each.column))
+
+
+def build_flow(reading: Reading, root: Node, callables: Callables) -> Flow | None:
+    if not isinstance(root, Entries):
+        reading.problem(root, f"a flow is a map with `jobs:` or `steps:`, not {describe(root)}")
+        return None
+    fields = Fields(reading, root, tables.FLOW)
+    for name, entry in root.entries.items():
+        if name not in tables.FLOW and not name.startswith("x-"):
+            reading.problem(entry.key, f"a flow has no key `{name}`", nearest(name, tables.FLOW))
+    build = Build(reading, MAKERS, callables)
+    name = fields.get("name") or name_from(reading.file)
+    inputs = inputs_of(reading, fields.node_of("inputs"))
+    reading.inputs = dict.fromkeys(inputs, "")
+    build.env = fields.get("env", {})
+    build.defaults = defaults_of(reading, fields.node_of("defaults"))
+    reading.on_failure = "stop" if fields.get("on-failure") == "stop" else "finish"
+    variables = fields.get("variables", {})
+    for variable in variables:
+        reading.assigned(variable)
+    body = with_variables(variables, body_of(build, fields, name), name)
+    return Flow(
+        name=FlowName(name),
+        body=body,
+        inputs=inputs,
+        outputs=fields.get("outputs", {}),
+        description=fields.get("description", ""),
+        calls=tuple(build.called.values()),
+        folder=str(reading.folder),
+    )
+
+
+def name_from(file: str) -> str:
+    stem = "".join(char if char.isascii() and (char.isalnum() or char in "_-") else "-" for char in Path(file).stem)
+    stem = stem.strip("-")
+    return stem if NAME.fullmatch(stem) else f"flow-{stem}".strip("-")
+
+
+def body_of(build: Build, fields: Fields, name: str) -> Activity:
+    jobs, steps = fields.node_of("jobs"), fields.node_of("steps")
+    if jobs is not None and steps is not None:
+        build.reading.problem(fields.node.entries["steps"].key, "a flow has `jobs` or `steps`, not both")
+    if jobs is not None:
+        return parallel_jobs(build, jobs, Seat(name=f"{name}.jobs", prefix=""), build.reading.on_failure)
+    if steps is not None:
+        return Sequence(name=f"{name}.steps", body=build.parts(steps, Seat(name="", prefix="")))
+    build.reading.problem(fields.node, "the flow does nothing: give it `jobs:` or `steps:`")
+    return Empty(name=f"{name}.jobs")
+
+
+def with_variables(variables: dict[str, Value], body: Activity, name: str) -> Activity:
+    """The flow's own variables get their values before anything else happens."""
+    if not variables:
+        return body
+    copies = tuple(Copy(to=variable, value=value) for variable, value in variables.items())
+    return Sequence(name=f"{name}.flow", body=(Assign(name=f"{name}.variables", copies=copies), body))
+
+
+def defaults_of(reading: Reading, node: Node | None) -> dict[str, Any]:
+    fields = fields_of(reading, node, tables.DEFAULTS, "`defaults`") if node is not None else None
+    if fields is None:
+        return {}
+    found = {name: fields.get(name) for name in fields.node.entries if name in tables.DEFAULTS}
+    if "limits" in found:
+        found["limits"] = limits_of(reading, found["limits"])
+    return found
+
+
+def inputs_of(reading: Reading, node: Node | None) -> dict[str, Input]:
+    if node is None:
+        return {}
+    if not isinstance(node, Entries):
+        reading.problem(node, f"`inputs` is a map of inputs by name, not {describe(node)}")
+        return {}
+    found = {}
+    for name, entry in node.entries.items():
+        if not NAME.fullmatch(name):
+            reading.problem(entry.key, f"`{name}` is not a name: use letters, digits, _ and -")
+        found[name] = input_of(reading, entry.value)
+    return found
+
+
+def input_of(reading: Reading, node: Node) -> Input:
+    """An input in full, or just its default, or nothing, which makes it required."""
+    if isinstance(node, Scalar) and node.value is None:
+        return Input(required=True)
+    if not isinstance(node, Entries):
+        return Input(default=plain(node), type=type_of(plain(node)))
+    fields = fields_of(reading, node, tables.INPUT, "an input")
+    assert fields is not None
+    wanted = fields.get("type", "")
+    default_node = fields.node_of("default")
+    default = plain(default_node) if default_node is not None else None
+    if default_node is not None and default is not None and wanted and not fits(default, wanted):
+        reading.problem(default_node, f"the default of a {wanted} must be a {wanted}, not {describe(default_node)}")
+    return Input(type=wanted, description=fields.get("description", ""), required=default_node is None, default=default)
+
+
+def fits(value: Value, wanted: str) -> bool:
+    return isinstance(value, TYPES[wanted]) and (wanted == "boolean" or not isinstance(value, bool))
+
+
+def type_of(value: Value) -> str:
+    return next(name for name in TYPES if fits(value, name))

@@ -1,0 +1,176 @@
+"""Jobs: shell commands and Python functions, with what they need, take and leave."""
+
+import ast
+from pathlib import Path, PurePosixPath
+from typing import Any, Literal
+
+from mendflow.core.model.flow import Activity, Empty, Job, NeededResources
+from mendflow.core.model.jobs import FunctionRef, Limits, Submission
+from mendflow.formats.spelling import nearest
+from mendflow.formats.yaml import tables
+from mendflow.formats.yaml.build import Build, Seat
+from mendflow.formats.yaml.document import Entries, Items, Node
+from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.reading import Reading
+
+
+def shell_job(build: Build, fields: Fields, seat: Seat) -> Activity:
+    command = fields.get("run", "")
+    node = fields.node_of("run")
+    if not command.strip() and node is not None:
+        build.reading.problem(node, "the command is empty")
+    return Job(command=command, **seat.node(), **common(build, fields))
+
+
+def python_job(build: Build, fields: Fields, seat: Seat) -> Activity:
+    node = fields.node_of("python")
+    target = fields.get("python")
+    given = fields.get("with", {})
+    if target is None or node is None:
+        return Empty(**seat.node())
+    args, kwargs = (tuple(given), {}) if isinstance(given, list) else ((), given)
+    function = function_of(build.reading, node, target)
+    return Job(function=function, args=args, kwargs=kwargs, **seat.node(), **common(build, fields))
+
+
+def function_of(reading: Reading, node: Node, target: str) -> FunctionRef:
+    """`file.py:function` is a file beside the flow file, `module:function` a module that the pilot can import."""
+    module, _, name = target.rpartition(":")
+    if not module.endswith(".py"):
+        return FunctionRef(module=module, name=name, folder=str(reading.folder))
+    path = inner_path(reading, node, module)
+    if path is None:
+        return FunctionRef(module=module, name=name)
+    demand_function(reading, node, path, name)
+    return FunctionRef(module=path.stem, name=name, folder=str(path.parent))
+
+
+def demand_function(reading: Reading, node: Node, path: Path, name: str) -> None:
+    try:
+        tree = ast.parse(path.read_bytes(), str(path))
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        reading.problem(node, f"{path.name} is not Python that can be read: {error}")
+        return
+    functions = [each.name for each in tree.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
+    imported = [
+        alias.asname or alias.name for each in tree.body if isinstance(each, ast.ImportFrom) for alias in each.names
+    ]
+    if name not in functions and name not in imported:
+        reading.problem(node, f"{path.name} has no function `{name}`", nearest(name, functions))
+
+
+def inner_path(reading: Reading, node: Node, text: str) -> Path | None:
+    """A file in the flow's folder or below it; anything else is refused."""
+    path = (reading.folder / text).resolve()
+    if PurePosixPath(text).is_absolute() or not path.is_relative_to(reading.folder.resolve()):
+        reading.problem(node, f"`{text}` leads out of the flow's folder; keep it in the folder or below")
+        return None
+    if not path.is_file():
+        reading.problem(node, f"there is no file `{text}`", nearest_file(reading.folder / text))
+        return None
+    return path
+
+
+def nearest_file(path: Path) -> str:
+    try:
+        return nearest(path.name, (other.name for other in path.parent.iterdir()))
+    except OSError:
+        return ""
+
+
+def common(build: Build, fields: Fields) -> dict[str, Any]:
+    """What shell jobs and Python jobs share, with the flow's defaults where the job says nothing."""
+
+    def value(name: str, default: Any = None) -> Any:
+        found = fields.get(name) if name in fields else build.defaults.get(name)
+        return default if found is None else found
+
+    return {
+        "env": {**build.env, **(build.defaults.get("env") or {}), **(fields.get("env") or {})},
+        "inputs": inputs_of(build.reading, fields),
+        "files": files_of(build.reading, fields),
+        "resources": NeededResources(
+            cpus=value("cpus", 1.0),
+            memory_bytes=value("memory", 0),
+            disk_bytes=value("disk", 0),
+            gpus=value("gpus", 0),
+            wall_ms=value("time", 0),
+            site=value("site", ""),
+        ),
+        "limits": limits_of(build.reading, fields.get("limits"))
+        if "limits" in fields
+        else build.defaults.get("limits", Limits()),
+        "priority": value("priority", 0),
+        "owner": value("owner", ""),
+        "expected_ms": value("expected", 0),
+        "retries": value("retries", 0),
+        "retry_wait_ms": value("retry-wait", 0),
+        "submission": Submission(value("submit", "notify")),
+        "stage_in": stage_in(value("stage-in", "parallel")),
+    }
+
+
+def stage_in(word: str) -> Literal["parallel", "sequence"]:
+    return "sequence" if word == "sequence" else "parallel"
+
+
+def limits_of(reading: Reading, node: Node) -> Limits:
+    fields = fields_of(reading, node, tables.LIMITS, "`limits`")
+    if fields is None:
+        return Limits()
+    return Limits(
+        open_files=fields.get("open-files", 0),
+        file_bytes=fields.get("file-size", 0),
+        processes=fields.get("processes", 0),
+    )
+
+
+def inputs_of(reading: Reading, fields: Fields) -> dict[str, Any]:
+    given = fields.get("inputs", {})
+    node = fields.node_of("inputs")
+    if isinstance(given, list):
+        assert isinstance(node, Items)
+        found = {}
+        for text, part in zip(given, node.parts, strict=True):
+            if text is not None and demand_inner(reading, part, text):
+                demand_given(reading, part, text)
+                found[text] = text
+        return found
+    if isinstance(node, Entries):
+        for path, entry in node.entries.items():
+            demand_inner(reading, entry.key, path)
+            demand_given(reading, entry.value, given.get(path))
+    return {path: source for path, source in given.items() if source is not None}
+
+
+def files_of(reading: Reading, fields: Fields) -> dict[str, Any]:
+    given = fields.get("files", {})
+    node = fields.node_of("files")
+    if isinstance(node, Entries):
+        for name, entry in node.entries.items():
+            demand_inner(reading, entry.value, given.get(name))
+    return {name: path for name, path in given.items() if path is not None}
+
+
+def demand_inner(reading: Reading, node: Node, path: str | None) -> bool:
+    """Whether the path stays in the job's folder."""
+    if path is None:
+        return False
+    parts = PurePosixPath(path)
+    if parts.is_absolute() or ".." in parts.parts or not parts.parts:
+        reading.problem(node, f"`{path}` must be a path inside the job's folder, without `..`")
+        return False
+    return True
+
+
+def demand_given(reading: Reading, node: Node, source: Any) -> None:
+    """A source that is written out must be there."""
+    if not isinstance(source, str) or "${{" in source or "://" in source:
+        return
+    path = reading.folder / source
+    try:
+        there = path.exists()
+    except (OSError, ValueError):
+        there = False
+    if not there:
+        reading.problem(node, f"there is no file `{source}` in {reading.folder}", nearest_file(path))

@@ -1,0 +1,172 @@
+"""Steps with nothing inside: tasks, calls, staging, variables, waiting, faults, messages."""
+
+from mendflow.core.model.flow import (
+    Activity,
+    Assign,
+    Call,
+    Compensate,
+    Copy,
+    Empty,
+    Exit,
+    Input,
+    Invoke,
+    Receive,
+    Reply,
+    Rethrow,
+    Stage,
+    Task,
+    Throw,
+    Wait,
+)
+from mendflow.formats.spelling import nearest
+from mendflow.formats.yaml.build import Build, Seat
+from mendflow.formats.yaml.document import Entries, Scalar
+from mendflow.formats.yaml.fields import Fields
+from mendflow.formats.yaml.jobs import demand_given, stage_in
+from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.shapes import VARIABLE_PATH, Name
+
+FLOW_FILES = (".yaml", ".yml", ".py")
+VARIABLE = Name("the name of a variable", variable=True)
+
+
+def task(_: Build, fields: Fields, seat: Seat) -> Activity:
+    return Task(
+        role=fields.get("role", ""),
+        title=fields.get("task", ""),
+        description=fields.get("description", ""),
+        data=fields.get("data"),
+        fields=fields.get("fields", {}),
+        deadline_ms=fields.get("deadline", 0),
+        **seat.node(),
+    )
+
+
+def stage(build: Build, fields: Fields, seat: Seat) -> Activity:
+    files = fields.get("stage", {})
+    node = fields.node_of("stage")
+    if isinstance(node, Entries):
+        for name, entry in node.entries.items():
+            demand_given(build.reading, entry.value, files.get(name))
+    order = stage_in(fields.get("order", "parallel"))
+    return Stage(files={name: path for name, path in files.items() if path is not None}, order=order, **seat.node())
+
+
+def call(build: Build, fields: Fields, seat: Seat) -> Activity:
+    node = fields.node_of("call")
+    target = fields.get("call", "")
+    inputs = fields.get("with", {})
+    if node is None or not is_file(target):
+        return Call(flow=target, inputs=inputs, domain=fields.get("domain", ""), **seat.node())
+    flow = build.callables.find(build.reading, node, target)
+    if flow is None:
+        return Empty(**seat.node())
+    known = build.called.setdefault(flow.name, flow)
+    if known != flow:
+        build.reading.problem(node, f"two different files hold a flow named `{flow.name}`; rename one")
+    demand_inputs(build.reading, fields, flow.inputs, flow.name)
+    return Call(flow=flow.name, inputs=inputs, domain=fields.get("domain", ""), **seat.node())
+
+
+def is_file(target: str) -> bool:
+    return target.partition(".py:")[0].endswith(FLOW_FILES) or ".py:" in target or "/" in target
+
+
+def demand_inputs(reading: Reading, fields: Fields, inputs: dict[str, Input], flow: str) -> None:
+    node = fields.node_of("with")
+    given = node.entries if isinstance(node, Entries) else {}
+    for name, entry in given.items():
+        if name not in inputs:
+            reading.problem(entry.key, f"the flow `{flow}` has no input `{name}`", nearest(name, inputs))
+    missing = [name for name, wanted in inputs.items() if wanted.required and name not in given]
+    if missing:
+        reading.problem(node or fields.node, f"the flow `{flow}` needs the input `{missing[0]}` under `with:`")
+
+
+def assign(build: Build, fields: Fields, seat: Seat) -> Activity:
+    node = fields.node_of("set")
+    values = fields.get("set", {})
+    if isinstance(node, Entries):
+        for entry in node.entries.values():
+            demand_variable(build.reading, entry.key)
+    return Assign(copies=tuple(Copy(to=name, value=value) for name, value in values.items()), **seat.node())
+
+
+def demand_variable(reading: Reading, key: Scalar) -> None:
+    path = VARIABLE_PATH.fullmatch(str(key.value))
+    if path is None:
+        reading.problem(key, "a variable is expected here, or a part of one, such as `totals.rows` or `list[0]`")
+        return
+    name = VARIABLE.read(reading, Scalar(key.place, path.group(1)))
+    if name:
+        reading.assigned(name)
+
+
+def wait(_: Build, fields: Fields, seat: Seat) -> Activity:
+    return Wait(duration=fields.get("wait", 0), **seat.node())
+
+
+def wait_until(_: Build, fields: Fields, seat: Seat) -> Activity:
+    return Wait(until=fields.get("wait-until", 0), **seat.node())
+
+
+def throw(_: Build, fields: Fields, seat: Seat) -> Activity:
+    return Throw(
+        fault=fields.get("throw", ""), data=fields.get("data"), message=fields.get("message", ""), **seat.node()
+    )
+
+
+def rethrow(build: Build, fields: Fields, seat: Seat) -> Activity:
+    fields.get("rethrow")
+    if not build.reading.inside_handler("catch"):
+        build.reading.problem(fields.node, "`rethrow` stands only inside the `do` of a `catch`")
+    return Rethrow(**seat.node())
+
+
+def compensate(build: Build, fields: Fields, seat: Seat) -> Activity:
+    scope = fields.get("compensate", "all")
+    if not build.reading.inside_handler("catch", "undo", "on-terminate"):
+        build.reading.problem(fields.node, "`compensate` stands only inside `catch`, `undo` or `on-terminate`")
+    return Compensate(scope=None if scope == "all" else scope, **seat.node())
+
+
+def receive(build: Build, fields: Fields, seat: Seat) -> Activity:
+    return Receive(
+        channel=fields.get("receive", ""),
+        variable=variable(build, fields),
+        correlation=fields.get("match"),
+        **seat.node(),
+    )
+
+
+def reply(_: Build, fields: Fields, seat: Seat) -> Activity:
+    return Reply(
+        channel=fields.get("reply", ""), value=fields.get("value"), fault=fields.get("fault", ""), **seat.node()
+    )
+
+
+def invoke(build: Build, fields: Fields, seat: Seat) -> Activity:
+    return Invoke(
+        partner=fields.get("invoke", ""),
+        operation=fields.get("operation", ""),
+        value=fields.get("value"),
+        variable=variable(build, fields),
+        **seat.node(),
+    )
+
+
+def variable(build: Build, fields: Fields) -> str:
+    name: str = fields.get("as", "")
+    if name:
+        build.reading.assigned(name)
+    return name
+
+
+def exit_case(_: Build, fields: Fields, seat: Seat) -> Activity:
+    fields.get("exit")
+    return Exit(**seat.node())
+
+
+def empty(_: Build, fields: Fields, seat: Seat) -> Activity:
+    fields.get("empty")
+    return Empty(**seat.node())

@@ -1,0 +1,195 @@
+"""One reading of one flow file: what was found wrong so far, which names there are, and who asks for which.
+
+Names are gathered while the file is read and judged when it has been read whole, so that the order of jobs in a file
+does not matter. An *area* is a part of the flow with data of its own: the flow, a scope, a turn of a loop, a handler.
+What is in an area is seen in it and in the areas inside it, and nowhere else."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from mendflow.core.expressions import ExpressionError, flaw, pieces
+from mendflow.core.expressions.scan import Reference, scan
+from mendflow.core.model.flow import Expr
+from mendflow.core.model.problems import Problem
+from mendflow.formats.spelling import nearest
+from mendflow.formats.yaml.document import Node, Place, Scalar, place_at
+
+PROBLEMS_MAX: Final = 200
+ALWAYS_KNOWN: Final = frozenset({"inputs"})
+
+
+class Use(msgspec.Struct, frozen=True):
+    """Somebody asks for a name: where, and from inside which areas."""
+
+    reference: Reference
+    place: Place
+    areas: tuple[int, ...]
+    aliases: tuple[str, ...]
+
+
+class Reading:
+    def __init__(self, file: str, text: str, folder: Path) -> None:
+        self.file = file
+        self.text = text
+        self.folder = folder
+        self.problems: list[Problem] = []
+        self.uses: list[Use] = []
+        self.inputs: dict[str, str] = {}
+        self.areas: tuple[int, ...] = (0,)
+        self.on_failure: Literal["finish", "stop"] = "finish"
+        self._last_area = 0
+        self._variables: dict[int, set[str]] = {0: set(ALWAYS_KNOWN)}
+        self._activities: dict[str, tuple[Place, tuple[int, ...]]] = {}
+        self._aliases: tuple[str, ...] = ()
+        self._handlers: tuple[str, ...] = ()
+
+    # What is wrong
+
+    def problem(self, where: Node | Place, message: str, suggestion: str = "") -> None:
+        place = where if isinstance(where, Place) else where.place
+        if len(self.problems) < PROBLEMS_MAX:
+            self.problems.append(
+                Problem(file=self.file, line=place.line, column=place.column, message=message, suggestion=suggestion)
+            )
+
+    # Areas, variables, names of activities
+
+    @contextmanager
+    def area(self, *variables: str) -> Iterator[None]:
+        """What is read meanwhile stands in an area of its own, which has these variables."""
+        outer = self.areas
+        self._last_area += 1
+        self._variables[self._last_area] = set(variables)
+        self.areas = (*outer, self._last_area)
+        try:
+            yield
+        finally:
+            self.areas = outer
+
+    @contextmanager
+    def alias(self, name: str) -> Iterator[None]:
+        """What is read meanwhile may ask for `jobs.NAME` although it ends only later."""
+        outer = self._aliases
+        self._aliases = (*outer, name)
+        try:
+            yield
+        finally:
+            self._aliases = outer
+
+    @contextmanager
+    def handler(self, kind: str) -> Iterator[None]:
+        """What is read meanwhile stands in a handler of this kind."""
+        outer = self._handlers
+        self._handlers = (*outer, kind)
+        try:
+            yield
+        finally:
+            self._handlers = outer
+
+    def inside_handler(self, *kinds: str) -> bool:
+        return any(kind in kinds for kind in self._handlers)
+
+    def assigned(self, variable: str) -> None:
+        """A variable gets a value here: the nearest one of that name, or else a new one in this area."""
+        if not any(variable in self._variables[area] for area in self.areas):
+            self._variables[self.areas[-1]].add(variable)
+
+    def activity(self, name: str, place: Place) -> None:
+        """An activity has this name. Each name is used once in a flow."""
+        if name in self._activities:
+            first = self._activities[name][0].line
+            self.problem(place, f"`{name}` is the name of something in line {first} already; give each its own")
+        else:
+            self._activities[name] = (place, self.areas)
+
+    # Expressions
+
+    def expression(self, text: str, place: Place) -> Expr:
+        """Note what an expression asks for, and what is wrong with it. The place is where its text starts."""
+        wrong = flaw(text)
+        if wrong is None:
+            for reference in scan(text).references:
+                self.uses.append(Use(reference, self.inside(place, reference.offset), self.areas, self._aliases))
+        else:
+            where = self.inside(place, wrong.offset) if wrong.offset is not None else place
+            self.problem(where, f"in the expression `{shortened(text)}`: {wrong.message}")
+        return Expr(text)
+
+    def template(self, node: Scalar) -> None:
+        """Note the expressions in a text."""
+        if not isinstance(node.value, str) or "${{" not in node.value:
+            return
+        try:
+            found = pieces(node.value)
+        except ExpressionError as error:
+            self.problem(node, error.message)
+            return
+        at = node.place.start
+        for piece in found:
+            if not piece.is_expression:
+                continue
+            at = self.text.find("${{", at)
+            while at > 0 and self.text[at - 1] == "$":
+                at = self.text.find("${{", at + 1)
+            started = self.text.find(piece.text, at) if at >= 0 else -1
+            if started < 0 or started > node.place.end:
+                # The text stands in the file in another form, folded or with escapes.
+                started = max(at, node.place.start)
+            self.expression(piece.text, place_at(self.text, started))
+            at = started + len(piece.text)
+
+    def inside(self, place: Place, offset: int) -> Place:
+        """The place some characters further on, as long as that is the same line."""
+        return msgspec.structs.replace(place, column=place.column + offset, start=place.start + offset)
+
+    # Judging names, when all is read
+
+    def judge_names(self) -> None:
+        for use in self.uses:
+            name = use.reference.name
+            if name.startswith("jobs."):
+                self._judge_job(use, name[len("jobs.") :])
+            elif name == "inputs":
+                self._judge_input(use)
+            elif name.startswith("links."):
+                self.problem(use.place, "`links` is not for flow files; say what a job waits for with `needs`")
+            else:
+                self._judge_variable(use, name)
+
+    def _judge_job(self, use: Use, name: str) -> None:
+        if name in use.aliases:
+            return
+        found = self._activities.get(name)
+        if found is None:
+            self.problem(use.place, f"there is no job `{name}` in this flow", nearest(name, self._activities))
+        elif use.areas[: len(found[1])] != found[1]:
+            self.problem(
+                use.place,
+                f"`jobs.{name}` cannot be seen here: it is inside a loop, a scope or a handler that this is not in",
+            )
+
+    def _judge_input(self, use: Use) -> None:
+        if use.reference.members and use.reference.members[0] not in self.inputs:
+            name = use.reference.members[0]
+            known = nearest(name, self.inputs)
+            self.problem(use.place, f"the flow has no input `{name}`; declare it under `inputs:`", known)
+
+    def _judge_variable(self, use: Use, name: str) -> None:
+        seen = set().union(*(self._variables[area] for area in use.areas))
+        if name in seen:
+            return
+        if name in self._activities:
+            self.problem(use.place, f"there is no variable `{name}`", f"`jobs.{name}`")
+        elif name in self.inputs:
+            self.problem(use.place, f"there is no variable `{name}`", f"`inputs.{name}`")
+        else:
+            self.problem(use.place, f"there is no variable `{name}` here", nearest(name, seen))
+
+
+def shortened(text: str) -> str:
+    text = " ".join(text.split())
+    return text if len(text) <= 60 else text[:57] + "..."

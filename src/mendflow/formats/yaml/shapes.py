@@ -1,0 +1,338 @@
+"""What a value in a flow file may look like. Each shape reads a node, says what it wants when the node is something
+else, and describes itself as JSON Schema: the parser and the editors' schema cannot disagree."""
+
+import re
+from typing import Any, Final, Protocol
+
+from mendflow.core.expressions import RESERVED, ExpressionError, pieces
+from mendflow.core.model.flow import Expr
+from mendflow.formats.spelling import nearest
+from mendflow.formats.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
+from mendflow.formats.yaml.document import Entries, Items, Node, Scalar, describe, plain
+from mendflow.formats.yaml.reading import Reading
+
+Schema = dict[str, Any]
+NAME: Final = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?")
+NAME_CHARS_MAX: Final = 100
+VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+VARIABLE_PATH: Final = re.compile(r"([A-Za-z_]\w*)(?:\.[A-Za-z_][\w-]*|\[\d{1,9}\])*")
+TEMPLATE_PATTERN: Final = r"\$\{\{"
+
+
+class Shape(Protocol):
+    """`read` gives the value, or None after it has told the reading what is wrong."""
+
+    @property
+    def wants(self) -> str: ...
+    def schema(self) -> Schema: ...
+    def read(self, reading: Reading, node: Node) -> Any: ...
+
+
+def refuse(shape: Shape, reading: Reading, node: Node) -> Any:
+    reading.problem(node, f"{shape.wants} is expected here, not {describe(node)}")
+    return None
+
+
+def sole_expression(text: str) -> str | None:
+    """The expression that the text is, if it is one `${{ }}` and nothing else."""
+    try:
+        found = pieces(text)
+    except ExpressionError:
+        return None
+    return found[0].text if len(found) == 1 and found[0].is_expression else None
+
+
+class Text:
+    """A text, in which expressions may stand if `template`."""
+
+    def __init__(self, wants: str = "a text", *, template: bool = True, pattern: str = "") -> None:
+        self.wants = wants
+        self.template = template
+        self.pattern = pattern
+
+    def schema(self) -> Schema:
+        return (
+            {"type": "string", "pattern": self.pattern} if self.pattern else {"type": ["string", "number", "boolean"]}
+        )
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        if not isinstance(node, Scalar) or node.value is None:
+            return refuse(self, reading, node)
+        text = node.value if isinstance(node.value, str) else str(plain(node)).lower()
+        if self.pattern and not re.search(self.pattern, text):
+            return refuse(self, reading, node)
+        if self.template:
+            reading.template(node)
+        return text
+
+
+class Word:
+    """One of a few words."""
+
+    def __init__(self, *words: str) -> None:
+        self.words = words
+        self.wants = "one of " + ", ".join(words)
+
+    def schema(self) -> Schema:
+        return {"enum": list(self.words)}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        value = node.value if isinstance(node, Scalar) else None
+        if value in self.words:
+            return str(value)
+        suggestion = nearest(value, self.words) if isinstance(value, str) else ""
+        reading.problem(node, f"{self.wants} is expected here, not {describe(node)}", suggestion)
+        return None
+
+
+class Flag:
+    wants = "true or false"
+
+    def schema(self) -> Schema:
+        return {"type": "boolean"}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        if isinstance(node, Scalar) and isinstance(node.value, bool):
+            return node.value
+        return refuse(self, reading, node)
+
+
+class Mark:
+    """Says something by being there: `exit:` or `exit: true`."""
+
+    wants = "true, or nothing,"
+
+    def schema(self) -> Schema:
+        return {"enum": [True, None]}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        if isinstance(node, Scalar) and (node.value is None or node.value is True):
+            return True
+        return refuse(self, reading, node)
+
+
+class Number:
+    """A number. `expression` says what an expression in its place becomes: it is refused (empty), kept as a template,
+    or taken out as an Expr."""
+
+    def __init__(self, *, whole: bool = False, expression: str = "", least: int = 0) -> None:
+        self.whole = whole
+        self.expression = expression
+        self.least = least
+        kind = "a whole number" if whole else "a number"
+        self.wants = f"{kind} from {least} on" + (", or ${{ an expression }}," if expression else "")
+
+    def schema(self) -> Schema:
+        number: Schema = {"type": "integer" if self.whole else "number", "minimum": self.least}
+        return {"anyOf": [number, {"type": "string", "pattern": TEMPLATE_PATTERN}]} if self.expression else number
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        value = node.value if isinstance(node, Scalar) else None
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            if value >= self.least and (not self.whole or isinstance(value, int)):
+                return value if self.whole else float(value)
+        elif self.expression and isinstance(node, Scalar) and isinstance(value, str) and "${{" in value:
+            return expression_in(reading, node, value, self.expression)
+        return refuse(self, reading, node)
+
+
+def expression_in(reading: Reading, node: Scalar, text: str, wanted: str) -> Any:
+    """The expression that stands where a number could."""
+    reading.template(node)
+    if wanted == "template":
+        return text
+    sole = sole_expression(text)
+    if sole is None:
+        reading.problem(node, "one expression and nothing around it is expected here, as ${{ ... }}")
+    return Expr(sole or "0")
+
+
+class Measure:
+    """A duration or a size with its unit, or an expression as for a number."""
+
+    def __init__(self, kind: str, expression: str = "") -> None:
+        self.kind = kind
+        self.expression = expression
+        example = DURATION_EXAMPLES if kind == "duration" else SIZE_EXAMPLES
+        self.wants = f"a {kind} (such as {example})"
+
+    def schema(self) -> Schema:
+        example = "90 s" if self.kind == "duration" else "2 GB"
+        pattern = r"^\s*[0-9]" + (f"|{TEMPLATE_PATTERN}" if self.expression else "")
+        return {"type": "string", "pattern": pattern, "examples": [example]}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        value = node.value if isinstance(node, Scalar) else None
+        if isinstance(node, Scalar) and isinstance(value, str):
+            if "${{" in value and self.expression:
+                return expression_in(reading, node, value, self.expression)
+            number = duration_ms(value) if self.kind == "duration" else size_bytes(value)
+            if number is not None:
+                return number
+        if isinstance(value, (int, float)) and not isinstance(value, bool):
+            unit = "s" if self.kind == "duration" else "MB"
+            reading.problem(node, f"{self.wants} is expected here; {value} lacks its unit", f"`{value} {unit}`")
+            return None
+        return refuse(self, reading, node)
+
+
+class Instant:
+    """A moment: an ISO 8601 text or an expression that gives milliseconds since 1970."""
+
+    wants = "a moment (such as 2030-01-31T08:00:00Z), or ${{ an expression }},"
+    pattern: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[-+]\d\d:\d\d)")
+
+    def schema(self) -> Schema:
+        return {"type": "string", "examples": ["2030-01-31T08:00:00Z"]}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        value = node.value if isinstance(node, Scalar) else None
+        if isinstance(node, Scalar) and isinstance(value, str):
+            if "${{" in value:
+                reading.template(node)
+                return Expr(sole_expression(value) or "0")
+            if found := self.pattern.fullmatch(value):
+                whole = value if found.group(1) else re.sub(r"(T\d\d:\d\d)", r"\1:00", value)
+                return reading.expression(f"timestamp('{whole}')", node.place)
+        return refuse(self, reading, node)
+
+
+class Condition:
+    """An expression, bare or in `${{ }}`."""
+
+    def __init__(self, wants: str = "a condition (such as ${{ jobs.count.outputs.rows > 0 }})") -> None:
+        self.wants = wants
+
+    def schema(self) -> Schema:
+        return {"type": ["string", "boolean"], "minLength": 1}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        if not isinstance(node, Scalar) or not isinstance(node.value, (str, bool)) or node.value == "":
+            return refuse(self, reading, node)
+        if isinstance(node.value, bool):
+            return Expr(str(node.value).lower())
+        if "${{" not in node.value:
+            quoted = reading.text[node.place.start : node.place.start + 1] in ("'", '"')
+            return reading.expression(node.value.strip(), reading.inside(node.place, int(quoted)))
+        sole = sole_expression(node.value)
+        if sole is None:
+            reading.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")
+            return None
+        reading.template(node)
+        return Expr(sole)
+
+
+class Data:
+    """Any data; its texts may hold expressions."""
+
+    wants = "data"
+
+    def schema(self) -> Schema:
+        return {}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        pending = [node]
+        while pending:
+            match pending.pop():
+                case Scalar() as scalar:
+                    reading.template(scalar)
+                case Items(parts=parts):
+                    pending.extend(parts)
+                case Entries(entries=entries):
+                    for entry in entries.values():
+                        reading.template(entry.key)
+                        pending.append(entry.value)
+        return plain(node)
+
+
+class Name:
+    """A name: letters, digits, `_` and `-`. A variable has no `-`, and is no word of expressions."""
+
+    def __init__(self, what: str = "a name", *, variable: bool = False) -> None:
+        self.variable = variable
+        self.wants = f"{what} (letters, digits{' and _' if variable else ', _ and -'}; first a letter)"
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": f"^{(VARIABLE if self.variable else NAME).pattern}$"}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        value = node.value if isinstance(node, Scalar) else None
+        if not isinstance(value, str) or not (VARIABLE if self.variable else NAME).fullmatch(value):
+            return refuse(self, reading, node)
+        if len(value) > NAME_CHARS_MAX:
+            reading.problem(node, f"a name may have {NAME_CHARS_MAX} characters; this has {len(value)}")
+            return None
+        if self.variable and (value in RESERVED or value == "inputs"):
+            reading.problem(node, f"`{value}` means something in expressions already; take another name")
+            return None
+        return value
+
+
+class MapOf:
+    """A map from names, of any kind unless `keys` says which, to values of one shape."""
+
+    def __init__(self, values: Shape, keys: Name | None = None, wants: str = "a map") -> None:
+        self.values = values
+        self.keys = keys
+        self.wants = wants
+
+    def schema(self) -> Schema:
+        schema: Schema = {"type": "object", "additionalProperties": self.values.schema()}
+        if self.keys is not None:
+            schema["propertyNames"] = {"pattern": self.keys.schema()["pattern"]}
+        return schema
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        if not isinstance(node, Entries):
+            return refuse(self, reading, node)
+        for entry in node.entries.values():
+            if self.keys is not None:
+                self.keys.read(reading, entry.key)
+        return {name: self.values.read(reading, entry.value) for name, entry in node.entries.items()}
+
+
+class ListOf:
+    """A list, or with `single` also one value in place of a list of one."""
+
+    def __init__(self, values: Shape, *, single: bool = False, wants: str = "") -> None:
+        self.values = values
+        self.single = single
+        self.wants = wants or f"a list of {values.wants}"
+
+    def schema(self) -> Schema:
+        items = {"type": "array", "items": self.values.schema()}
+        return {"anyOf": [self.values.schema(), items]} if self.single else items
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        if isinstance(node, Items):
+            return [self.values.read(reading, part) for part in node.parts]
+        return [self.values.read(reading, node)] if self.single else refuse(self, reading, node)
+
+
+class Either:
+    """A map if the node is one, else the other shape."""
+
+    def __init__(self, map_shape: Shape, other: Shape) -> None:
+        self.map_shape = map_shape
+        self.other = other
+        self.wants = f"{map_shape.wants} or {other.wants}"
+
+    def schema(self) -> Schema:
+        return {"anyOf": [self.map_shape.schema(), self.other.schema()]}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        return (self.map_shape if isinstance(node, Entries) else self.other).read(reading, node)
+
+
+class Later:
+    """Something that is read by whoever asked for it, such as the body of a loop: it is given as the node it is."""
+
+    def __init__(self, wants: str, definition: str) -> None:
+        self.wants = wants
+        self.definition = definition
+
+    def schema(self) -> Schema:
+        return {"$ref": f"#/$defs/{self.definition}"}
+
+    def read(self, _: Reading, node: Node) -> Node:
+        return node

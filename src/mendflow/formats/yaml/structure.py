@@ -1,0 +1,286 @@
+"""Steps that hold others: sequences, parallel jobs, choices, loops, scopes and picks."""
+
+from typing import Any, Literal
+
+from mendflow.core.expressions.scan import scan
+from mendflow.core.model.flow import (
+    Activity,
+    Branch,
+    Call,
+    Catch,
+    Choose,
+    Empty,
+    Expr,
+    ForEach,
+    Job,
+    OnAlarm,
+    OnMessage,
+    Parallel,
+    Pick,
+    Scope,
+    Sequence,
+    Task,
+    Until,
+    While,
+)
+from mendflow.formats.yaml import tables
+from mendflow.formats.yaml.build import Build, Seat
+from mendflow.formats.yaml.document import Entries, Items, Node, Scalar, describe
+from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.needs import parallel_jobs
+from mendflow.formats.yaml.shapes import Data
+
+DATA = Data()
+
+
+def steps(build: Build, fields: Fields, seat: Seat) -> Activity:
+    node = fields.node_of("steps")
+    assert node is not None
+    return Sequence(body=build.parts(node, seat), **seat.node())
+
+
+def do(build: Build, fields: Fields, seat: Seat) -> Activity:
+    """A body of its own. It takes the step's name, unless something of the step's must hold for it as a whole."""
+    node = fields.node_of("do")
+    assert node is not None
+    if isinstance(node, Items):
+        return Sequence(body=build.parts(node, seat), **seat.node())
+    return Sequence(body=(build.body(node, seat.part("do")),), **seat.node())
+
+
+def on_failure(build: Build, fields: Fields) -> Literal["stop", "finish"]:
+    return "stop" if fields.get("on-failure", build.reading.on_failure) == "stop" else "finish"
+
+
+def jobs(build: Build, fields: Fields, seat: Seat) -> Activity:
+    node = fields.node_of("jobs")
+    assert node is not None
+    return parallel_jobs(build, node, seat, on_failure(build, fields))
+
+
+def parallel(build: Build, fields: Fields, seat: Seat) -> Activity:
+    node = fields.node_of("parallel")
+    assert node is not None
+    return Parallel(branches=build.parts(node, seat), on_fault=on_failure(build, fields), **seat.node())
+
+
+def choose(build: Build, fields: Fields, seat: Seat) -> Activity:
+    many = "choose-many" in fields
+    node = fields.node_of("choose-many" if many else "choose")
+    assert node is not None
+    branches: list[Branch] = []
+    otherwise: Activity | None = None
+    for count, part in enumerate(listed(build, node, "branches, each with `when` and `do`"), 1):
+        branch = fields_of(build.reading, part, tables.BRANCH, "a branch")
+        if branch is None:
+            continue
+        if "otherwise" in branch:
+            if count != len(node.parts if isinstance(node, Items) else []) or "when" in branch or "do" in branch:
+                build.reading.problem(part, "`otherwise` stands alone, and last")
+            otherwise = inner(build, branch, "otherwise", seat.part("otherwise"))
+        elif "when" in branch and "do" in branch:
+            when = branch.get("when", Expr("false"))
+            branches.append(Branch(when=when, body=inner(build, branch, "do", seat.part(count))))
+        else:
+            build.reading.problem(part, "a branch has `when` and `do`, or `otherwise`")
+    return Choose(branches=tuple(branches), otherwise=otherwise, many=many, **seat.node())
+
+
+def listed(build: Build, node: Node | None, of_what: str) -> list[Node]:
+    """The parts of a list; a single map stands for a list of one."""
+    if isinstance(node, Items):
+        return node.parts
+    if isinstance(node, Entries):
+        return [node]
+    if node is not None:
+        build.reading.problem(node, f"a list of {of_what} is expected here, not {describe(node)}")
+    return []
+
+
+def inner(build: Build, fields: Fields, key: str, name: str) -> Activity:
+    """The body under a key, or nothing to do."""
+    node = fields.node_of(key)
+    if node is None:
+        return Empty(name=name)
+    return build.body(node, name)
+
+
+def while_loop(build: Build, fields: Fields, seat: Seat) -> Activity:
+    demand_body(build, fields, "while")
+    return While(
+        condition=fields.get("while", Expr("false")), body=inner(build, fields, "do", seat.part("do")), **seat.node()
+    )
+
+
+def until_loop(build: Build, fields: Fields, seat: Seat) -> Activity:
+    demand_body(build, fields, "until")
+    return Until(
+        condition=fields.get("until", Expr("true")), body=inner(build, fields, "do", seat.part("do")), **seat.node()
+    )
+
+
+def demand_body(build: Build, fields: Fields, kind: str) -> None:
+    if "do" not in fields:
+        build.reading.problem(fields.node, f"`{kind}` needs `do:` with what is to be repeated")
+
+
+def for_each(build: Build, fields: Fields, seat: Seat) -> Activity:
+    """The loop has the step's name; its turn is shown under that name too, with the turn's number."""
+    node = fields.node_of("for-each")
+    kind = build.kind(fields.node)
+    assert node is not None and kind is not None
+    spec = loop_fields(build, node)
+    options = loop_options(build, spec, node)
+    turn = Seat(name=f"{seat.name}.turn", label=seat.label or seat.name, prefix=seat.prefix)
+    with build.reading.area(options["variable"], "index"):
+        body = build.make(kind, fields, turn)
+        with build.reading.alias(seat.name):
+            collect = spec.get("collect") if spec else None
+    if collect is not None:
+        collect = renamed(collect, seat.name, turn.name)
+    return ForEach(body=body, collect=collect or left_by(body), **options, **seat.node())
+
+
+def loop_fields(build: Build, node: Node) -> Fields | None:
+    return fields_of(build.reading, node, tables.FOR_EACH, "`for-each`") if isinstance(node, Entries) else None
+
+
+def loop_options(build: Build, spec: Fields | None, node: Node) -> dict[str, Any]:
+    if spec is None:
+        return {"items": items_of(build, node), "variable": "item", "on_fault": build.reading.on_failure}
+    if ("items" in spec) == ("from" in spec or "to" in spec):
+        build.reading.problem(node, "`for-each` goes over `items`, or counts `from` one number `to` another")
+    elif "items" not in spec and not ("from" in spec and "to" in spec):
+        build.reading.problem(node, "`from` and `to` go together")
+    items = spec.node_of("items")
+    return {
+        "items": items_of(build, items) if items is not None else None,
+        "first": spec.get("from"),
+        "last": spec.get("to"),
+        "variable": spec.get("as", "item"),
+        "parallel": spec.get("in", "parallel") == "parallel",
+        "turns_at_once": spec.get("at-once", 0),
+        "enough": spec.get("enough"),
+        "enough_successful_only": spec.get("successful-only", False),
+        "on_fault": spec.get("on-failure", build.reading.on_failure),
+    }
+
+
+def items_of(build: Build, node: Node) -> Any:
+    if isinstance(node, Scalar) and not (isinstance(node.value, str) and "${{" in node.value):
+        build.reading.problem(
+            node, f"a list is expected here, or ${{{{ an expression }}}} that gives one, not {describe(node)}"
+        )
+    return DATA.read(build.reading, node)
+
+
+def left_by(body: Activity) -> Expr | None:
+    """What a turn gives: the outputs of its job, or of the last of its steps, if that leaves any."""
+    last = body.body[-1] if isinstance(body, Sequence) and body.body else body
+    if not isinstance(last, (Job, Task, Call, ForEach)):
+        return None
+    left = f"jobs.`{last.name}`"
+    return Expr(f"{left}.outputs" if last is body else f"has({left}) ? {left}.outputs : null")
+
+
+def renamed(expr: Expr, old: str, new: str) -> Expr:
+    """The expression with `jobs.OLD` as `jobs.NEW`."""
+    scanned = scan(expr.text)
+    text, shift = scanned.text, 0
+    for reference in scanned.references:
+        if reference.name == f"jobs.{old}":
+            start = reference.offset + shift
+            end = text.index(old, start) + len(old)
+            opening = text[start + len("jobs") : end - len(old)]
+            closing = {"`": "`", "'": "']", '"': '"]'}.get(opening.strip()[-1:], "")
+            replaced = f"jobs.`{new}`"
+            stop = end + len(closing)
+            text = text[:start] + replaced + text[stop:]
+            shift += len(replaced) - (stop - start)
+    return Expr(text)
+
+
+def scope(build: Build, fields: Fields, seat: Seat) -> Activity:
+    node = fields.node_of("scope")
+    assert node is not None
+    reading = build.reading
+    variables = fields.get("variables", {})
+    with reading.area(*variables):
+        body = build.body(node, seat.part("body"))
+        catches = tuple(
+            catch(build, part, seat.part(f"catch-{count}"))
+            for count, part in enumerate(listed(build, fields.node_of("catch"), "handlers"), 1)
+        )
+        with reading.handler("undo"):
+            compensation = inner(build, fields, "undo", seat.part("undo")) if "undo" in fields else None
+        with reading.handler("on-terminate"):
+            termination = inner(build, fields, "on-terminate", seat.part("end")) if "on-terminate" in fields else None
+        messages, alarms = happenings(build, fields, seat, every=True)
+    return Scope(
+        body=body,
+        variables=variables,
+        catches=catches,
+        compensation=compensation,
+        termination=termination,
+        messages=messages,
+        alarms=alarms,
+        isolated=fields.get("isolated", False),
+        **seat.node(),
+    )
+
+
+def catch(build: Build, node: Node, name: str) -> Catch:
+    fields = fields_of(build.reading, node, tables.CATCH, "a handler")
+    if fields is None:
+        return Catch(body=Empty(name=name))
+    variable = fields.get("as", "fault")
+    with build.reading.area(variable), build.reading.handler("catch"):
+        body = inner(build, fields, "do", name)
+    return Catch(body=body, fault=fields.get("fault"), variable=variable)
+
+
+def happenings(
+    build: Build, fields: Fields, seat: Seat, *, every: bool
+) -> tuple[tuple[OnMessage, ...], tuple[OnAlarm, ...]]:
+    messages = listed(build, fields.node_of("on-message"), "messages")
+    alarms = listed(build, fields.node_of("on-alarm"), "alarms")
+    return (
+        tuple(on_message(build, part, seat.part(f"message-{count}")) for count, part in enumerate(messages, 1)),
+        tuple(on_alarm(build, part, seat.part(f"alarm-{count}"), every) for count, part in enumerate(alarms, 1)),
+    )
+
+
+def on_message(build: Build, node: Node, name: str) -> OnMessage:
+    fields = fields_of(build.reading, node, tables.ON_MESSAGE, "a message")
+    if fields is None:
+        return OnMessage(channel="", body=Empty(name=name))
+    variable = fields.get("as", "message")
+    correlation = fields.get("match")
+    with build.reading.area(variable):
+        body = inner(build, fields, "do", name)
+    return OnMessage(channel=fields.get("channel", ""), body=body, variable=variable, correlation=correlation)
+
+
+def on_alarm(build: Build, node: Node, name: str, every: bool) -> OnAlarm:
+    fields = fields_of(build.reading, node, tables.ON_ALARM, "an alarm")
+    if fields is None:
+        return OnAlarm(body=Empty(name=name))
+    if "every" in fields and not every:
+        build.reading.problem(node, "`every` is for the alarms of a scope; a pick waits for one happening")
+    if not any(key in fields for key in ("after", "at", "every")):
+        build.reading.problem(node, "an alarm needs `after` (a duration), `at` (a moment) or `every` (a duration)")
+    with build.reading.area():
+        body = inner(build, fields, "do", name)
+    return OnAlarm(body=body, duration=fields.get("after"), until=fields.get("at"), every=fields.get("every"))
+
+
+def pick(build: Build, fields: Fields, seat: Seat) -> Activity:
+    node = fields.node_of("pick")
+    assert node is not None
+    given = fields_of(build.reading, node, tables.PICK, "`pick`")
+    if given is None:
+        return Empty(**seat.node())
+    messages, alarms = happenings(build, given, seat, every=False)
+    if not messages and not alarms:
+        build.reading.problem(node, "`pick` needs something to wait for: `on-message` or `on-alarm`")
+    return Pick(messages=messages, alarms=alarms, **seat.node())

@@ -1,0 +1,259 @@
+"""Every key of a flow file: what it takes and what it is for. The parser and the JSON Schema are both made of these."""
+
+from typing import Final
+
+from mendflow.formats.yaml.fields import Key, Table
+from mendflow.formats.yaml.shapes import (
+    Condition,
+    Data,
+    Either,
+    Flag,
+    Instant,
+    Later,
+    ListOf,
+    MapOf,
+    Mark,
+    Measure,
+    Name,
+    Number,
+    Text,
+    Word,
+)
+
+BODY: Final = Later("a command, a list of steps, or a map with a step or with `jobs:`", "body")
+STEPS: Final = Later("a list of steps", "steps")
+JOBS: Final = Later("a map of jobs by name", "jobs")
+ON_FAILURE: Final = Key(
+    Word("finish", "stop"),
+    "When a job fails: `finish` lets what does not need it go on to its end, `stop` ends all at once.",
+)
+WORDS_OF_DATA: Final = MapOf(Text("a text"), wants="a map of texts")
+VARIABLE: Final = Name("the name of a variable", variable=True)
+
+COMMON: Final[Table] = {
+    "if": Key(Condition(), "Skip this unless the condition holds when it would start."),
+    "for-each": Key(
+        Later("a list, an expression that gives one, or a map with `items:`", "for-each"),
+        "Do this once for each element of a list; `${{ item }}` is the element, `${{ index }}` its number from 0.",
+    ),
+}
+IN_JOBS: Final[Table] = {
+    "needs": Key(
+        ListOf(Text("the name of a job", template=False), single=True, wants="the name of a job, or a list of names"),
+        "Jobs that must have ended well before this one starts. Jobs whose results are used are needed anyway.",
+    ),
+    "after": Key(
+        ListOf(Text("the name of a job", template=False), single=True, wants="the name of a job, or a list of names"),
+        "Jobs that must be over before this one starts, however they ended.",
+    ),
+}
+IN_STEPS: Final[Table] = {
+    "name": Key(Name(), "The step's name; its results are `jobs.NAME`."),
+}
+
+LIMITS: Final[Table] = {
+    "open-files": Key(Number(whole=True), "How many files the job may have open at once."),
+    "file-size": Key(Measure("size"), "How large a file the job may write."),
+    "processes": Key(Number(whole=True), "How many processes the job's user may have."),
+}
+RESOURCES: Final[Table] = {
+    "cpus": Key(Number(expression="template"), "How many CPUs the job needs; 1 unless given."),
+    "memory": Key(Measure("size", "template"), "How much memory the job needs. It may not use more."),
+    "disk": Key(Measure("size", "template"), "How much disk the job needs."),
+    "gpus": Key(Number(whole=True, expression="template"), "How many GPUs the job needs."),
+    "time": Key(Measure("duration", "template"), "How long the job may take. It is ended when it takes longer."),
+    "site": Key(Text("the name of a site"), "Run the job at this site only."),
+}
+JOB: Final[Table] = {
+    **RESOURCES,
+    "env": Key(WORDS_OF_DATA, "Environment variables of the job."),
+    "limits": Key(Later("a map of limits", "limits"), "What the job may not exceed while it runs."),
+    "priority": Key(Number(whole=True, least=-1_000_000), "Jobs of a higher priority start first; 0 unless given."),
+    "owner": Key(Text("a name", template=False), "Whose job it is; searchable."),
+    "expected": Key(Measure("duration"), "How long the job usually takes."),
+    "retries": Key(Number(whole=True), "How many times a failed attempt is made again."),
+    "retry-wait": Key(Measure("duration"), "How long to wait before a failed attempt is made again."),
+    "submit": Key(
+        Word("wait", "poll", "notify", "forget"),
+        "How the job is handed over: one call that waits, asking now and then, being told (usual), or not caring.",
+    ),
+    "stage-in": Key(Word("parallel", "sequence"), "Whether given input files are brought together or in order."),
+}
+JOB_FILES: Final[Table] = {
+    "inputs": Key(
+        Either(
+            MapOf(Text("a path, or ${{ jobs.NAME.files.FILE }},"), wants="a map from paths to files"),
+            ListOf(Text("a path", template=False)),
+        ),
+        "Files the job finds in its folder: the path there, and the file given or another job's file. "
+        "A list of paths keeps them as they are.",
+    ),
+    "files": Key(
+        MapOf(Text("a path"), Name("the name of a file"), "a map from names to paths"),
+        "Files the job leaves: a name for each and its path in the job's folder; others use `jobs.NAME.files.FILE`.",
+    ),
+}
+ON_MESSAGE: Final[Table] = {
+    "channel": Key(Text("the name of a channel", template=False), "Where the message arrives.", required=True),
+    "as": Key(VARIABLE, "The variable that holds the message; `message` unless given."),
+    "match": Key(Data(), "Take only messages with this correlation."),
+    "do": Key(BODY, "What to do with it.", required=True),
+}
+ON_ALARM: Final[Table] = {
+    "after": Key(Measure("duration", "expr"), "After this time."),
+    "at": Key(Instant(), "At this moment."),
+    "every": Key(Measure("duration", "expr"), "Again and again, after each such time."),
+    "do": Key(BODY, "What to do then.", required=True),
+}
+CATCH: Final[Table] = {
+    "fault": Key(Text("the name of a fault", template=False), "The fault that is caught; all unless given."),
+    "as": Key(VARIABLE, "The variable that holds the fault; `fault` unless given."),
+    "do": Key(BODY, "What to do about it.", required=True),
+}
+MESSAGES: Final = Key(Later("a list of messages", "on-messages"), "What to do when messages arrive.")
+ALARMS: Final = Key(Later("a list of alarms", "on-alarms"), "What to do when time has passed.")
+PICK: Final[Table] = {"on-message": MESSAGES, "on-alarm": ALARMS}
+BRANCH: Final[Table] = {
+    "when": Key(Condition(), "The condition of this branch."),
+    "do": Key(BODY, "What to do if it holds."),
+    "otherwise": Key(BODY, "What to do if no condition holds; the last branch."),
+}
+FOR_EACH: Final[Table] = {
+    "items": Key(Data(), "The list, or an expression that gives it."),
+    "from": Key(Number(whole=True, expression="expr"), "The first number, instead of a list."),
+    "to": Key(Number(whole=True, expression="expr"), "The last number."),
+    "as": Key(VARIABLE, "What the element is called; `item` unless given."),
+    "in": Key(Word("parallel", "sequence"), "Whether turns run at once or one after another."),
+    "at-once": Key(Number(whole=True, least=1), "How many turns may run at a time."),
+    "enough": Key(Number(whole=True, expression="expr"), "End when this many turns have ended."),
+    "successful-only": Key(Flag(), "Count only turns that ended well towards `enough`."),
+    "on-failure": ON_FAILURE,
+    "collect": Key(
+        Condition("an expression (such as ${{ jobs.count.files.table }})"),
+        "What each turn gives to the list `jobs.NAME.outputs`; the job's outputs unless given.",
+    ),
+}
+DO: Final = Key(BODY, "What to do.")
+
+KINDS: Final[dict[str, tuple[Key, Table]]] = {
+    "run": (Key(Text("a shell command"), "A shell command."), {**JOB_FILES, **JOB}),
+    "python": (
+        Key(
+            Text(
+                "a function, as `file.py:function` or `module:function`,", template=False, pattern=r"^\S+:[A-Za-z_]\w*$"
+            ),
+            "A Python function, as `file.py:function` or `module:function`.",
+        ),
+        {"with": Key(Either(MapOf(Data()), ListOf(Data())), "Its arguments: by name, or a list."), **JOB_FILES, **JOB},
+    ),
+    "task": (
+        Key(Text("a title"), "A person's work; this is its title."),
+        {
+            "role": Key(Text("the name of a role", template=False), "Who may do it.", required=True),
+            "description": Key(Text("a text"), "What is to be done."),
+            "data": Key(Data(), "What the person is shown."),
+            "fields": Key(WORDS_OF_DATA, "The outputs that are wanted, each with a description."),
+            "deadline": Key(Measure("duration", "expr"), "Within this time, or the fault `deadline` is thrown."),
+        },
+    ),
+    "stage": (
+        Key(
+            MapOf(Text("a path or URL"), Name("the name of a file")), "Take files into keeping: a name and a path each."
+        ),
+        {"order": Key(Word("parallel", "sequence"), "Together, or one after another.")},
+    ),
+    "call": (
+        Key(Text("a flow file beside this one, or the name of a flow,", template=False), "Run another flow."),
+        {
+            "with": Key(MapOf(Data()), "Its inputs."),
+            "domain": Key(Text("the name of a domain", template=False), "The peer domain that runs it."),
+        },
+    ),
+    "set": (Key(MapOf(Data()), "Give variables new values; `totals.rows` and `list[0]` are parts of one."), {}),
+    "wait": (Key(Measure("duration", "expr"), "Wait this long."), {}),
+    "wait-until": (Key(Instant(), "Wait for this moment."), {}),
+    "throw": (
+        Key(Name("the name of a fault"), "Throw a fault."),
+        {
+            "message": Key(Text("a sentence"), "What went wrong."),
+            "data": Key(Data(), "Data that goes with the fault."),
+        },
+    ),
+    "rethrow": (Key(Mark(), "Throw the caught fault again."), {}),
+    "compensate": (
+        Key(Name("`all`, or the name of a scope"), "Undo what scopes inside have done: `all`, or one by its name."),
+        {},
+    ),
+    "receive": (
+        Key(Name("the name of a channel"), "Wait for a message of this channel."),
+        {
+            "as": Key(VARIABLE, "The variable that holds the message."),
+            "match": Key(Data(), "Take only messages with this correlation."),
+        },
+    ),
+    "reply": (
+        Key(Name("the name of a channel"), "Answer the message that was received."),
+        {
+            "value": Key(Data(), "The answer."),
+            "fault": Key(Text("the name of a fault", template=False), "Answer with a fault instead."),
+        },
+    ),
+    "pick": (Key(Later("a map with `on-message:` and `on-alarm:`", "pick"), "The first of several happenings."), {}),
+    "invoke": (
+        Key(Text("the name of a partner", template=False), "Call a partner."),
+        {
+            "operation": Key(
+                Text("the name of an operation", template=False), "What it is asked to do.", required=True
+            ),
+            "value": Key(Data(), "What it is given."),
+            "as": Key(VARIABLE, "Wait for its answer and keep it in this variable."),
+        },
+    ),
+    "exit": (Key(Mark(), "End the case at once."), {}),
+    "empty": (Key(Mark(), "Do nothing."), {}),
+    "steps": (Key(STEPS, "Steps, one after another."), {}),
+    "jobs": (Key(JOBS, "Jobs, at once where `needs` allows."), {"on-failure": ON_FAILURE}),
+    "parallel": (Key(STEPS, "Steps, all at once."), {"on-failure": ON_FAILURE}),
+    "do": (DO, {}),
+    "choose": (Key(Later("a list of branches", "branches"), "The first branch whose condition holds."), {}),
+    "choose-many": (Key(Later("a list of branches", "branches"), "All branches whose conditions hold, at once."), {}),
+    "while": (Key(Condition(), "Again and again, as long as this holds."), {"do": DO}),
+    "until": (Key(Condition(), "Again and again, until this holds."), {"do": DO}),
+    "scope": (
+        Key(BODY, "A part of the flow with variables and handlers of its own."),
+        {
+            "variables": Key(MapOf(Data(), VARIABLE), "Variables and their first values."),
+            "catch": Key(Later("a list of handlers", "catches"), "What to do about faults inside."),
+            "undo": Key(BODY, "How to compensate the scope after it has completed."),
+            "on-terminate": Key(BODY, "What to do when the scope is ended from outside."),
+            "on-message": MESSAGES,
+            "on-alarm": ALARMS,
+            "isolated": Key(Flag(), "Isolated scopes do not run at the same time."),
+        },
+    ),
+}
+"""Each kind of step, by the key that makes it one, with the keys that go with it."""
+
+INPUT: Final[Table] = {
+    "type": Key(Word("string", "number", "boolean", "list", "map", "file"), "What the input must be."),
+    "description": Key(Text(template=False), "What it is for."),
+    "default": Key(Data(), "Its value unless one is given. Without a default the input is required."),
+}
+DEFAULTS: Final[Table] = JOB
+FLOW: Final[Table] = {
+    "name": Key(Name(), "The flow's name; the file's name unless given."),
+    "description": Key(Text(template=False), "What the flow is for."),
+    "inputs": Key(
+        Later("a map of inputs", "inputs"),
+        "What the flow is given: a map with `type` and `default` each, or just the default. `${{ inputs.NAME }}`.",
+    ),
+    "env": Key(WORDS_OF_DATA, "Environment variables of all jobs."),
+    "defaults": Key(
+        Later("a map of a job's keys", "defaults"), "What holds for every job that does not say otherwise."
+    ),
+    "on-failure": ON_FAILURE,
+    "variables": Key(MapOf(Data(), VARIABLE), "Variables of the flow and their first values."),
+    "jobs": Key(JOBS, "Jobs, at once where `needs` allows."),
+    "steps": Key(STEPS, "Steps, one after another."),
+    "outputs": Key(MapOf(Data()), "What the flow gives when it has ended well."),
+}
