@@ -1,0 +1,455 @@
+"""The agent: what a person sees as the pilot. It pulls jobs from the server, feeds them to slots, and reports.
+
+Everything it knows it can learn again: slots keep their attempts and results until the server has judged them, so an
+agent that is killed and started anew finds them and goes on. Nothing here decides about a lease but the server's own
+answers: the moment until which they hold is stored where all slots see it."""
+
+import asyncio
+import logging
+import os
+from collections.abc import Coroutine
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.jobs import Measures, Outcome, Resources
+from mendflow.core.model.sync import Assignment, Capacity, SyncAnswer
+from mendflow.pilot.appetite import slot_depth, smoothed, want
+from mendflow.pilot.attempts import Attempts, Held
+from mendflow.pilot.home import Home, remove_tree, write_whole
+from mendflow.pilot.http import ServerAway
+from mendflow.pilot.lease import LeaseClock, boot_ms
+from mendflow.pilot.slots import SlotLink, end_slot, find_slot, kill_leftovers, kill_strays, start_slot
+from mendflow.pilot.staging import Staging, StagingFailed, needs_files
+from mendflow.pilot.wire import NIL, AttemptKey, Call, Done, FromSlot, Pulse, Work
+
+log = logging.getLogger("mendflow.pilot")
+
+KEEP_AGAIN_S = 1.0
+LEASE_AHEAD_MS_MAX = 24 * 3600 * 1000
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class Agent:
+    """`changed` is called whenever there may be something to tell the server."""
+
+    def __init__(self, home: Home, pilot: str, capacity: Capacity, staging: Staging, *, keep: bool) -> None:
+        self.attempts = Attempts(capacity)
+        self.lease = LeaseClock(home.lease)
+        self.mean_ms: float | None = None
+        self.changed = asyncio.Event()
+        self.leaving = False
+        self.idle_since = boot_ms()
+        self._home = home
+        self._pilot = pilot
+        self._capacity = capacity
+        self._staging = staging
+        self._keep = keep
+        self._links: dict[int, SlotLink] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._ending = False
+        self._quiet = asyncio.Event()
+
+    # coming and going
+
+    async def start(self) -> None:
+        """Find what an earlier agent has left, then fill up with new slots."""
+        numbers = {int(path.stem) for path in self._home.slots.glob("*.sock") if path.stem.isdigit()}
+        for number in sorted(numbers):
+            await self._adopt(number)
+        adopted = {link.pid for link in self._links.values()}
+        kill_leftovers(self._pilot, adopted)
+        now = boot_ms()
+        if not adopted or self.lease.stop_at > now + LEASE_AHEAD_MS_MAX:
+            self.lease.clear()
+        for done in self._home.left_results():
+            self._hear_done(None, done)
+        self._sweep()
+        for number in range(self._capacity.slots):
+            if number not in self._links:
+                await self._new_slot(number)
+        for number, link in self._links.items():
+            link.retiring = number >= self._capacity.slots
+        self._dispatch()
+
+    async def _adopt(self, number: int) -> None:
+        link = self._links[number] = SlotLink(number, self._hear_slot, self._lose_slot)
+        if not await find_slot(link, self._home):
+            del self._links[number]
+            self._home.socket_of(number).unlink(missing_ok=True)
+            return
+        try:
+            greeted = await asyncio.wait_for(asyncio.shield(link.greeted), 10)
+        except TimeoutError:
+            greeted = False
+        if not greeted:
+            self._links.pop(number, None)
+
+    async def _new_slot(self, number: int) -> None:
+        link = self._links[number] = SlotLink(number, self._hear_slot, self._lose_slot)
+        await start_slot(link, self._home, pilot=self._pilot, keep=self._keep)
+
+    def _sweep(self) -> None:
+        """Remove folders of attempts that nobody has any more."""
+        known = {os.path.basename(self._home.attempt(*key)) for key in self.attempts.all}
+        for entry in os.scandir(self._home.attempts):
+            if entry.name not in known and not self._keep:
+                remove_tree(entry.path)
+
+    async def finish(self, grace_ms: int, hurry: asyncio.Event) -> None:
+        """Give back what has not started, let what runs end within the grace, then end all slots."""
+        self.leaving = True
+        for link in self._links.values():
+            link.recall()
+        for held in [held for held in self.attempts.all.values() if held.done is None and held.link is None]:
+            self._drop(held)
+        self._look_whether_quiet()
+        waits = [asyncio.ensure_future(self._quiet.wait()), asyncio.ensure_future(hurry.wait())]
+        await asyncio.wait(waits, timeout=grace_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+        for wait in waits:
+            wait.cancel()
+        self._ending = True
+        await asyncio.gather(*(end_slot(link, 8) for link in self._links.values()))
+        for held in [held for held in self.attempts.all.values() if held.done is None]:
+            self._drop(held)
+        kill_strays(set())
+        for path in self._home.slots.iterdir():
+            remove_tree(str(path)) if path.is_dir() else path.unlink(missing_ok=True)
+
+    def _look_whether_quiet(self) -> None:
+        if self.leaving and not any(link.holds for link in self._links.values()):
+            self._quiet.set()
+
+    def keep_unjudged(self) -> None:
+        """Results that the server has not judged wait on disk for the next agent."""
+        for held in self.attempts.all.values():
+            if held.done is not None:
+                write_whole(self._home.result(*held.key), _ENCODER.encode(held.done))
+
+    # what to ask for
+
+    def appetite(self, exchange_ms: float) -> int:
+        if self.leaving:
+            return 0
+        links = [link for link in self._links.values() if not link.retiring]
+        free = sum(1 for link in links if not link.holds)
+        held = self.attempts.unstarted()
+        waiting = held - sum(1 for link in links if link.holds)
+        short = self.mean_ms is not None and self.mean_ms <= 50
+        return want(
+            free_slots=free,
+            slots=len(links),
+            held=held if short else waiting,
+            mean_runtime_ms=self.mean_ms,
+            exchange_ms=exchange_ms,
+        )
+
+    @property
+    def short_work(self) -> bool:
+        """Whether reports may be expected within a few milliseconds."""
+        return self.mean_ms is not None and self.mean_ms < 3 and any(link.holds for link in self._links.values())
+
+    # the server's answer
+
+    def obey(self, answer: SyncAnswer) -> None:
+        for ref in (*answer.accepted, *answer.refused):
+            self._judged((ref.job, ref.fence))
+        for ref in answer.lost:
+            self._lose((ref.job, ref.fence))
+        for assignment in answer.jobs:
+            self._take(assignment)
+        for order in answer.orders:
+            self._control((order.job, order.fence), str(order.control))
+        self._dispatch()
+
+    def _judged(self, key: AttemptKey) -> None:
+        held = self.attempts.forget(key)
+        if held is None or held.done is None:
+            return
+        self._put_away(held)
+        if not self.attempts.all:
+            self.idle_since = boot_ms()
+
+    def _put_away(self, held: Held) -> None:
+        """Nobody needs anything of this attempt any more."""
+        done = held.done
+        assert done is not None
+        for link in self._links.values():
+            if link.number == held.slot or held.slot < 0:
+                link.ack(held.key)
+        if done.ran_us > 100_000 or held.slot < 0:
+            self._home.result(*held.key).unlink(missing_ok=True)
+        if done.folder and not self._keep:
+            self._go(asyncio.to_thread(remove_tree, self._home.attempt(*held.key)))
+        self._staging.release(held.pins)
+
+    def _lose(self, key: AttemptKey) -> None:
+        """The attempt is no longer ours: kill it at once, and tell nobody how it ended."""
+        held = self.attempts.all.get(key)
+        if held is None:
+            return
+        if held.done is not None:
+            self._judged(key)
+            return
+        held.forgotten = True
+        if held.link is not None:
+            held.link.control(key, "kill")
+        elif held.state == "held":
+            self._drop(held)
+
+    def _drop(self, held: Held) -> None:
+        """Forget an attempt that never started, or whose end nobody wants to know."""
+        waiting = self.attempts.over(held)
+        self.attempts.forget(held.key)
+        if held in self.attempts.ready:
+            self.attempts.ready.remove(held)
+        self._staging.release(held.pins)
+        if held.spec is not None and (held.spec.inputs or held.spec.files):
+            self._go(asyncio.to_thread(remove_tree, self._home.attempt(*held.key)))
+        if waiting is not None:
+            self._prepare(waiting)
+
+    def _take(self, assignment: Assignment) -> None:
+        key = (assignment.job, assignment.fence)
+        if key in self.attempts.all or self.leaving:
+            return
+        spec = assignment.spec
+        held = Held(assignment.job, assignment.fence, spec.resources, spec)
+        older = self.attempts.add(held)
+        if older is not None:
+            self._lose(older.key)
+        if self.attempts.free_to_start(held):
+            self._prepare(held)
+
+    def _control(self, key: AttemptKey, control: str) -> None:
+        held = self.attempts.all.get(key)
+        if held is None or held.done is not None:
+            return
+        held.suspended = control == "suspend" or (held.suspended and control != "resume")
+        held.cancelled |= control == "cancel"
+        if held.link is not None:
+            held.link.control(key, control)
+        elif held.cancelled and held.state == "held":
+            self._fail(held, Fault(name="cancelled", category=Category.CANCELLED, message="it was cancelled"))
+
+    # towards a slot
+
+    def _prepare(self, held: Held) -> None:
+        """Make the attempt ready for a slot; at once if nothing has to be fetched."""
+        spec = held.spec
+        assert spec is not None
+        function = spec.function
+        code = self._staging.code_at_hand(function) if function is not None else ""
+        if code is not None and not needs_files(spec):
+            self._make_ready(held, code)
+        else:
+            held.state = "staging"
+            self._go(self._stage(held))
+
+    async def _stage(self, held: Held) -> None:
+        spec = held.spec
+        assert spec is not None
+        code = ""
+        try:
+            held.pins = await asyncio.to_thread(self._staging.bring, spec, self._home.attempt(*held.key))
+            if spec.function is not None:
+                known = self._staging.code_at_hand(spec.function)
+                code = known if known is not None else await asyncio.to_thread(self._staging.bring_code, spec.function)
+        except StagingFailed as error:
+            held.state = "held"
+            if not held.forgotten:
+                self._fail(held, error.fault)
+            else:
+                self._drop(held)
+            return
+        held.state = "held"
+        if held.forgotten or self._ending:
+            self._drop(held)
+        elif held.cancelled:
+            self._control(held.key, "cancel")
+        else:
+            self._make_ready(held, code)
+            self._dispatch()
+
+    def _make_ready(self, held: Held, code: str) -> None:
+        spec = held.spec
+        assert spec is not None
+        case = held.job.rpartition("/")[0]
+        own_folder = bool(spec.inputs or spec.files)
+        call, module, digest = NIL, "", ""
+        if spec.function is not None:
+            module = spec.function.module
+            digest = spec.function.code.sha256 if spec.function.code is not None else ""
+            folder = self._home.attempt(*held.key)
+            call = msgspec.Raw(
+                _ENCODER.encode(
+                    Call(
+                        held.job,
+                        held.fence,
+                        case,
+                        spec.item,
+                        module,
+                        spec.function.name,
+                        code,
+                        digest,
+                        spec.args,
+                        spec.kwargs,
+                        spec.env,
+                        folder if own_folder else "",
+                        folder,
+                        spec.limits,
+                    )
+                )
+            )
+        held.work = Work(
+            held.job,
+            held.fence,
+            case,
+            spec.item,
+            spec.command or "",
+            call,
+            module,
+            f"{digest}:{code}",
+            spec.env if spec.command is not None else {},
+            spec.files,
+            own_folder,
+            spec.resources.wall_ms,
+            spec.resources.memory_bytes,
+            spec.limits,
+        )
+        self.attempts.ready.append(held)
+
+    def _dispatch(self) -> None:
+        """Hand ready attempts to slots: to idle ones first, then a few ahead if jobs are short."""
+        ready = self.attempts.ready
+        if not ready or self._ending or self.lease.over(boot_ms()):
+            return
+        links = [link for link in self._links.values() if link.alive and not link.retiring]
+        depth = slot_depth(self.mean_ms)
+        waiting: list[Held] = []
+        while ready and links:
+            link = min(links, key=lambda one: len(one.holds))
+            if len(link.holds) >= depth:
+                break
+            held = ready.popleft()
+            if held.suspended or not self.attempts.fits(held, list(self._links.values())):
+                waiting.append(held)
+                continue
+            assert held.work is not None
+            held.link, held.slot, held.state = link, link.number, "running"
+            link.run(held.work)
+        ready.extendleft(reversed(waiting))
+
+    # from a slot
+
+    def _hear_slot(self, link: SlotLink, message: FromSlot) -> None:
+        for pulse in message.pulses:
+            self._hear_pulse(link, pulse)
+        for key in message.returned:
+            self._back(link, (key[0], key[1]))
+        for done in message.done:
+            self._hear_done(link, done)
+        if message.done or message.returned:
+            self._dispatch()
+            self._look_whether_quiet()
+        self.changed.set()
+
+    def _hear_pulse(self, link: SlotLink, pulse: Pulse) -> None:
+        held = self.attempts.all.get((pulse.job, pulse.fence))
+        if held is None:
+            held = Held(pulse.job, pulse.fence, Resources(), link=link, slot=link.number)
+            self.attempts.add(held)
+            link.holds.add(held.key)
+        held.state, held.measures = pulse.state, pulse.measures
+        held.log_tail = pulse.log_tail or held.log_tail
+
+    def _back(self, link: SlotLink, key: AttemptKey) -> None:
+        link.holds.discard(key)
+        held = self.attempts.all.get(key)
+        if held is None or held.done is not None:
+            return
+        held.link, held.state = None, "held"
+        if held.forgotten or self.leaving:
+            self._drop(held)
+        elif held.cancelled:
+            self._control(key, "cancel")
+        else:
+            self.attempts.ready.appendleft(held)
+
+    def _hear_done(self, link: SlotLink | None, done: Done) -> None:
+        held = self.attempts.all.get(done.key)
+        if held is None:
+            held = Held(done.job, done.fence, Resources())
+            self.attempts.add(held)
+        if held.done is not None:
+            return
+        if link is not None:
+            held.slot = link.number
+            link.holds.discard(done.key)
+        held.done = done
+        self.mean_ms = smoothed(self.mean_ms, done.ran_us / 1000)
+        waiting = self.attempts.over(held)
+        if waiting is not None:
+            self._prepare(waiting)
+        if held.forgotten:
+            self._judged(held.key)
+        elif done.files or done.spills:
+            held.state = "staging"
+            self._go(self._keep_files(held))
+        else:
+            self.attempts.report(held, done.outcome)
+            self.changed.set()
+
+    async def _keep_files(self, held: Held) -> None:
+        """The result is told only when its files are safe with the server, however long that takes."""
+        while not held.forgotten and held.key in self.attempts.all:
+            assert held.done is not None
+            try:
+                outcome = await asyncio.to_thread(self._staging.keep, held.done)
+            except ServerAway:
+                await asyncio.sleep(KEEP_AGAIN_S)
+                continue
+            held.done = msgspec.structs.replace(held.done, outcome=outcome, files={}, spills=[])
+            self.attempts.report(held, outcome)
+            self.changed.set()
+            return
+
+    def _fail(self, held: Held, fault: Fault) -> None:
+        """The attempt ends here, before or outside a slot."""
+        if held in self.attempts.ready:
+            self.attempts.ready.remove(held)
+        at = msgspec.msgpack.encode(Outcome(fault=fault, measures=Measures()))
+        self._hear_done(None, Done(held.job, held.fence, msgspec.Raw(at), 1, folder=True))
+
+    def _lose_slot(self, link: SlotLink) -> None:
+        """A slot process has died, which only happens when somebody kills it."""
+        if self._ending or self._links.get(link.number) is not link:
+            return
+        del self._links[link.number]
+        if not link.greeted.done() or not link.greeted.result():
+            log.warning("slot %d ended before it could speak", link.number)
+        if link.process is not None:
+            link.process.poll()
+        kill_strays({other.process.pid for other in self._links.values() if other.process is not None})
+        for done in self._home.left_results():
+            if done.key in link.holds:
+                self._hear_done(None, done)
+        text = "the process that watched the job was killed, and the job with it"
+        fault = Fault(name="slotDied", category=Category.RESOURCE, message=text)
+        for key in list(link.holds):
+            held = self.attempts.all.get(key)
+            if held is not None and held.done is None:
+                self._fail(held, fault)
+        self._go(self._replace(link.number))
+
+    async def _replace(self, number: int) -> None:
+        await asyncio.sleep(0.1)
+        if not self._ending and number < self._capacity.slots:
+            await self._new_slot(number)
+            self._dispatch()
+
+    def _go(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

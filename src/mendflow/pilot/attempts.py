@@ -1,0 +1,116 @@
+"""The attempts that a pilot holds, from the assignment to the server's verdict.
+
+Every attempt that was received is named in every request until it is judged: as a beat while it is here, as a report
+when it is over. That is how the server knows, from one request alone, what a pilot has and what it has lost."""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+import msgspec
+
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import JobSpec, Measures, Resources
+from mendflow.core.model.sync import Capacity
+from mendflow.pilot.slots import SlotLink
+from mendflow.pilot.wire import AttemptKey, Done, Pulse, RawReport, Work
+
+_NOTHING = Measures()
+_PLAIN = Resources()
+
+
+@dataclass(slots=True)
+class Held:
+    """One attempt in the agent. `link` is the slot that has it; `forgotten` means that nobody wants its result."""
+
+    job: JobId
+    fence: int
+    resources: Resources
+    spec: JobSpec | None = None
+    state: str = "held"
+    work: Work | None = None
+    link: SlotLink | None = None
+    slot: int = -1  # the slot that has, or had, it; -1 for results found on disk
+    pins: list[str] = field(default_factory=list)
+    measures: Measures = _NOTHING
+    log_tail: str = ""
+    suspended: bool = False
+    cancelled: bool = False
+    forgotten: bool = False
+    done: Done | None = None
+
+    @property
+    def key(self) -> AttemptKey:
+        return (self.job, self.fence)
+
+    def beat(self) -> Pulse:
+        tail, self.log_tail = self.log_tail, ""
+        return Pulse(self.job, self.fence, self.state, self.measures, tail)
+
+
+class Attempts:
+    """All attempts of the pilot, those ready for a slot in the order in which they came, and those to be reported."""
+
+    def __init__(self, capacity: Capacity) -> None:
+        self._capacity = capacity
+        self.all: dict[AttemptKey, Held] = {}
+        self.ready: deque[Held] = deque()
+        self.reports: dict[AttemptKey, RawReport] = {}
+        self._by_job: dict[JobId, Held] = {}
+        self._after: dict[AttemptKey, Held] = {}
+
+    def add(self, held: Held) -> Held | None:
+        """Take an attempt in. If an older attempt of the same job is still alive here, that is given: it must end
+        before the new one may start."""
+        self.all[held.key] = held
+        older = self._by_job.get(held.job)
+        self._by_job[held.job] = held
+        if older is not None and older.done is None and older.key in self.all:
+            self._after[older.key] = held
+            return older
+        return None
+
+    def free_to_start(self, held: Held) -> bool:
+        return held not in self._after.values() if self._after else True
+
+    def over(self, held: Held) -> Held | None:
+        """An attempt has ended in its slot; the attempt that waited for its end, if there is one."""
+        if held.link is not None:
+            held.link.holds.discard(held.key)
+            held.link = None
+        return self._after.pop(held.key, None)
+
+    def report(self, held: Held, outcome: msgspec.Raw) -> None:
+        self.reports[held.key] = RawReport(held.job, held.fence, outcome)
+
+    def forget(self, key: AttemptKey) -> Held | None:
+        self.reports.pop(key, None)
+        held = self.all.pop(key, None)
+        if held is not None and self._by_job.get(held.job) is held:
+            del self._by_job[held.job]
+        return held
+
+    def beats(self) -> list[Pulse]:
+        reports = self.reports
+        return [held.beat() for key, held in self.all.items() if key not in reports and not held.forgotten]
+
+    def unstarted(self) -> int:
+        """How many attempts are here, or in slots, beyond the one that each slot may be running."""
+        return sum(1 for held in self.all.values() if held.done is None)
+
+    def fits(self, held: Held, links: list[SlotLink]) -> bool:
+        """Whether the pilot has what the attempt needs beside what runs in other slots."""
+        needs = held.resources
+        if needs == _PLAIN and self._capacity.cpus >= self._capacity.slots:
+            return True
+        cpus, memory_bytes, gpus = needs.cpus, needs.memory_bytes, needs.gpus
+        busy = False
+        for link in links:
+            running = [self.all[key].resources for key in link.holds if key in self.all]
+            if running:
+                busy = True
+                cpus += max(one.cpus for one in running)
+                memory_bytes += max(one.memory_bytes for one in running)
+                gpus += max(one.gpus for one in running)
+        has = self._capacity
+        # An attempt that does not fit even an empty pilot was given by the server's own judgement: it may try.
+        return not busy or (cpus <= has.cpus and memory_bytes <= has.memory_bytes and gpus <= has.gpus)

@@ -1,0 +1,89 @@
+"""What this machine has to offer, and whether a pilot can live on it at all.
+
+A pilot looks before it registers: a bad place ends it with a sentence, and no job is lost to it."""
+
+import os
+import shutil
+import subprocess
+from pathlib import Path
+
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.sync import Capacity
+from mendflow.pilot.shell import SHELL
+
+DISK_BYTES_MIN = 16 << 20
+
+
+class BadEnvironment(Mistake):
+    """A pilot cannot work here."""
+
+    code = "bad-environment"
+    status = 412
+
+
+def check(folder: Path) -> None:
+    """Raise `BadEnvironment` if jobs could not run in this folder on this machine."""
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        probe = folder / f".probe.{os.getpid()}"
+        probe.write_bytes(b"x" * 4096)
+        probe.unlink()
+    except OSError as error:
+        raise BadEnvironment(f"the work folder {folder} cannot be written to ({error}): choose another one") from None
+    free = shutil.disk_usage(folder).free
+    if free < DISK_BYTES_MIN:
+        raise BadEnvironment(
+            f"the disk of {folder} has only {free >> 20} MB left: free at least {DISK_BYTES_MIN >> 20} MB, or choose"
+            " another work folder"
+        )
+    try:
+        answer = subprocess.run([SHELL, "-c", "echo well"], capture_output=True, timeout=30, check=False, cwd=folder)
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise BadEnvironment(f"the shell {SHELL} cannot be started here: {error}") from None
+    if answer.stdout != b"well\n":
+        raise BadEnvironment(f"the shell {SHELL} does not work here: {answer.stderr.decode(errors='replace')[:200]}")
+
+
+def capacity(
+    folder: Path,
+    *,
+    slots: int,
+    cpus: float | None = None,
+    memory_bytes: int | None = None,
+    disk_bytes: int | None = None,
+    gpus: int | None = None,
+) -> Capacity:
+    """What the pilot offers: what is here, unless told otherwise. With more slots than processors the slots count,
+    because whoever asked for them wanted that many jobs at a time."""
+    return Capacity(
+        slots=slots,
+        cpus=cpus if cpus is not None else float(max(usable_cpus(), slots)),
+        memory_bytes=memory_bytes if memory_bytes is not None else _memory_bytes(),
+        disk_bytes=disk_bytes if disk_bytes is not None else shutil.disk_usage(folder).free,
+        gpus=gpus if gpus is not None else _gpus(),
+    )
+
+
+def usable_cpus() -> int:
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0)) or 1
+    return os.cpu_count() or 1
+
+
+def _memory_bytes() -> int:
+    """The machine's memory, or the bound of the container that we are in."""
+    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
+        try:
+            bound = int(Path(path).read_text())
+        except (OSError, ValueError):
+            continue
+        return min(whole, bound)
+    return whole
+
+
+def _gpus() -> int:
+    try:
+        return len(os.listdir("/proc/driver/nvidia/gpus"))
+    except OSError:
+        return 0

@@ -1,0 +1,160 @@
+"""The pilot's work folder: who owns it, and what stands where.
+
+agent.lock     held while an agent lives          lease      when jobs must stop, see lease.py
+pilot.json     the pilot's id, kept over restarts  slots/     a socket for each slot
+attempts/      a folder for each attempt           results/   results that no agent has taken yet
+cache/, code/  kept files by their digest"""
+
+import fcntl
+import os
+import re
+import secrets
+import socket
+import stat
+from pathlib import Path
+
+import msgspec
+
+from mendflow.core.model.problems import Mistake
+from mendflow.pilot.wire import Done
+
+
+class HomeTaken(Mistake):
+    code = "home-taken"
+    status = 409
+
+
+class Identity(msgspec.Struct, frozen=True):
+    """`starts` counts the agents that this folder has had; serial numbers of later ones are always larger."""
+
+    pilot: str
+    host: str
+    starts: int
+
+
+def attempt_name(job: str, fence: int) -> str:
+    """A folder's name for an attempt: the job's id with the slash made harmless, then the fence."""
+    return f"{re.sub('[^A-Za-z0-9._-]', '~', job)}.{fence}"
+
+
+class Home:
+    """Paths below one work folder."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder.absolute()
+        self.attempts = self.folder / "attempts"
+        self.results = self.folder / "results"
+        self.slots = self.folder / "slots"
+        self.cache = self.folder / "cache"
+        self.code = self.folder / "code"
+        self.lease = self.folder / "lease"
+
+    def make(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        for part in (self.attempts, self.results, self.slots, self.cache, self.code):
+            part.mkdir(exist_ok=True)
+
+    def lock(self) -> int:
+        """Hold the folder until the returned descriptor is closed or this process dies."""
+        descriptor = os.open(self.folder / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
+            os.close(descriptor)
+            raise HomeTaken(
+                f"another pilot (process {holder}) works in {self.folder}: stop it, or give this one a --work folder of"
+                " its own"
+            ) from None
+        os.ftruncate(descriptor, 0)
+        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+        return descriptor
+
+    def identify(self) -> Identity:
+        """The pilot's identity: kept from the last start on this host, otherwise new."""
+        path = self.folder / "pilot.json"
+        host = socket.gethostname()
+        try:
+            last = msgspec.json.decode(path.read_bytes(), type=Identity)
+        except (OSError, msgspec.MsgspecError):
+            last = None
+        if last is None or last.host != host:
+            last = Identity(pilot=f"{host}-{secrets.token_hex(4)}", host=host, starts=0)
+        identity = Identity(pilot=last.pilot, host=host, starts=last.starts + 1)
+        write_whole(path, msgspec.json.encode(identity))
+        return identity
+
+    def attempt(self, job: str, fence: int) -> str:
+        return f"{self.attempts}/{attempt_name(job, fence)}"
+
+    def result(self, job: str, fence: int) -> Path:
+        return self.results / attempt_name(job, fence)
+
+    def socket_of(self, slot: int) -> Path:
+        return self.slots / f"{slot}.sock"
+
+    def left_results(self) -> list[Done]:
+        """Results that slots wrote and that no server has judged; what cannot be read was never whole."""
+        found = []
+        for path in sorted(self.results.iterdir()):
+            try:
+                found.append(msgspec.msgpack.decode(path.read_bytes(), type=Done))
+            except (OSError, msgspec.MsgspecError):
+                path.unlink(missing_ok=True)
+        return found
+
+
+def write_whole(path: Path, content: bytes) -> None:
+    """Whoever reads the file sees all of it or what was there before."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary.write_bytes(content)
+    temporary.replace(path)
+
+
+def remove_tree(folder: str) -> None:
+    """Remove a folder, quickly when there is little in it. What cannot be removed stays: it is only litter."""
+    try:
+        os.rmdir(folder)
+        return
+    except OSError:
+        pass
+    try:
+        entries = list(os.scandir(folder))
+    except PermissionError:
+        _make_ours(folder)
+        entries = list(os.scandir(folder))
+    except OSError:
+        return
+    for entry in entries:
+        if entry.is_dir(follow_symlinks=False):
+            _make_ours(entry.path)
+            remove_tree(entry.path)
+        else:
+            _unlink(entry.path)
+    try:
+        os.rmdir(folder)
+    except OSError:
+        pass
+
+
+def _unlink(path: str) -> None:
+    try:
+        os.unlink(path)
+    except PermissionError:
+        _make_ours(os.path.dirname(path))
+        try:
+            os.unlink(path)
+        except OSError:
+            pass
+    except OSError:
+        pass
+
+
+def _make_ours(folder: str) -> None:
+    """A job may take the rights from its own folders; they are given back so that they can be removed."""
+    try:
+        mode = os.stat(folder, follow_symlinks=False).st_mode
+        if stat.S_ISDIR(mode) and mode & 0o700 != 0o700:
+            os.chmod(folder, 0o700)
+    except OSError:
+        pass

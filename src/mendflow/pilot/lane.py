@@ -1,0 +1,213 @@
+"""A slot's side of its warm worker: calls go in by the batch, results come back one by one.
+
+A worker may hold several short calls at once. The slot can take back those that have not begun (see shared.py), so a
+call that turns out to be long never keeps others waiting behind it, and a crash costs only the call that crashed."""
+
+import os
+import signal
+import socket
+import sys
+from collections import deque
+from collections.abc import Iterable
+
+import msgspec
+
+from mendflow.pilot.home import Home, remove_tree
+from mendflow.pilot.logs import LOG_HEAD_BYTES, SHIPPED_BYTES
+from mendflow.pilot.processes import Reaper
+from mendflow.pilot.shared import NO_LIMIT, Progress
+from mendflow.pilot.shell import own_session
+from mendflow.pilot.wire import Frames, FromWorker, ToWorker, Work, frame
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(FromWorker)
+
+
+class Lane:
+    """`sent` are the calls that the worker has, oldest first; only the oldest can have begun."""
+
+    def __init__(self, home: Home, slot: int, environment: dict[str, str], reaper: Reaper) -> None:
+        base = home.slots / str(slot)
+        self._progress_path, self._log_path, self._cwd = f"{base}.calls", f"{base}.log", f"{base}.cwd"
+        self._cache = str(home.cache)
+        self._environment = environment
+        self._reaper = reaper
+        self.pid = 0
+        self.sent: deque[Work] = deque()
+        self._link: socket.socket | None = None
+        self._frames = Frames()
+        self._outgoing = bytearray()
+        self._first = 1  # the number of the oldest call in `sent`
+        self._skips = 0  # calls taken back that the worker has yet to pass over
+        self._codes: dict[str, str] = {}
+        self._cut_bytes = 0
+
+    @property
+    def descriptor(self) -> int:
+        return self._link.fileno() if self._link is not None else -1
+
+    @property
+    def settling(self) -> bool:
+        """Calls that were taken back are still on their way: nothing may be sent yet."""
+        return self._skips > 0
+
+    def suits(self, work: Work) -> bool:
+        """Whether this worker may run the call: it has not loaded another source of the same module."""
+        return self._codes.get(work.module, work.code) == work.code
+
+    def send(self, works: list[Work]) -> None:
+        """Hand calls over. The worker is started if there is none."""
+        assert self._skips == 0, "calls that were taken back are still on their way"
+        if self._link is None:
+            self._start()
+        assert self._link is not None
+        message = ToWorker(self._first + len(self.sent), [work.call for work in works])
+        self.sent.extend(works)
+        for work in works:
+            self._codes[work.module] = work.code
+        self._outgoing += frame(_ENCODER.encode(message))
+        self.flush()
+
+    def flush(self) -> None:
+        """Send what the worker will take now. The slot never waits for its worker: it has a job to watch."""
+        if not self._outgoing or self._link is None:
+            return
+        try:
+            sent = self._link.send(self._outgoing, socket.MSG_DONTWAIT)
+            del self._outgoing[:sent]
+        except BlockingIOError:
+            pass
+        except OSError:
+            self._outgoing.clear()  # it has just died; its end is seen when it is read from
+
+    @property
+    def wants_to_send(self) -> bool:
+        return bool(self._outgoing)
+
+    def _start(self) -> None:
+        self._progress = Progress(self._progress_path, fresh=True)
+        self._first, self._skips, self._cut_bytes = 1, 0, 0
+        self._codes = {}
+        self._frames = Frames()
+        remove_tree(self._cwd)
+        os.makedirs(self._cwd, exist_ok=True)
+        log = os.open(self._log_path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        ours, theirs = socket.socketpair()
+        os.set_inheritable(theirs.fileno(), True)
+        link = str(theirs.fileno())
+        module = ["-m", "mendflow.pilot.worker", link, self._progress_path, self._log_path, self._cwd, self._cache]
+        try:
+            os.chdir(self._cwd)
+            self.pid = os.posix_spawn(
+                sys.executable,
+                [sys.executable, *module],
+                self._environment,
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, log, 1),
+                    (os.POSIX_SPAWN_DUP2, log, 2),
+                ],
+                setsigdef=[signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD],
+                setsigmask=[],
+                **own_session(),
+            )
+        finally:
+            os.close(log)
+            theirs.close()
+        self._link = ours
+
+    def receive(self) -> list[tuple[Work, FromWorker]] | None:
+        """Results of calls, in their order; None when the worker has died and all it said was given."""
+        assert self._link is not None
+        try:
+            data = self._link.recv(1 << 18, socket.MSG_DONTWAIT)
+        except BlockingIOError:
+            return []
+        except ConnectionResetError:
+            data = b""
+        if not data:
+            return None
+        return self._results(self._frames.feed(data))
+
+    def _results(self, encoded: Iterable[bytes]) -> list[tuple[Work, FromWorker]]:
+        results = []
+        for one in encoded:
+            done = _DECODER.decode(one)
+            if done.ran_us == 0 and bytes(done.outcome) == b"\xc0":
+                self._skips -= 1
+                self._first = done.number + 1
+                if self._skips == 0:
+                    self._progress.allow_until(NO_LIMIT)
+                continue
+            assert done.number == self._first, f"call {done.number} ended while {self._first} was the oldest"
+            self._first += 1
+            results.append((self.sent.popleft(), done))
+        return results
+
+    def take_back(self, *, but_first: bool = False) -> list[Work]:
+        """All calls that have not begun, or all but the oldest. They will not begin: the worker passes over them."""
+        spared = int(but_first or self._begun())
+        if len(self.sent) <= spared or self._skips or self._link is None or not self._stand_still():
+            return []
+        keep = max(int(but_first), self._progress.begun - self._first + 1)
+        self._progress.allow_until(self._first + keep - 1)
+        back = list(self.sent)[keep:]
+        while len(self.sent) > keep:
+            self.sent.pop()
+        self._skips = len(back)
+        if not back:
+            self._progress.allow_until(NO_LIMIT)
+        os.kill(self.pid, signal.SIGCONT)
+        return back
+
+    def _begun(self) -> bool:
+        return self._link is not None and self._progress.begun >= self._first
+
+    def _stand_still(self) -> bool:
+        """Stop the worker and wait until it has stopped; False if it is dead."""
+        try:
+            os.kill(self.pid, signal.SIGSTOP)
+            _, status = os.waitpid(self.pid, os.WUNTRACED)
+        except (ProcessLookupError, ChildProcessError):
+            return False
+        if not os.WIFSTOPPED(status):
+            self._reaper.ended[self.pid] = status
+            return False
+        return True
+
+    def close(self) -> None:
+        """The worker is dead; the next call starts another."""
+        if self._link is not None:
+            self._link.close()
+        self._link = None
+        self._outgoing.clear()
+        self.pid = 0
+        self._skips = 0
+        self._codes = {}
+
+    def bound_log(self) -> None:
+        """Cut what the running call has printed when it has become too much. The file is opened for appending, so the
+        worker simply goes on at its new end."""
+        try:
+            size = os.stat(self._log_path).st_size
+            if size > LOG_HEAD_BYTES:
+                tail = self.log_tail()
+                os.truncate(self._log_path, 0)
+                self._cut_bytes += size
+                with open(self._log_path, "ab") as log:
+                    log.write(b"[mendflow: %d bytes were cut here]\n" % size + tail)
+        except OSError:
+            pass
+
+    def log_tail(self) -> bytes:
+        try:
+            with open(self._log_path, "rb") as log:
+                log.seek(max(0, os.fstat(log.fileno()).st_size - SHIPPED_BYTES))
+                return log.read(SHIPPED_BYTES)
+        except OSError:
+            return b""
+
+    def cut_bytes(self) -> int:
+        """How much was cut from the log of the call that has just ended."""
+        cut, self._cut_bytes = self._cut_bytes, 0
+        return cut

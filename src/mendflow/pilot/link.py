@@ -1,0 +1,197 @@
+"""The pilot's conversation with the server: when to speak, and what an answer means for the lease.
+
+While a request waits at the server, news goes out at once on a second connection. While one that carries reports is
+being worked on, more news gathers for the next. So a lone job is reported without delay, and under load each exchange
+carries all that has happened since the last."""
+
+import asyncio
+import logging
+import socket
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NoReturn
+
+import msgspec
+
+from mendflow.core.model.sync import SYNC_VERSION, Capacity, SyncAnswer
+from mendflow.pilot.agent import Agent
+from mendflow.pilot.http import Exchanges, ServerAway, ServerRefused
+from mendflow.pilot.lease import boot_ms
+from mendflow.pilot.wire import RawRequest
+
+log = logging.getLogger("mendflow.pilot")
+
+SYNC_PATH = "/api/v1/pilots/sync"
+FIRST_WAIT_MS = 1_000
+WAIT_MS_MAX = 5_000
+LINGER_MS = 3
+GATHER_MS = 10
+ANSWER_MS = 10_000
+BACKOFF_MS_MAX = 1_000
+LOG_NEWS_MS = 2_000
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(SyncAnswer)
+
+
+class LinkRefused(Exception):
+    """The server will not have this pilot; asking again is useless."""
+
+
+@dataclass(slots=True)
+class Flight:
+    """A request on its way. `quiet` ones carry no report and may be held by the server."""
+
+    serial: int
+    sent_at: int
+    want: int
+    quiet: bool
+    reports: frozenset[tuple[str, int]]
+
+
+class Link:
+    def __init__(
+        self,
+        agent: Agent,
+        exchanges: Exchanges,
+        *,
+        pilot: str,
+        site: str,
+        capacity: Capacity,
+        first_serial: int,
+        life_left_ms: Callable[[], int],
+    ) -> None:
+        self._agent = agent
+        self._exchanges = exchanges
+        self._pilot, self._site, self._capacity = pilot, site, capacity
+        self._host = socket.gethostname()
+        self._serial = first_serial
+        self._heard = 0
+        self._life_left_ms = life_left_ms
+        self._flights: list[Flight] = []
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._exchange_ms = 4.0
+        self._lease_ms = 0
+        self._answered_at = 0
+        self._not_before = 0
+        self._backoff_ms = 0
+        self._refusal: LinkRefused | None = None
+        self.away_since = 0
+
+    async def converse(self) -> NoReturn:
+        """Keep the exchange going until cancelled, or until the server says that it will not have this pilot."""
+        while True:
+            if self._refusal is not None:
+                raise self._refusal
+            self._agent.changed.clear()
+            delay_ms = self._delay_ms(boot_ms())
+            if delay_ms == 0:
+                self._speak(leaving=False)
+                await asyncio.sleep(0)
+                continue
+            try:
+                await asyncio.wait_for(self._agent.changed.wait(), None if delay_ms is None else delay_ms / 1000)
+            except TimeoutError:
+                continue
+
+    def _delay_ms(self, now: int) -> int | None:
+        """In how many milliseconds to speak; None: not before something changes."""
+        if now < self._not_before:
+            return self._not_before - now
+        if len(self._flights) >= 2:
+            return None
+        if not self._flights:
+            if self._agent.attempts.reports or not self._agent.short_work:
+                return 0
+            return max(0, self._answered_at + LINGER_MS - now)
+        flight = self._flights[0]
+        if not self._news(flight):
+            return None
+        return 0 if flight.quiet else max(0, flight.sent_at + GATHER_MS - now)
+
+    def _news(self, flight: Flight) -> bool:
+        """Whether there is something to tell that the request on its way does not say."""
+        if any(key not in flight.reports for key in self._agent.attempts.reports):
+            return True
+        return self._agent.appetite(self._exchange_ms) > flight.want and flight.want == 0
+
+    def _speak(self, *, leaving: bool) -> "asyncio.Task[None]":
+        attempts = self._agent.attempts
+        self._serial += 1
+        request = RawRequest(
+            pilot=self._pilot,
+            serial=self._serial,
+            host=self._host,
+            site=self._site,
+            capacity=self._capacity,
+            want=0 if leaving else self._agent.appetite(self._exchange_ms),
+            ttl_ms=self._life_left_ms(),
+            running=[] if leaving else attempts.beats(),
+            reports=list(attempts.reports.values()),
+            leaving=leaving,
+            wait_ms=0 if leaving else self._wait_ms(),
+            heard=self._heard,
+            version=SYNC_VERSION,
+        )
+        reports = frozenset(attempts.reports)
+        flight = Flight(self._serial, boot_ms(), request.want, not reports, reports)
+        self._flights.append(flight)
+        task = asyncio.get_running_loop().create_task(self._fly(flight, _ENCODER.encode(request), request.wait_ms))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    def _wait_ms(self) -> int:
+        """How long the server may hold its answer: a third of the lease, so that two may be lost in a row."""
+        return min(self._lease_ms // 3, WAIT_MS_MAX) if self._lease_ms else FIRST_WAIT_MS
+
+    async def _fly(self, flight: Flight, body: bytes, wait_ms: int) -> None:
+        try:
+            patience_ms = wait_ms + min(ANSWER_MS, max(self._lease_ms // 3, 1_000) if self._lease_ms else ANSWER_MS)
+            answer = _DECODER.decode(await self._exchanges.post(body, patience_ms / 1000))
+        except (ServerAway, ServerRefused, msgspec.MsgspecError) as error:
+            self._failed(error)
+        else:
+            self._hear(flight, answer)
+        finally:
+            self._flights.remove(flight)
+            self._agent.changed.set()
+
+    def _failed(self, error: Exception) -> None:
+        now = boot_ms()
+        if isinstance(error, ServerRefused) and error.status in (401, 403):
+            self._refusal = LinkRefused(f"{error}. Give the pilot the server's token with --token or MENDFLOW_TOKEN.")
+        if not self.away_since:
+            self.away_since = now
+            log.warning("the server is away (%s); jobs go on while their lease holds", error)
+        self._backoff_ms = min(max(self._backoff_ms * 2, 50), BACKOFF_MS_MAX)
+        self._not_before = now + self._backoff_ms
+
+    def _hear(self, flight: Flight, answer: SyncAnswer) -> None:
+        if self.away_since:
+            log.warning("the server is back after %.1f s", (boot_ms() - self.away_since) / 1000)
+        self.away_since = self._backoff_ms = self._not_before = 0
+        if flight.serial < self._heard:
+            return
+        self._heard = flight.serial
+        self._answered_at = boot_ms()
+        self._lease_ms = answer.lease_ms
+        self._agent.lease.renew(sent_at=flight.sent_at, lease_ms=answer.lease_ms)
+        if not flight.quiet:
+            self._exchange_ms += 0.2 * (min(self._answered_at - flight.sent_at, 50) - self._exchange_ms)
+        self._agent.obey(answer)
+
+    async def take_leave(self, patience_ms: int) -> bool:
+        """Say goodbye with the last reports; False if the server could not be told."""
+        give_up_at = boot_ms() + patience_ms
+        while boot_ms() < give_up_at:
+            heard = self._heard
+            await asyncio.wait([self._speak(leaving=True)], timeout=patience_ms / 1000)
+            if self._heard > heard and not self._agent.attempts.reports:
+                return True
+            await asyncio.sleep(0.1)
+        return not self._agent.attempts.all
+
+    def close(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        self._exchanges.close()

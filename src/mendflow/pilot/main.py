@@ -1,0 +1,192 @@
+"""Running a pilot: look whether one can live here, take the work folder, pull and run jobs until told to leave.
+
+Exit codes: 0 it left in good order, 2 bad options, 3 it cannot work here, 4 the server will not have it."""
+
+import argparse
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from mendflow.core.model.problems import Mistake
+from mendflow.pilot.agent import Agent
+from mendflow.pilot.environment import capacity, check, usable_cpus
+from mendflow.pilot.home import Home
+from mendflow.pilot.http import Address, Exchanges, Files
+from mendflow.pilot.lease import boot_ms
+from mendflow.pilot.link import SYNC_PATH, Link, LinkRefused
+from mendflow.pilot.processes import become_reaper
+from mendflow.pilot.staging import Staging
+
+log = logging.getLogger("mendflow.pilot")
+
+LEFT, BAD_OPTIONS, CANNOT_WORK, NOT_WANTED = 0, 2, 3, 4
+GOODBYE_MS = 5_000
+
+
+class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`slots` of 0 means one per processor. Capacities that are None are measured. Times of 0 mean: without end.
+    `ttl_ms` ends the pilot after that time, `idle_exit_ms` when it had no job for that long, `away_exit_ms` when the
+    server was away for that long. `grace_ms` is how long running jobs may go on when the pilot is told to leave."""
+
+    server: str
+    work: Path
+    token: str = ""
+    slots: int = 0
+    site: str = ""
+    cpus: float | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    gpus: int | None = None
+    ttl_ms: int = 0
+    idle_exit_ms: int = 0
+    away_exit_ms: int = 0
+    grace_ms: int = 5_000
+    keep: bool = False
+    quiet: bool = False
+
+
+def run_pilot(options: PilotOptions) -> int:
+    """Be a pilot until it is over; the exit code. Wants a process of its own: it takes over signals and orphans."""
+    level = logging.WARNING if options.quiet else logging.INFO
+    logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
+    try:
+        address = Address(options.server, options.token)
+        check(options.work)
+        home = Home(options.work)
+        home.make()
+        lock = home.lock()
+    except ValueError as error:
+        log.error("%s", error)
+        return BAD_OPTIONS
+    except (Mistake, OSError) as error:
+        log.error("%s", error)
+        return CANNOT_WORK
+    try:
+        become_reaper()
+        return asyncio.run(_Life(options, home, address).live())
+    finally:
+        os.close(lock)
+
+
+class _Life:
+    """One run of a pilot, from its registration to its goodbye."""
+
+    def __init__(self, options: PilotOptions, home: Home, address: Address) -> None:
+        self._options = options
+        self._home = home
+        self._address = address
+        self._born_at = boot_ms()
+        self._over = asyncio.Event()
+        self._hurry = asyncio.Event()
+
+    async def live(self) -> int:
+        options, home = self._options, self._home
+        identity = home.identify()
+        has = capacity(
+            home.folder,
+            slots=options.slots or usable_cpus(),
+            cpus=options.cpus,
+            memory_bytes=options.memory_bytes,
+            disk_bytes=options.disk_bytes,
+            gpus=options.gpus,
+        )
+        staging = Staging(home, Files(self._address))
+        agent = Agent(home, identity.pilot, has, staging, keep=options.keep)
+        link = Link(
+            agent,
+            Exchanges(self._address, SYNC_PATH),
+            pilot=identity.pilot,
+            site=options.site,
+            capacity=has,
+            first_serial=identity.starts << 32,
+            life_left_ms=self._life_left_ms,
+        )
+        self._heed_signals()
+        await agent.start()
+        log.info("%s works for %s with %d slots in %s", identity.pilot, options.server, has.slots, home.folder)
+        code = await self._work(agent, link)
+        await self._say_goodbye(agent, link, code)
+        link.close()
+        return code
+
+    async def _work(self, agent: Agent, link: Link) -> int:
+        """Converse until it is time to leave, and on while running jobs use their grace."""
+        loop = asyncio.get_running_loop()
+        watch = loop.create_task(self._watch(agent, link))
+        talk = loop.create_task(link.converse())
+        leave = loop.create_task(self._over.wait())
+        await asyncio.wait([talk, leave], return_when=asyncio.FIRST_COMPLETED)
+        await agent.finish(0 if talk.done() else self._options.grace_ms, self._hurry)
+        for task in (watch, leave, talk):
+            task.cancel()
+        try:
+            await talk
+        except LinkRefused as refusal:
+            log.error("%s", refusal)
+            return NOT_WANTED
+        except asyncio.CancelledError:
+            return LEFT
+
+    async def _watch(self, agent: Agent, link: Link) -> None:
+        """End the pilot when its time is over, or when there is nothing left to live for."""
+        options = self._options
+        while not self._over.is_set():
+            await asyncio.sleep(0.1)
+            now = boot_ms()
+            idle = options.idle_exit_ms and not agent.attempts.all and now - agent.idle_since > options.idle_exit_ms
+            alone = options.away_exit_ms and link.away_since and now - link.away_since > options.away_exit_ms
+            aged = options.ttl_ms and now - self._born_at > options.ttl_ms
+            if idle or alone or aged:
+                log.info("leaving: %s", "no job came" if idle else "the server is away" if alone else "time is over")
+                self._leave()
+                agent.changed.set()
+
+    async def _say_goodbye(self, agent: Agent, link: Link, code: int) -> None:
+        told = code == LEFT and await link.take_leave(GOODBYE_MS if not link.away_since else 200)
+        if not told:
+            agent.keep_unjudged()
+            log.warning("left without a goodbye; %d results wait in %s", len(agent.attempts.all), self._home.results)
+
+    def _life_left_ms(self) -> int:
+        return max(1, self._born_at + self._options.ttl_ms - boot_ms()) if self._options.ttl_ms else 0
+
+    def _heed_signals(self) -> None:
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._leave)
+
+    def _leave(self) -> None:
+        """The first time politely, the second time at once."""
+        if self._over.is_set():
+            self._hurry.set()
+        self._over.set()
+
+
+def parse(arguments: Sequence[str]) -> PilotOptions:
+    parser = argparse.ArgumentParser(prog="python -m mendflow.pilot", description="Run a pilot: it pulls jobs.")
+    parser.add_argument("--server", required=True, help="address of the server, such as http://127.0.0.1:8765")
+    parser.add_argument("--work", required=True, type=Path, help="folder for jobs and results; kept over restarts")
+    parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
+    parser.add_argument("--slots", type=int, default=0, help="jobs at a time (default: one per processor)")
+    parser.add_argument("--site", default="", help="name of the place, for jobs that ask for one")
+    parser.add_argument("--cpus", type=float)
+    parser.add_argument("--memory-bytes", type=int)
+    parser.add_argument("--disk-bytes", type=int)
+    parser.add_argument("--gpus", type=int)
+    parser.add_argument("--ttl-ms", type=int, default=0, help="leave after this time")
+    parser.add_argument("--idle-exit-ms", type=int, default=0, help="leave when no job came for this time")
+    parser.add_argument("--away-exit-ms", type=int, default=0, help="leave when the server was away for this time")
+    parser.add_argument("--grace-ms", type=int, default=5_000, help="how long jobs may go on when told to leave")
+    parser.add_argument("--keep", action="store_true", help="keep the folders of finished attempts")
+    parser.add_argument("--quiet", action="store_true")
+    return PilotOptions(**vars(parser.parse_args(arguments)))
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    return run_pilot(parse(sys.argv[1:] if arguments is None else arguments))

@@ -1,0 +1,95 @@
+"""What a shell job leaves in its output file: lines `key=value`, or several lines between `key<<END` and `END`.
+
+A value that reads as JSON is that JSON; anything else is a string. Values too large to travel are spilled to files."""
+
+import hashlib
+import os
+import re
+
+import msgspec
+
+from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, spilled
+
+OUTPUT_BYTES_MAX = 64 << 20
+_KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+
+class BadOutput(ValueError):
+    """The output file does not say what an output file can say; the sentence tells the line."""
+
+
+def parse_outputs(text: str) -> dict[str, Value]:
+    outputs: dict[str, Value] = {}
+    lines = text.split("\n")
+    at = 0
+    while at < len(lines):
+        line = lines[at]
+        at += 1
+        if not line.strip():
+            continue
+        opening = re.fullmatch(r"\s*([^=<\s]+)<<(\S+)\s*", line)
+        if opening:
+            key, end = opening.groups()
+            try:
+                close = lines.index(end, at)
+            except ValueError:
+                raise BadOutput(f"line {at}: `{key}<<{end}` has no closing line `{end}`") from None
+            outputs[_key(key, at)] = _value("\n".join(lines[at:close]))
+            at = close + 1
+            continue
+        key, equals, value = line.partition("=")
+        if not equals:
+            raise BadOutput(f"line {at}: expected `key=value`, found {line[:80]!r}")
+        outputs[_key(key.strip(), at)] = _value(value.rstrip("\r"))
+    return outputs
+
+
+def _key(text: str, line: int) -> str:
+    if not _KEY.fullmatch(text):
+        raise BadOutput(f"line {line}: {text[:80]!r} is not a name: use letters, digits, `_`, `-` and `.`")
+    return text
+
+
+def _value(text: str) -> Value:
+    try:
+        value = msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
+    # MessagePack has no larger integers; as text nothing of the number is lost.
+    return text if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
+
+
+def read_outputs(path: str) -> dict[str, Value] | None:
+    """The outputs in a file, or None if the job left none."""
+    try:
+        size = os.stat(path).st_size
+    except FileNotFoundError:
+        return None
+    if size > OUTPUT_BYTES_MAX:
+        raise BadOutput(f"it has {size} bytes, more than {OUTPUT_BYTES_MAX}: leave large data in a file of the job")
+    with open(path, encoding="utf-8", errors="replace") as text:
+        return parse_outputs(text.read())
+
+
+def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], str]:
+    """Write a value's JSON to a file in the attempt's folder; give the value that stands for it, and the path."""
+    path = os.path.join(folder, f".mendflow.value{serial}.json")
+    with open(path, "wb") as file:
+        file.write(content)
+    digest = hashlib.sha256(content).hexdigest()
+    return spilled(FileRef(sha256=digest, bytes=len(content), name="value.json")), path
+
+
+def within_bounds(outputs: dict[str, Value], folder: str) -> tuple[dict[str, Value], list[str]]:
+    """The same outputs with the largest values spilled until the rest may travel, and the paths of the spilled."""
+    if len(msgspec.json.encode(outputs)) <= VALUE_BYTES_MAX:
+        return outputs, []
+    kept = dict(outputs)
+    paths: list[str] = []
+    sizes = sorted(((len(msgspec.json.encode(value)), key) for key, value in outputs.items()), reverse=True)
+    for _, key in sizes:
+        kept[key], path = spill(msgspec.json.encode(outputs[key]), folder, len(paths))
+        paths.append(path)
+        if len(msgspec.json.encode(kept)) <= VALUE_BYTES_MAX:
+            return kept, paths
+    raise BadOutput(f"it has {len(outputs)} values; their names alone are more than {VALUE_BYTES_MAX} bytes")

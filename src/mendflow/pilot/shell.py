@@ -1,0 +1,208 @@
+"""One shell command in a folder of its own, its output read through pipes so that it is bounded.
+
+The slot runs one attempt at a time and has no threads, so it may step into the attempt's folder to start the command
+there: that allows the quickest way to start a process, with nothing of this interpreter copied."""
+
+import fcntl
+import os
+import signal
+import sys
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.jobs import Limits, Measures, Outcome
+from mendflow.core.model.values import Value
+from mendflow.pilot.home import Home
+from mendflow.pilot.logs import SHIPPED_BYTES, LogFile, Tail
+from mendflow.pilot.outputs import BadOutput, read_outputs, within_bounds
+from mendflow.pilot.processes import Reaper
+from mendflow.pilot.verdicts import died, full_disk, stopped
+from mendflow.pilot.watch import Watch
+from mendflow.pilot.wire import Done, Work
+
+SHELL = "/bin/sh"
+COMMAND_BYTES_MAX = 100_000
+PIPE_BYTES = 1 << 18
+_DEFAULT_SIGNALS = [signal.SIGPIPE, signal.SIGTERM, signal.SIGINT, signal.SIGHUP, signal.SIGCHLD]
+if hasattr(signal, "SIGXFSZ"):
+    _DEFAULT_SIGNALS.append(signal.SIGXFSZ)
+
+
+class ShellRun:
+    """A command that runs. `outlets` are the descriptors to read from; whoever polls calls `read` for them."""
+
+    def __init__(self, work: Work, home: Home, environment: dict[str, str]) -> None:
+        self.work = work
+        self.folder = home.attempt(work.job, work.fence)
+        self._logs: dict[int, LogFile] = {}
+        self._files = {name: LogFile(f"{self.folder}/.mendflow.{name}") for name in ("out", "err")}
+        self.tail = Tail(SHIPPED_BYTES)
+        if not work.own_folder:
+            os.makedirs(self.folder, exist_ok=True)
+        self.pid = self._spawn(environment)
+
+    def _spawn(self, environment: dict[str, str]) -> int:
+        out_read, out_write = os.pipe()
+        err_read, err_write = os.pipe()
+        try:
+            for outlet in (out_read, err_read):
+                os.set_blocking(outlet, False)
+            pid = os.posix_spawn(
+                SHELL,
+                self._arguments(),
+                environment | self.work.env | self._names(),
+                file_actions=[
+                    (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
+                    (os.POSIX_SPAWN_DUP2, out_write, 1),
+                    (os.POSIX_SPAWN_DUP2, err_write, 2),
+                ],
+                setsigdef=_DEFAULT_SIGNALS,
+                setsigmask=[],
+                **own_session(),
+            )
+        except BaseException:
+            os.close(out_read)
+            os.close(err_read)
+            raise
+        finally:
+            os.close(out_write)
+            os.close(err_write)
+        self._logs = {out_read: self._files["out"], err_read: self._files["err"]}
+        return pid
+
+    def _arguments(self) -> list[str]:
+        text = _limiting(self.work.limits) + self.work.command
+        os.chdir(self.folder)
+        if len(text) < COMMAND_BYTES_MAX:
+            return ["sh", "-c", text]
+        path = f"{self.folder}/.mendflow.sh"
+        with open(path, "w", encoding="utf-8", errors="surrogateescape") as script:
+            script.write(text)
+        return ["sh", path]
+
+    def _names(self) -> dict[str, str]:
+        return {
+            "MENDFLOW_JOB": self.work.job,
+            "MENDFLOW_CASE": self.work.case,
+            "MENDFLOW_ITEM": self.work.item,
+            "MENDFLOW_ATTEMPT": str(self.work.fence),
+            "MENDFLOW_OUTPUT": f"{self.folder}/.mendflow.output",
+        }
+
+    @property
+    def outlets(self) -> list[int]:
+        return list(self._logs)
+
+    def read(self, outlet: int, times: int = 4) -> bool:
+        """Take what came; False when the stream has ended and its descriptor is closed."""
+        log = self._logs[outlet]
+        for _ in range(times):
+            try:
+                data = os.read(outlet, PIPE_BYTES)
+            except BlockingIOError:
+                return True
+            if not data:
+                self._close(outlet)
+                return False
+            log.feed(data)
+            self.tail.feed(data)
+            if log.seen == len(data) and sys.platform == "linux":
+                _widen(outlet)
+        return True
+
+    def _close(self, outlet: int) -> None:
+        del self._logs[outlet]
+        os.close(outlet)
+
+    def drain(self) -> None:
+        """All processes of the job are dead: take what is still in the pipes."""
+        for outlet in self.outlets:
+            if self.read(outlet, times=64):
+                self._close(outlet)
+        for log in self._files.values():
+            log.close()
+
+    def done(self, watch: Watch, reaper: Reaper, ended_at: int, ran_us: int) -> Done:
+        """What became of it. To be called when the family is dead and the pipes are drained."""
+        measures = Measures(
+            started_at=watch.started_at,
+            ended_at=ended_at,
+            cpu_ms=int(reaper.cpu_s * 1000),
+            peak_bytes=max(watch.peak_bytes, reaper.peak_bytes),
+            stdout_bytes=self._files["out"].seen,
+            stderr_bytes=self._files["err"].seen,
+        )
+        status = reaper.ended.get(self.pid, 0)
+        outputs: Value = None
+        spills: list[str] = []
+        fault = self._ended(watch, status, measures.peak_bytes)
+        if fault is None:
+            fault = missing_files(self.work.files, self.folder)
+        if fault is None:
+            outputs, spills, fault = self._outputs()
+        tail = self.tail.text()
+        if fault is not None:
+            fault = msgspec.structs.replace(fault, log_tail=tail)
+        exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) and watch.end is None else None
+        outcome = Outcome(fault=fault, outputs=outputs, exit_code=exit_code, log_tail=tail, measures=measures)
+        files = self.work.files if fault is None else {}
+        encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
+        return Done(self.work.job, self.work.fence, encoded, ran_us, files, spills, bool(files or spills))
+
+    def _ended(self, watch: Watch, status: int, peak_bytes: int) -> Fault | None:
+        if watch.end is None:
+            return died(status, self.folder)
+        work = self.work
+        return stopped(watch.end, wall_ms=work.wall_ms, memory_bytes=work.memory_bytes, peak_bytes=peak_bytes)
+
+    def _outputs(self) -> tuple[Value, list[str], Fault | None]:
+        try:
+            outputs = read_outputs(f"{self.folder}/.mendflow.output")
+            if outputs is None:
+                return None, [], None
+            kept, spills = within_bounds(outputs, self.folder)
+            return kept, spills, None
+        except BadOutput as error:
+            message = f"the file $MENDFLOW_OUTPUT cannot be read: {error}"
+            return None, [], Fault(name="badOutput", category=Category.OUTPUT, message=message)
+        except OSError as error:
+            fault = Fault(name="badOutput", category=Category.OUTPUT, message=f"$MENDFLOW_OUTPUT: {error}")
+            return None, [], full_disk(self.folder, str(error)) or fault
+
+
+def missing_files(files: dict[str, str], folder: str) -> Fault | None:
+    """The fault of a job that did not leave what it promised."""
+    for name, path in files.items():
+        full = os.path.join(folder, path)
+        if not os.path.isfile(full):
+            what = "is a folder, not a file" if os.path.isdir(full) else "is not there"
+            message = f"the promised file {name} ({path}) {what}"
+            return Fault(name="missingOutput", category=Category.OUTPUT, message=message)
+    return None
+
+
+def _limiting(limits: Limits) -> str:
+    """Shell text that bounds the command from within, before it begins."""
+    text = ""
+    if limits.open_files:
+        text += f"ulimit -n {limits.open_files} || exit 125\n"
+    if limits.file_bytes:
+        text += f"ulimit -f {max(1, -(-limits.file_bytes // 512))} || exit 125\n"
+    if limits.processes:
+        text += f"ulimit -p {limits.processes} 2>/dev/null || ulimit -u {limits.processes} || exit 125\n"
+    return text
+
+
+def own_session() -> dict[str, Any]:
+    """How a process is started away from our terminal and group; not every system can start one in a new session."""
+    return {"setsid": True} if sys.platform == "linux" else {"setpgroup": 0}
+
+
+def _widen(outlet: int) -> None:
+    """A chatty job gets a wider pipe, so that it and the slot wake each other less often."""
+    try:
+        fcntl.fcntl(outlet, 1031, PIPE_BYTES)  # F_SETPIPE_SZ, which fcntl names only on newer systems
+    except OSError:
+        pass

@@ -1,0 +1,101 @@
+"""Watching one running attempt: its time, its memory, and the wish that it should end or stand still.
+
+Time that an attempt stands still does not count. Memory is looked at often while the attempt is young and as long as
+it has a bound, and less and less often otherwise."""
+
+import signal
+import time
+from collections.abc import Callable
+
+from mendflow.pilot.processes import proportional_bytes, resident_bytes, send
+from mendflow.pilot.verdicts import End
+from mendflow.pilot.wire import Work
+
+FIRST_LOOK_MS = 20
+LOOK_MS_MAX = 500
+LOOK_MS_BOUNDED = 40
+CANCEL_GRACE_MS = 2_000
+
+
+def now_ms() -> int:
+    return time.monotonic_ns() // 1_000_000
+
+
+class Watch:
+    """`family` tells the processes of the attempt as they are now."""
+
+    def __init__(self, work: Work, family: Callable[[], list[int]]) -> None:
+        self.work = work
+        self.started = now_ms()
+        self.started_at = time.time_ns() // 1_000_000
+        self.peak_bytes = 0
+        self.end: End | None = None
+        self._family = family
+        self._interval = FIRST_LOOK_MS
+        self._next_look = self.started + FIRST_LOOK_MS
+        self._still_since = 0
+        self._still_ms = 0
+        self._kill_at = 0
+
+    @property
+    def suspended(self) -> bool:
+        return self._still_since > 0
+
+    @property
+    def cancelling(self) -> bool:
+        return self._kill_at > 0
+
+    def ran_ms(self, now: int) -> int:
+        still = now - self._still_since if self.suspended else 0
+        return now - self.started - self._still_ms - still
+
+    def due(self) -> int:
+        """When this must be looked at again."""
+        due = self._kill_at or self._next_look
+        if self.work.wall_ms and not self.suspended:
+            due = min(due, self.started + self._still_ms + self.work.wall_ms)
+        return due
+
+    def look(self, now: int) -> End | None:
+        """Why the attempt must be killed now, if it must."""
+        if self._kill_at:
+            return End.CANCELLED if now >= self._kill_at else None
+        if self.work.wall_ms and self.ran_ms(now) >= self.work.wall_ms:
+            return End.TIME
+        if now >= self._next_look:
+            slowest = LOOK_MS_BOUNDED if self.work.memory_bytes else LOOK_MS_MAX
+            self._interval = min(self._interval * 2, slowest)
+            self._next_look = now + self._interval
+            if self._over_memory():
+                return End.MEMORY
+        return None
+
+    def _over_memory(self) -> bool:
+        family = self._family()
+        used = resident_bytes(family)
+        if self.work.memory_bytes and used > self.work.memory_bytes:
+            # Forked processes share pages; only what they really use together is held against the job.
+            used = proportional_bytes(family) or used
+        self.peak_bytes = max(self.peak_bytes, used)
+        return bool(self.work.memory_bytes) and used > self.work.memory_bytes
+
+    def suspend(self) -> None:
+        if not self.suspended and not self._kill_at:
+            self._still_since = now_ms()
+            for _ in range(3):  # again for what was forked meanwhile
+                send(self._family(), signal.SIGSTOP)
+
+    def resume(self) -> None:
+        if self.suspended:
+            self._still_ms += now_ms() - self._still_since
+            self._still_since = 0
+            send(self._family(), signal.SIGCONT)
+
+    def cancel(self) -> None:
+        """Ask all processes to end; those that do not are killed after a grace."""
+        if self._kill_at:
+            return
+        family = self._family()
+        send(family, signal.SIGTERM)
+        send(family, signal.SIGCONT)
+        self._kill_at = now_ms() + CANCEL_GRACE_MS

@@ -1,0 +1,198 @@
+"""What agent, slot and worker say to each other: length-prefixed MessagePack frames.
+
+What a process only passes on stays encoded (`Raw`): the slot never looks into a call's arguments, the agent never into
+an outcome, so a job costs each of them the same however much it carries."""
+
+import struct
+from collections.abc import Iterator
+
+import msgspec
+
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import Limits, Measures, Outcome
+from mendflow.core.model.sync import Capacity
+from mendflow.core.model.values import Value
+
+FRAME_BYTES_MAX = 1 << 30
+_LENGTH = struct.Struct(">I")
+
+AttemptKey = tuple[str, int]
+"""A job's id and the fence that this attempt was granted under."""
+
+
+class Call(msgspec.Struct, frozen=True, array_like=True):
+    """One call of a Python function, as the worker gets it. `folder` is where the module is looked for, and `sha256`
+    is what its source must be; `cwd` is empty when the attempt has no folder of its own."""
+
+    job: str
+    fence: int
+    case: str
+    item: str
+    module: str
+    name: str
+    folder: str
+    sha256: str
+    args: list[Value]
+    kwargs: dict[str, Value]
+    env: dict[str, str]
+    cwd: str
+    attempt_folder: str
+    limits: Limits
+
+
+class Work(msgspec.Struct, frozen=True, array_like=True):
+    """One attempt, as a slot gets it. A shell command, or an encoded `Call` with what the slot must know of it:
+    `module` and `code` tell whether a warm worker may serve it."""
+
+    job: JobId
+    fence: int
+    case: str
+    item: str
+    command: str
+    call: msgspec.Raw
+    module: str
+    code: str
+    env: dict[str, str]
+    files: dict[str, str]
+    own_folder: bool
+    wall_ms: int
+    memory_bytes: int
+    limits: Limits
+
+    @property
+    def key(self) -> AttemptKey:
+        return (self.job, self.fence)
+
+
+class Done(msgspec.Struct, frozen=True, array_like=True):
+    """An attempt that ended. `files` and `spills` are still to be taken into keeping, from the attempt's folder, before
+    anybody is told: an output's name to its path, and paths of spilled values."""
+
+    job: JobId
+    fence: int
+    outcome: msgspec.Raw
+    ran_us: int
+    files: dict[str, str] = {}
+    spills: list[str] = []
+    folder: bool = False
+
+    @property
+    def key(self) -> AttemptKey:
+        return (self.job, self.fence)
+
+
+class Pulse(msgspec.Struct, frozen=True, array_like=True):
+    """How an attempt in a slot is doing."""
+
+    job: JobId
+    fence: int
+    state: str
+    measures: Measures
+    log_tail: str = ""
+
+
+class ToSlot(msgspec.Struct, frozen=True, array_like=True):
+    """`acks` are attempts that the server has judged: the slot forgets their results. `controls` are triples of job,
+    fence and one of suspend, resume, cancel, kill. `recall` takes back what has not started, `stop` ends the slot."""
+
+    run: list[Work] = []
+    acks: list[tuple[str, int]] = []
+    controls: list[tuple[str, int, str]] = []
+    recall: bool = False
+    stop: bool = False
+
+
+class FromSlot(msgspec.Struct, frozen=True, array_like=True):
+    """`hello` is said once to each agent that connects; it comes with everything that the slot holds."""
+
+    done: list[Done] = []
+    pulses: list[Pulse] = []
+    returned: list[tuple[str, int]] = []
+    hello: bool = False
+    pid: int = 0
+
+
+class ToWorker(msgspec.Struct, frozen=True, array_like=True):
+    """Calls, numbered in the order in which they are to run. The slot writes them, still encoded."""
+
+    first: int
+    calls: list[msgspec.Raw]
+
+
+class ForWorker(msgspec.Struct, frozen=True, array_like=True):
+    """The same message as the worker reads it."""
+
+    first: int
+    calls: list[Call]
+
+
+class WorkerDone(msgspec.Struct, frozen=True, array_like=True):
+    """One call is over, and all its processes are gone. As the worker writes it."""
+
+    number: int
+    ran_us: int
+    outcome: Outcome | None  # None: the call was not begun, because the slot had taken it back
+    spills: list[str] = []
+
+
+class FromWorker(msgspec.Struct, frozen=True, array_like=True):
+    """The same message as the slot reads it."""
+
+    number: int
+    ran_us: int
+    outcome: msgspec.Raw
+    spills: list[str] = []
+
+
+class RawReport(msgspec.Struct, frozen=True, array_like=True):
+    """A `Report` whose outcome is already encoded."""
+
+    job: JobId
+    fence: int
+    outcome: msgspec.Raw
+
+
+class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A `SyncRequest` with reports that are already encoded; the same fields, the same bytes."""
+
+    pilot: str
+    serial: int
+    host: str
+    site: str
+    capacity: Capacity
+    want: int
+    ttl_ms: int
+    running: list[Pulse]
+    reports: list[RawReport]
+    leaving: bool
+    wait_ms: int
+    heard: int
+    version: int
+
+
+NIL = msgspec.Raw(b"\xc0")
+"""The encoding of None: no call, or no outcome."""
+
+
+def frame(encoded: bytes) -> bytes:
+    return _LENGTH.pack(len(encoded)) + encoded
+
+
+class Frames:
+    """Takes bytes as they come and gives whole frames."""
+
+    def __init__(self) -> None:
+        self._buffer = bytearray()
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        buffer = self._buffer
+        buffer += data
+        start, size = 0, len(buffer)
+        while size - start >= 4:
+            (length,) = _LENGTH.unpack_from(buffer, start)
+            assert length <= FRAME_BYTES_MAX, "a frame's length is nonsense: the stream is out of step"
+            if size - start - 4 < length:
+                break
+            yield bytes(buffer[start + 4 : start + 4 + length])
+            start += 4 + length
+        del buffer[:start]

@@ -1,0 +1,244 @@
+"""A slot's warm Python interpreter: calls functions one after another, and answers with plain data.
+
+Arguments and results are what JSON can say; nothing is ever pickled. Before each call the worker writes the call's
+number where the slot sees it, and only then looks whether the slot has taken that call back: so at any moment, and
+after any crash, the slot knows exactly which call has begun."""
+
+import os
+import resource
+import socket
+import sys
+import time
+import traceback
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.jobs import Limits, Measures, Outcome
+from mendflow.core.model.values import VALUE_BYTES_MAX, Value
+from mendflow.pilot.code import Functions, NoSuchFunction, WrongCode
+from mendflow.pilot.home import remove_tree
+from mendflow.pilot.logs import SHIPPED_BYTES
+from mendflow.pilot.outputs import spill
+from mendflow.pilot.processes import Reaper, become_reaper, die_with_parent
+from mendflow.pilot.shared import Progress
+from mendflow.pilot.wire import Call, ForWorker, Frames, WorkerDone, frame
+
+_RSS_UNIT = 1 if sys.platform == "darwin" else 1024
+_PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+
+
+class Worker:
+    def __init__(self, link: socket.socket, progress: Progress, *, log: str, cwd: str, cache: str) -> None:
+        self._link = link
+        self._progress = progress
+        self._cwd = cwd
+        self._cache = cache
+        self._log = os.open(log, os.O_RDWR | os.O_CLOEXEC)
+        self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC) if sys.platform == "linux" else -1
+        self._functions = Functions()
+        self._encoder = msgspec.msgpack.Encoder()
+        self._streams = (sys.stdout, sys.stderr)
+        self._cwd_changed_ns = 0
+
+    def serve(self) -> None:
+        """Until the slot closes its end."""
+        frames = Frames()
+        decoder = msgspec.msgpack.Decoder(ForWorker)
+        while data := self._link.recv(1 << 20):
+            for encoded in frames.feed(data):
+                batch = decoder.decode(encoded)
+                for number, call in enumerate(batch.calls, batch.first):
+                    done = self._one(number, call) if self._progress.begin(number) else WorkerDone(number, 0, None)
+                    self._link.sendall(frame(self._encoder.encode(done)))
+
+    def _one(self, number: int, call: Call) -> WorkerDone:
+        self._enter(call)
+        started_at = time.time_ns() // 1_000_000
+        before, cpu_before, clock = _peak_bytes(), _cpu_ms(), time.perf_counter_ns()
+        fault: Fault | None = None
+        outputs: Value = None
+        spills: list[str] = []
+        crash = ""
+        try:
+            function, args, kwargs = self._functions.find(call), self._real(call.args), self._real(call.kwargs)
+            clock = time.perf_counter_ns()
+            value = function(*args, **kwargs)
+            outputs, spills, fault = _as_data(value, call)
+        except BaseException as error:  # noqa: BLE001 - whatever a function raises, an exit included, is its outcome
+            fault, crash = _fault_of(error), _traceback_of(error)
+        ran_us = (time.perf_counter_ns() - clock) // 1000
+        _end_of_children()
+        log, log_bytes = self._take_log()
+        self._leave(call)
+        after = _peak_bytes()
+        measures = Measures(
+            started_at=started_at,
+            ended_at=time.time_ns() // 1_000_000,
+            cpu_ms=_cpu_ms() - cpu_before,
+            peak_bytes=after if after > before else self._resident_bytes(),
+            stdout_bytes=log_bytes,
+        )
+        tail = (log + crash)[-SHIPPED_BYTES:]
+        if fault is not None:
+            fault = msgspec.structs.replace(fault, log_tail=tail)
+        outcome = Outcome(fault=fault, outputs=outputs, log_tail=tail, measures=measures)
+        return WorkerDone(number, ran_us, outcome, spills)
+
+    def _enter(self, call: Call) -> None:
+        os.environ["MENDFLOW_JOB"] = call.job
+        os.environ["MENDFLOW_CASE"] = call.case
+        os.environ["MENDFLOW_ITEM"] = call.item
+        os.environ["MENDFLOW_ATTEMPT"] = str(call.fence)
+        if call.env:
+            self._env_before = {name: os.environ.get(name) for name in call.env}
+            os.environ.update(call.env)
+        os.chdir(call.cwd or self._cwd)
+        self._limits_before = _limit(call.limits)
+
+    def _leave(self, call: Call) -> None:
+        """Put back what a call may have changed for the next one."""
+        for kind, before in self._limits_before:
+            resource.setrlimit(kind, before)
+        if call.env:
+            for name, value in self._env_before.items():
+                os.environ.pop(name, None) if value is None else os.environ.update({name: value})
+        sys.stdout, sys.stderr = self._streams
+        changed_ns = os.stat(self._cwd).st_mtime_ns
+        if changed_ns != self._cwd_changed_ns:
+            _empty(self._cwd)
+            self._cwd_changed_ns = os.stat(self._cwd).st_mtime_ns
+
+    def _real(self, value: Any) -> Any:
+        """The same data with the content of spilled values in the place of their references."""
+        if isinstance(value, list):
+            return [self._real(element) for element in value]
+        if isinstance(value, dict):
+            digest = value.get("$spilled")
+            if isinstance(digest, str):
+                with open(os.path.join(self._cache, digest), "rb") as file:
+                    return msgspec.json.decode(file.read())
+            return {key: self._real(element) for key, element in value.items()}
+        return value
+
+    def _take_log(self) -> tuple[str, int]:
+        """What was printed since the last call, and how much it was; the file is emptied."""
+        for stream in self._streams:
+            try:
+                stream.flush()
+            except (OSError, ValueError):
+                continue
+        size = os.fstat(self._log).st_size
+        if not size:
+            return "", 0
+        tail = os.pread(self._log, SHIPPED_BYTES, max(0, size - SHIPPED_BYTES))
+        os.ftruncate(self._log, 0)
+        return tail.decode(errors="replace"), size
+
+    def _resident_bytes(self) -> int:
+        if self._statm < 0:
+            return _peak_bytes()
+        return int(os.pread(self._statm, 128, 0).split()[1]) * _PAGE_BYTES
+
+
+def _as_data(value: Value, call: Call) -> tuple[Value, list[str], Fault | None]:
+    """The result as plain data: as it is, spilled, or a fault because it is not data."""
+    if value is None:
+        return None, [], None
+    try:
+        encoded = msgspec.json.encode(value)
+        if len(encoded) > VALUE_BYTES_MAX:
+            os.makedirs(call.attempt_folder, exist_ok=True)
+            reference, path = spill(encoded, call.attempt_folder, 0)
+            return reference, [path], None
+        plain = msgspec.json.decode(encoded)
+        msgspec.msgpack.encode(plain)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        message = (
+            f"{call.module}.{call.name} returned a {type(value).__name__}, which is not data: {error}. Return what"
+        )
+        return None, [], Fault(name="notData", category=Category.OUTPUT, message=f"{message} JSON can say.")
+    return plain, [], None
+
+
+def _fault_of(error: BaseException) -> Fault:
+    if isinstance(error, WrongCode):
+        return Fault(name="wrongCode", category=Category.DATA, message=str(error))
+    if isinstance(error, NoSuchFunction):
+        return Fault(name="noSuchFunction", category=Category.INPUT, message=str(error))
+    name = type(error).__name__
+    message = str(error)[:4000] or name
+    if isinstance(error, SystemExit):
+        message = f"the function called sys.exit({error.code!r})"
+    return Fault(name=name, category=Category.JOB, message=message)
+
+
+def _traceback_of(error: BaseException) -> str:
+    """The traceback from the function's own first line on."""
+    if isinstance(error, (WrongCode, NoSuchFunction)):
+        return ""
+    trace = error.__traceback__.tb_next if error.__traceback__ else None
+    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))[-SHIPPED_BYTES:]
+
+
+def _limit(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
+    """Lower the soft limits that the call wants lower; give what they were."""
+    before = []
+    for kind, wanted in (
+        (resource.RLIMIT_NOFILE, limits.open_files),
+        (resource.RLIMIT_FSIZE, limits.file_bytes),
+        (resource.RLIMIT_NPROC, limits.processes),
+    ):
+        if wanted:
+            soft, hard = resource.getrlimit(kind)
+            before.append((kind, (soft, hard)))
+            resource.setrlimit(kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
+    return before
+
+
+def _end_of_children() -> None:
+    """Kill and bury the processes that the call has left; nearly always there are none, and one question tells."""
+    try:
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            continue
+    except ChildProcessError:
+        return
+    Reaper().kill_below()
+
+
+def _empty(folder: str) -> None:
+    """The next call must not find what this one left lying about."""
+    for name in os.listdir(folder):
+        path = os.path.join(folder, name)
+        if os.path.isdir(path) and not os.path.islink(path):
+            remove_tree(path)
+        else:
+            os.unlink(path)
+
+
+def _peak_bytes() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
+
+
+def _cpu_ms() -> int:
+    below = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return int((time.process_time() + below.ru_utime + below.ru_stime) * 1000)
+
+
+def main() -> None:
+    """`worker.py LINK PROGRESS LOG CWD CACHE`: a descriptor, a mapped file, and three paths. The standard streams
+    already go to LOG."""
+    die_with_parent()
+    become_reaper()
+    link, progress, log, cwd, cache = sys.argv[1:6]
+    sys.argv[1:] = []
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(line_buffering=True, errors="backslashreplace")  # type: ignore[union-attr]  # always text
+    connection = socket.socket(fileno=int(link))
+    connection.set_inheritable(False)
+    Worker(connection, Progress(progress), log=log, cwd=cwd, cache=cache).serve()
+
+
+if __name__ == "__main__":
+    main()

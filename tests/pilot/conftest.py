@@ -1,0 +1,302 @@
+"""A server's side of the pilot exchange, over real HTTP, and pilots in processes of their own."""
+
+import asyncio
+import hashlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import msgspec
+import pytest
+from aiohttp import web
+
+from mendflow.core.model.ids import ItemId, JobId
+from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome
+from mendflow.core.model.sync import Assignment, AttemptRef, Beat, Control, Order, SyncAnswer, SyncRequest
+from mendflow.core.model.values import FileRef, Value
+
+PATIENCE_S = 20.0
+
+
+@dataclass
+class Grant:
+    pilot: str
+    fence: int
+    serial: int
+
+
+@dataclass
+class Ledger:
+    """What the server knows. Grants raise the fence; a report under an older one is refused."""
+
+    lease_ms: int = 6_000
+    token: str = ""
+    waiting: list[JobId] = field(default_factory=list)
+    specs: dict[JobId, JobSpec] = field(default_factory=dict)
+    fences: dict[JobId, int] = field(default_factory=dict)
+    grants: dict[JobId, Grant] = field(default_factory=dict)
+    outcomes: dict[JobId, Outcome] = field(default_factory=dict)
+    accepted_fences: dict[JobId, list[int]] = field(default_factory=dict)
+    beats: dict[JobId, Beat] = field(default_factory=dict)
+    orders: list[Order] = field(default_factory=list)
+    revoked: set[tuple[str, int]] = field(default_factory=set)
+    files: dict[str, bytes] = field(default_factory=dict)
+    requests: list[SyncRequest] = field(default_factory=list)
+    lease_end: float = 0.0
+
+    def lapse(self, job: JobId) -> None:
+        """Take a job away from whoever holds it, and let it be granted again."""
+        grant = self.grants.pop(job)
+        self.revoked.add((job, grant.fence))
+        self.waiting.append(job)
+
+
+class Server:
+    """Real HTTP on a port that stays the same when the server goes away and comes back."""
+
+    def __init__(self) -> None:
+        self.ledger = Ledger()
+        self.changed = asyncio.Condition()
+        self.newest: dict[str, int] = {}
+        self._runner: web.AppRunner | None = None
+        self.port = 0
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    async def up(self) -> None:
+        app = web.Application(client_max_size=1 << 30)
+        app.router.add_post("/api/v1/pilots/sync", self._sync)
+        app.router.add_get("/api/v1/files/{sha}", self._get)
+        app.router.add_put("/api/v1/files/{sha}", self._put)
+        self._runner = web.AppRunner(app, shutdown_timeout=0.1)
+        await self._runner.setup()
+        site = web.TCPSite(self._runner, "127.0.0.1", self.port, reuse_address=True)
+        await site.start()
+        server = site._server
+        assert isinstance(server, asyncio.Server)
+        self.port = server.sockets[0].getsockname()[1]
+
+    async def down(self) -> None:
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    async def _get(self, request: web.Request) -> web.Response:
+        content = self.ledger.files.get(request.match_info["sha"])
+        return web.Response(status=404, text="no such file") if content is None else web.Response(body=content)
+
+    async def _put(self, request: web.Request) -> web.Response:
+        content = await request.read()
+        sha = hashlib.sha256(content).hexdigest()
+        if sha != request.match_info["sha"]:
+            return web.Response(status=400, text="the digest does not fit")
+        self.ledger.files[sha] = content
+        ref = FileRef(sha256=sha, bytes=len(content), name=request.query["name"])
+        return web.Response(body=msgspec.json.encode(ref), content_type="application/json")
+
+    async def _sync(self, http: web.Request) -> web.Response:
+        if self.ledger.token and http.headers.get("Authorization") != f"Bearer {self.ledger.token}":
+            return web.Response(status=401, text="a token is needed")
+        request = msgspec.msgpack.decode(await http.read(), type=SyncRequest)
+        self.newest[request.pilot] = max(self.newest.get(request.pilot, 0), request.serial)
+        async with self.changed:
+            self.ledger.requests.append(request)
+            answer = self._answer(request)
+            self.changed.notify_all()
+            end = time.monotonic() + request.wait_ms / 1000
+            while not self._says(answer) and time.monotonic() < end and self.newest[request.pilot] == request.serial:
+                try:
+                    await asyncio.wait_for(self.changed.wait(), max(0, end - time.monotonic()))
+                except TimeoutError:
+                    break
+                if self.newest[request.pilot] == request.serial:
+                    answer = self._answer(request, again=True)
+            self.ledger.lease_end = time.monotonic() + self.ledger.lease_ms / 1000
+        return web.Response(body=msgspec.msgpack.encode(answer), content_type="application/msgpack")
+
+    @staticmethod
+    def _says(answer: SyncAnswer) -> bool:
+        return bool(answer.jobs or answer.accepted or answer.refused or answer.lost or answer.orders)
+
+    def _answer(self, request: SyncRequest, again: bool = False) -> SyncAnswer:
+        ledger = self.ledger
+        accepted, refused = [], []
+        for report in () if again else request.reports:
+            grant = ledger.grants.get(report.job)
+            ref = AttemptRef(report.job, report.fence)
+            if report.fence in ledger.accepted_fences.get(report.job, []):
+                accepted.append(ref)
+            elif grant is not None and grant.fence == report.fence:
+                ledger.outcomes[report.job] = report.outcome
+                ledger.accepted_fences.setdefault(report.job, []).append(report.fence)
+                del ledger.grants[report.job]
+                accepted.append(ref)
+            else:
+                refused.append(ref)
+        named = {(beat.job, beat.fence) for beat in request.running}
+        lost = []
+        for beat in request.running:
+            ledger.beats[beat.job] = beat
+            grant = ledger.grants.get(beat.job)
+            if grant is None or grant.fence != beat.fence:
+                lost.append(AttemptRef(beat.job, beat.fence))
+        for job, grant in list(ledger.grants.items()):
+            if grant.pilot == request.pilot and grant.serial <= request.heard and (job, grant.fence) not in named:
+                ledger.lapse(job)
+        orders = [order for order in ledger.orders if (order.job, order.fence) in named]
+        ledger.orders = [order for order in ledger.orders if order not in orders]
+        jobs = []
+        while ledger.waiting and len(jobs) < request.want and not request.leaving:
+            job = ledger.waiting.pop(0)
+            ledger.fences[job] = ledger.fences.get(job, 0) + 1
+            ledger.grants[job] = Grant(request.pilot, ledger.fences[job], request.serial)
+            jobs.append(Assignment(job, ledger.fences[job], ledger.specs[job]))
+        return SyncAnswer(
+            serial=request.serial,
+            lease_ms=ledger.lease_ms,
+            jobs=jobs,
+            accepted=accepted,
+            refused=refused,
+            lost=lost,
+            orders=orders,
+        )
+
+    async def submit(self, spec: JobSpec) -> JobId:
+        job = JobId(f"case-1/{len(self.ledger.specs) + 1}")
+        async with self.changed:
+            self.ledger.specs[job] = spec
+            self.ledger.waiting.append(job)
+            self.changed.notify_all()
+        return job
+
+    async def order(self, job: JobId, control: Control) -> None:
+        async with self.changed:
+            self.ledger.orders.append(Order(job, self.ledger.fences[job], control))
+            self.changed.notify_all()
+
+    async def until(self, holds: Callable[[], bool], what: str, patience_s: float = PATIENCE_S) -> None:
+        """Wait until something holds; look again at each exchange, and often enough for what the world does."""
+        end = time.monotonic() + patience_s
+        while not holds():
+            assert time.monotonic() < end, f"waited {patience_s} s for: {what}"
+            await asyncio.sleep(0.01)
+
+    async def outcome(self, job: JobId, patience_s: float = PATIENCE_S) -> Outcome:
+        await self.until(lambda: job in self.ledger.outcomes, f"outcome of {job}", patience_s)
+        return self.ledger.outcomes[job]
+
+    async def running(self, job: JobId) -> Beat:
+        def runs() -> bool:
+            beat = self.ledger.beats.get(job)
+            return beat is not None and beat.fence == self.ledger.fences[job] and beat.state == "running"
+
+        await self.until(runs, f"{job} to be running")
+        return self.ledger.beats[job]
+
+    async def shell(self, command: str, **more: Value) -> JobId:
+        return await self.submit(JobSpec(item=ItemId("item"), command=command, **more))
+
+    def keep(self, content: bytes, name: str = "file") -> FileRef:
+        sha = hashlib.sha256(content).hexdigest()
+        self.ledger.files[sha] = content
+        return FileRef(sha256=sha, bytes=len(content), name=name)
+
+    async def call(self, source: str, name: str, *args: Value, module: str = "given", **more: Value) -> JobId:
+        code = self.keep(source.encode(), f"{module}.py")
+        function = FunctionRef(module=module, name=name, code=code)
+        return await self.submit(JobSpec(item=ItemId("item"), function=function, args=list(args), **more))
+
+
+class Pilot:
+    """A pilot process, and what is known of it from outside."""
+
+    def __init__(self, server: str, work: Path, *arguments: str, slots: int = 1) -> None:
+        self.work = work
+        self.command = [
+            *(sys.executable, "-m", "mendflow.pilot", "--server", server, "--work", str(work)),
+            *("--slots", str(slots), *arguments),
+        ]
+        self.process = self._start()
+
+    def _start(self) -> "subprocess.Popen[bytes]":
+        return subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def restart(self) -> None:
+        self.process = self._start()
+
+    def kill(self) -> None:
+        """With -9: only the agent, as somebody who knows one pid would."""
+        self.process.kill()
+        self.process.wait()
+
+    def end(self) -> int:
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(20)
+
+    def pids(self) -> list[int]:
+        """All living processes that carry this pilot's name."""
+        try:
+            name = msgspec.json.decode((self.work / "pilot.json").read_bytes())["pilot"]
+        except OSError:
+            return []
+        mark = f"MENDFLOW_PILOT={name}".encode()
+        return [pid for pid in living() if mark in environment(pid)]
+
+
+def living() -> list[int]:
+    return [int(name) for name in os.listdir("/proc") if name.isdigit() and state(int(name)) not in ("", "Z")]
+
+
+def environment(pid: int) -> list[bytes]:
+    try:
+        return Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    except OSError:
+        return []
+
+
+def state(pid: int) -> str:
+    """The state letter of a process, or an empty string if there is none."""
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return ""
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[Server]:
+    server = Server()
+    await server.up()
+    yield server
+    await server.down()
+
+
+@pytest.fixture
+async def hire(server: Server, tmp_path: Path) -> AsyncIterator[Callable[..., Pilot]]:
+    """Starts pilots; at the end they are told to leave, and must leave nothing behind."""
+    pilots: list[Pilot] = []
+
+    def start(*arguments: str, slots: int = 1, work: Path | None = None) -> Pilot:
+        pilot = Pilot(server.url, work or tmp_path / "work", *arguments, slots=slots)
+        pilots.append(pilot)
+        return pilot
+
+    yield start
+    left: list[int] = []
+    for pilot in pilots:
+        if pilot.process.poll() is None:
+            pilot.process.send_signal(signal.SIGTERM)
+            pilot.process.send_signal(signal.SIGTERM)
+            await asyncio.to_thread(pilot.process.wait, 20)
+        assert pilot.process.stderr is not None
+        print(pilot.process.stderr.read().decode())
+        left += pilot.pids()
+    for pid in left:
+        os.kill(pid, signal.SIGKILL)
+    assert not left, "the pilots left processes behind"
