@@ -1,0 +1,34 @@
+"""Checking flow files without running anything of theirs but a Python file's own top level."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+from mendflow.core.engine.plan import compile_flow
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.formats import load
+from mendflow.formats.python.loading import load_python
+
+
+def check(paths: Iterable[str | Path]) -> list[Problem]:
+    """All problems of all files, in the order of the files."""
+    return [problem for path in paths for problem in problems_of(str(path))]
+
+
+def problems_of(path: str) -> list[Problem]:
+    try:
+        for flow in flows_of(path):
+            compile_flow(flow)
+    except BadFlow as error:
+        # What only the engine finds has no place in the file.
+        return [each if each.file else Problem(file=path, message=each.message) for each in error.problems]
+    return []
+
+
+def flows_of(path: str) -> list[Flow]:
+    """All flows of a Python file, unless one is named; else the file's one flow."""
+    if path.endswith(".py"):
+        flows = list(load_python(Path(path)).values())
+        if flows:
+            return flows
+    return [load(path)]
