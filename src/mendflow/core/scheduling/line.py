@@ -1,0 +1,167 @@
+"""Waiting jobs, gathered by what they need, so that a match looks at kinds of needs and not at jobs.
+
+Jobs with exactly the same needs make a shape, and one look tells whether all of them fit. There may be some
+hundred such shapes a site. Should jobs differ more than that, the rest are gathered by rough size, some hundred
+again at most whatever comes: then a shape knows only the least that any of its jobs needs, and its jobs are looked at one by
+one. So the number of shapes is bounded, and with it the cost of a match, however many jobs wait."""
+
+from heapq import heapify, heappop, heappush
+
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import Resources
+
+Entry = tuple[int, JobId, Resources, int]
+"""A waiting job: its place in the order (the least goes first), its id, its needs, and its shape's number. A tuple of
+plain values, which the garbage collector learns to pass by: a million of these wait."""
+
+EXACT_MAX = 300
+"""Shapes of exact needs a site, before further ones are gathered by rough size."""
+
+_DEAD_MIN = 64
+
+
+class Shape:
+    """Jobs of like needs, the first in order at the head of a heap. Jobs that are gone stay in the heap until they
+    come to its head, or are too many; the head itself is always a waiting job."""
+
+    __slots__ = ("cpus", "cursor", "dead", "disk", "exact", "gpus", "heap", "memory", "number", "place", "wall")
+
+    def __init__(self, number: int, place: "Place", needs: Resources, *, exact: bool) -> None:
+        self.number = number
+        self.place = place
+        self.exact = exact
+        self.heap: list[Entry] = []
+        self.dead = 0
+        self.cursor = 0
+        self._at_least(needs)
+
+    def _at_least(self, needs: Resources) -> None:
+        self.cpus = needs.cpus
+        self.memory = needs.memory_bytes
+        self.disk = needs.disk_bytes
+        self.gpus = needs.gpus
+        self.wall = needs.wall_ms
+
+    def push(self, entry: Entry) -> None:
+        heappush(self.heap, entry)
+        if not self.exact:
+            self._lower(entry[2])
+
+    def _lower(self, needs: Resources) -> None:
+        self.cpus = min(self.cpus, needs.cpus)
+        self.memory = min(self.memory, needs.memory_bytes)
+        self.disk = min(self.disk, needs.disk_bytes)
+        self.gpus = min(self.gpus, needs.gpus)
+        self.wall = min(self.wall, needs.wall_ms)
+
+    def settle(self, waiting: dict[JobId, Entry]) -> None:
+        """After a job has gone: make the head a waiting one again."""
+        heap = self.heap
+        while heap and waiting.get(heap[0][1]) is not heap[0]:
+            heappop(heap)
+            self.dead -= 1
+        if self.dead > _DEAD_MIN and self.dead * 2 > len(heap):
+            self._rebuild(waiting)
+
+    def _rebuild(self, waiting: dict[JobId, Entry]) -> None:
+        self.heap = [entry for entry in self.heap if waiting.get(entry[1]) is entry]
+        heapify(self.heap)
+        self.dead = 0
+        if not self.exact and self.heap:
+            self._at_least(self.heap[0][2])
+            for entry in self.heap:
+                self._lower(entry[2])
+
+
+class Place:
+    """The shapes of jobs that are bound to one site, or to none."""
+
+    __slots__ = ("exact", "rough", "shapes")
+
+    def __init__(self) -> None:
+        self.exact: dict[Resources, Shape] = {}
+        self.rough: dict[tuple[int, ...], Shape] = {}
+        self.shapes: dict[int, Shape] = {}
+
+
+class Line:
+    """All jobs that may be taken now, in their shapes, by site. A shape exists as long as a job of it waits."""
+
+    def __init__(self) -> None:
+        self.waiting: dict[JobId, Entry] = {}
+        self.places: dict[str, Place] = {}
+        self._shapes: list[Shape | None] = []
+        self._free: list[int] = []
+
+    def add(self, order: int, id: JobId, needs: Resources) -> None:
+        shape = self._find(needs)
+        entry = (order, id, needs, shape.number)
+        self.waiting[id] = entry
+        shape.push(entry)
+
+    def remove(self, entry: Entry) -> Shape | None:
+        """Take a job out; its shape is returned if other jobs still wait in it."""
+        del self.waiting[entry[1]]
+        shape = self.shape(entry)
+        shape.dead += 1
+        shape.settle(self.waiting)
+        if shape.heap:
+            return shape
+        self._retire(shape, entry[2])
+        return None
+
+    def shape(self, entry: Entry) -> Shape:
+        shape = self._shapes[entry[3]]
+        assert shape is not None, "a shape with a waiting job is kept"
+        return shape
+
+    def _find(self, needs: Resources) -> Shape:
+        """The shape that a job with these needs joins; a new one if there is none yet."""
+        place = self.places.get(needs.site)
+        if place is None:
+            place = self.places[needs.site] = Place()
+        shape = place.exact.get(needs)
+        if shape is not None:
+            return shape
+        if len(place.exact) < EXACT_MAX:
+            shape = place.exact[needs] = self._new(place, needs, exact=True)
+            return shape
+        size = rough_size(needs)
+        shape = place.rough.get(size)
+        if shape is None:
+            shape = place.rough[size] = self._new(place, needs, exact=False)
+        return shape
+
+    def _retire(self, shape: Shape, needs: Resources) -> None:
+        """The last job of a shape has gone; `needs` are that job's."""
+        place = shape.place
+        if shape.exact:
+            del place.exact[needs]
+        else:
+            del place.rough[rough_size(needs)]
+        del place.shapes[shape.number]
+        self._shapes[shape.number] = None
+        self._free.append(shape.number)
+        if not place.shapes:
+            del self.places[needs.site]
+
+    def _new(self, place: Place, needs: Resources, *, exact: bool) -> Shape:
+        if self._free:
+            number = self._free.pop()
+        else:
+            number = len(self._shapes)
+            self._shapes.append(None)
+        shape = Shape(number, place, needs, exact=exact)
+        self._shapes[number] = place.shapes[number] = shape
+        return shape
+
+
+def rough_size(needs: Resources) -> tuple[int, ...]:
+    """Needs by magnitude: five of cpus, six of memory, three of disk, two of gpus, three of time: 540 in all."""
+    return (
+        min(4, int(needs.cpus).bit_length()),
+        min(5, (needs.memory_bytes >> 28).bit_length() // 2),
+        min(2, (needs.disk_bytes >> 30).bit_length() // 4),
+        min(1, needs.gpus),
+        min(2, (needs.wall_ms >> 16).bit_length() // 4),
+    )

@@ -1,0 +1,77 @@
+"""What a pilot has to give, and whether a job fits into it.
+
+A pilot that fetches short jobs ahead runs them one after another, so they share the same room: each must fit into what
+is free, and all together into that as many times over as the pilot has `rounds`."""
+
+import msgspec
+
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.jobs import Resources
+from mendflow.core.model.sync import Capacity
+
+CPU_GRAIN = 1e-6
+"""Ten tenths of a cpu fit into one, whatever floating point makes of them."""
+
+FOREVER_MS = 1 << 62
+
+
+class Offer(msgspec.Struct, frozen=True, kw_only=True):
+    """What is free in a pilot now. `ttl_ms` is how long it will still live, 0 without end. `whole` is all that it has
+    when nothing runs in it; with it and the pilot's name, the queue can keep the pilot free for a large job."""
+
+    cpus: float
+    memory_bytes: int
+    disk_bytes: int
+    gpus: int = 0
+    ttl_ms: int = 0
+    site: str = ""
+    rounds: int = 1
+    pilot: PilotId = PilotId("")
+    whole: Capacity | None = None
+
+
+class Room:
+    """What is left of an offer while jobs are taken for it."""
+
+    __slots__ = ("cpus", "disk", "gpus", "memory", "ttl")
+
+    def __init__(self, cpus: float, memory: int, disk: int, gpus: int, ttl: int) -> None:
+        self.cpus = cpus + CPU_GRAIN
+        self.memory = memory
+        self.disk = disk
+        self.gpus = gpus
+        self.ttl = ttl or FOREVER_MS
+
+    def fits(self, needs: Resources) -> bool:
+        return (
+            needs.cpus <= self.cpus
+            and needs.memory_bytes <= self.memory
+            and needs.disk_bytes <= self.disk
+            and needs.gpus <= self.gpus
+            and needs.wall_ms <= self.ttl
+        )
+
+    def shrink(self, needs: Resources) -> None:
+        self.cpus -= needs.cpus
+        self.memory -= needs.memory_bytes
+        self.disk -= needs.disk_bytes
+        self.gpus -= needs.gpus
+
+
+def room_now(offer: Offer) -> Room:
+    """What one job may take at most."""
+    return Room(offer.cpus, offer.memory_bytes, offer.disk_bytes, offer.gpus, offer.ttl_ms)
+
+
+def room_in_all(offer: Offer) -> Room:
+    """What all jobs of one take may take together."""
+    n = offer.rounds
+    return Room(offer.cpus * n, offer.memory_bytes * n, offer.disk_bytes * n, offer.gpus * n, offer.ttl_ms)
+
+
+def room_when_empty(offer: Offer) -> Room | None:
+    """What one job may take when everything that runs in the pilot now has ended."""
+    whole = offer.whole
+    if whole is None or not offer.pilot:
+        return None
+    return Room(whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus, offer.ttl_ms)

@@ -1,0 +1,166 @@
+"""The waiting jobs, and which of them a pilot gets.
+
+The order is priority, then age; a pilot gets the first jobs in that order that fit into what it has free. A small job
+may so go past a large one that does not fit; but not for ever. When a job that would fit into the pilot, were it
+empty, has waited longer than the queue's patience and is passed over there, that pilot is kept for it: it gets
+nothing that comes later in the order until enough of it is free. One pilot is kept for one job, and one job keeps one
+pilot, so a large job costs others no more than that.
+
+A match looks at shapes, not at jobs (line.py, match.py), so a million waiting jobs cost it no more than a thousand."""
+
+from heapq import heappop, heappush
+
+from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.jobs import Resources
+from mendflow.core.scheduling.line import Entry, Line
+from mendflow.core.scheduling.match import Match, order
+from mendflow.core.scheduling.offer import Offer, room_now, room_when_empty
+
+PATIENCE_MS = 60_000
+"""How long a job may be passed over before a pilot is kept free for it."""
+
+KEPT_SILENT_MS = 60_000
+"""A pilot that has asked for nothing for so long is no longer kept for anyone."""
+
+WAKES_MAX = 1000
+"""How many jobs whose wait is over one match puts in line; the next match goes on."""
+
+LOOK_BEHIND_EVERY = 8
+"""Every so many matches the jobs behind the heads of rough shapes go first, so that none is hidden for ever."""
+
+Later = tuple[Instant, int, JobId, Resources]
+
+
+class Kept:
+    """What a pilot is kept for, and when it last asked."""
+
+    __slots__ = ("asked_at", "job")
+
+    def __init__(self, job: JobId, asked_at: Instant) -> None:
+        self.job = job
+        self.asked_at = asked_at
+
+
+class Queue:
+    def __init__(self, *, patience_ms: int = PATIENCE_MS) -> None:
+        self._patience_ms = patience_ms
+        self._line = Line()
+        self._later: dict[JobId, Later] = {}
+        self._alarms: list[Later] = []
+        self._kept: dict[PilotId, Kept] = {}
+        self._keeps: dict[JobId, PilotId] = {}
+        self._serial = 0
+        self._turn = 0
+
+    def __len__(self) -> int:
+        return len(self._line.waiting) + len(self._later)
+
+    def __contains__(self, id: JobId) -> bool:
+        return id in self._line.waiting or id in self._later
+
+    def add(self, id: JobId, resources: Resources, priority: int, since: Instant, not_before: Instant = 0) -> None:
+        """Put a job in line. `since` is when it began to wait, and gives its place among those of its priority."""
+        assert id not in self, f"job {id} waits already"
+        self._serial += 1
+        place = order(priority, since, self._serial)
+        if not_before > since:
+            later = self._later[id] = (not_before, place, id, resources)
+            heappush(self._alarms, later)
+        else:
+            self._line.add(place, id, resources)
+
+    def remove(self, id: JobId) -> bool:
+        """Take a job out; whether it was waiting."""
+        entry = self._line.waiting.get(id)
+        if entry is None:
+            return self._later.pop(id, None) is not None
+        self._line.remove(entry)
+        return True
+
+    def take(self, offer: Offer, most: int, now: Instant) -> list[JobId]:
+        """The jobs that this pilot gets, at most so many; they no longer wait."""
+        self._wake(now)
+        if most <= 0 or not self._line.waiting:
+            return []
+        kept = self._kept_entry(offer, now)
+        if kept is not None and room_now(offer).fits(kept[2]):
+            self.forget(offer.pilot)
+            self._line.remove(kept)
+            return [kept[1]]
+        match = Match(self._line, offer)
+        if kept is None:
+            kept = self._keep(match, offer, now)
+        if kept is not None:
+            return match.take(most, before=kept[0])
+        return self._take_all(match, most)
+
+    def ahead(self, id: JobId) -> int:
+        """How many jobs stand before this one. Looks at all of them: for a person's question, not for matching."""
+        waiting = self._line.waiting
+        entry = waiting.get(id)
+        if entry is None:
+            return len(waiting)
+        return sum(other[0] < entry[0] for other in waiting.values())
+
+    def next_wake(self) -> Instant | None:
+        """When the next job's wait is over, if any waits for its time."""
+        while self._alarms and self._later.get(self._alarms[0][2]) is not self._alarms[0]:
+            heappop(self._alarms)
+        return self._alarms[0][0] if self._alarms else None
+
+    def kept_for(self, pilot: PilotId) -> JobId | None:
+        """The job that this pilot is kept free for."""
+        kept = self._kept.get(pilot)
+        return kept.job if kept is not None and kept.job in self._line.waiting else None
+
+    def forget(self, pilot: PilotId) -> None:
+        """The pilot is gone, or has what it was kept for."""
+        kept = self._kept.pop(pilot, None)
+        if kept is not None:
+            self._keeps.pop(kept.job, None)
+
+    def _take_all(self, match: Match, most: int) -> list[JobId]:
+        self._turn += 1
+        taken = match.take_behind(most, self._turn) if self._turn % LOOK_BEHIND_EVERY == 0 else []
+        taken += match.take(most - len(taken))
+        if len(taken) < most:
+            taken += match.take_behind(most - len(taken), self._turn)
+        return taken
+
+    def _kept_entry(self, offer: Offer, now: Instant) -> Entry | None:
+        """The job that this pilot is kept for, if that still makes sense."""
+        kept = self._kept.get(offer.pilot)
+        if kept is None:
+            return None
+        kept.asked_at = now
+        entry = self._line.waiting.get(kept.job)
+        when_empty = room_when_empty(offer)
+        if entry is None or when_empty is None or not when_empty.fits(entry[2]):
+            self.forget(offer.pilot)
+            return None
+        return entry
+
+    def _keep(self, match: Match, offer: Offer, now: Instant) -> Entry | None:
+        """Keep the pilot for a job that was passed over for too long and would be again now."""
+        when_empty = room_when_empty(offer)
+        elder = match.passed_over(when_empty, now - self._patience_ms) if when_empty is not None else None
+        if elder is None:
+            return None
+        holder = self._keeps.get(elder[1])
+        if holder is not None:
+            if now - self._kept[holder].asked_at < KEPT_SILENT_MS:
+                return None
+            self.forget(holder)
+        self._kept[offer.pilot] = Kept(elder[1], now)
+        self._keeps[elder[1]] = offer.pilot
+        return elder
+
+    def _wake(self, now: Instant) -> None:
+        """Put those in line whose time has come."""
+        for _ in range(WAKES_MAX):
+            if not self._alarms or self._alarms[0][0] > now:
+                return
+            later = heappop(self._alarms)
+            if self._later.get(later[2]) is later:
+                del self._later[later[2]]
+                self._line.add(*later[1:])
