@@ -8,6 +8,7 @@ import msgspec
 
 from mendflow.core.engine import Case
 from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.values import Value
@@ -44,6 +45,11 @@ class CaseDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     rerun_of: CaseId | None = None
     key: str = ""
     counts: list[NameCount] = []
+    posted: bool = False  # over, and something that nobody waits for is still under way
+
+    @property
+    def live(self) -> bool:
+        return self.status in LIVE_STATUSES
 
     def view(self, counts: list[NameCount] | None = None) -> CaseView:
         return CaseView(
@@ -164,6 +170,11 @@ class LiveCase:
     @property
     def id(self) -> CaseId:
         return self.document.id
+
+    @property
+    def flow(self) -> Flow:
+        assert self.case.flow is not None, f"case {self.id} was not started"
+        return self.case.flow
 
     def move(self, serial: int, name: str, kind: str, state: str) -> None:
         """An item of this case is now in this state. Items that are over are forgotten here."""

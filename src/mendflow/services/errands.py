@@ -40,7 +40,6 @@ from mendflow.services.case_book import (
     CASE_KIND,
     ITEM_KIND,
     LIVE_STATUSES,
-    SNAPSHOT_KIND,
     CaseDocument,
     ItemDocument,
     LiveCase,
@@ -51,6 +50,7 @@ from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
+from mendflow.services.notices import Notices
 from mendflow.services.reuse import Reuse
 from mendflow.services.staging import Staging
 from mendflow.services.submission import Submitter
@@ -78,6 +78,7 @@ class OrderDesk:
         ledger: Ledger,
         clock: Clock,
         happenings: Happenings,
+        notices: Notices,
     ) -> None:
         self._manager = manager
         self._flows = flows
@@ -91,6 +92,7 @@ class OrderDesk:
         self._ledger = ledger
         self._clock = clock
         self._happenings = happenings
+        self._notices = notices
         self._soon: set[asyncio.Task[None]] = set()
         self._handlers: dict[type, Handler] = {
             SubmitJob: self._submit,
@@ -154,7 +156,7 @@ class OrderDesk:
 
     async def _stage(self, live: LiveCase, order: StageFiles, again: bool) -> None:
         live.move(order.serial, name_of(order.item), "stage", "staging")
-        self._staging.start(live.id, order, live.case.flow.folder)
+        self._staging.start(live.id, order, live.flow.folder)
 
     async def _offer(self, live: LiveCase, order: OfferTask, again: bool) -> None:
         live.move(order.serial, name_of(order.item), "task", "waiting")
@@ -234,12 +236,15 @@ class OrderDesk:
     async def _call_partner(self, live: LiveCase, order: CallPartner, again: bool) -> None:
         message = f"there is no partner {order.partner!r} on this server, so {order.operation!r} cannot be called"
         fault = Fault(name="partnerUnknown", category=Category.REFUSED, message=message)
-        if order.wants_answer:
-            self._later(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
+        if not order.wants_answer:
+            self._notices.post(message, case=live.id, item=order.item)
+        self._later(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
 
     async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
         self._happenings.tell(self._clock.now(), "notice", live.id, state="reply", message=order.channel)
-        self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
+        if not again:
+            self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
+        self._later(self._manager.finish(live.id, order.serial, Outcome()))
 
     # Ends
 
@@ -265,19 +270,18 @@ class OrderDesk:
 
     async def _end(self, live: LiveCase, order: EndCase, again: bool) -> None:
         document = live.document
-        document.status = order.status
-        document.ended_at = live.case.ended_at or self._clock.now()
-        document.outputs = order.outputs
-        document.fault = order.fault
-        document.counts = live.tally.counts()
-        self._ledger.touch(CASE_KIND, live.id, document, last=True)
-        self._ledger.drop(SNAPSHOT_KIND, live.id)
-        del self._manager.live[live.id]
-        message = order.fault.message if order.fault else ""
-        self._happenings.tell(document.ended_at, "case", live.id, state=order.status, message=message)
-        self._happenings.ended(live.id)
-        if document.parent is not None:
-            self._later(self.finished(document.parent, document.parent_serial, _outcome(document)))
+        if document.status in LIVE_STATUSES:
+            document.status = order.status
+            document.ended_at = live.case.ended_at
+            document.outputs = order.outputs
+            document.fault = order.fault
+            document.counts = live.tally.counts()
+            message = order.fault.message if order.fault else ""
+            self._happenings.tell(document.ended_at, "case", live.id, state=order.status, message=message)
+            self._happenings.ended(live.id)
+            if document.parent is not None:
+                self._later(self.finished(document.parent, document.parent_serial, _outcome(document)))
+        self._manager.close(live)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

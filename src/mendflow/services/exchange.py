@@ -10,8 +10,8 @@ from collections.abc import Iterable
 import msgspec
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobState
-from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import (
     SYNC_VERSION,
     Assignment,
@@ -20,9 +20,9 @@ from mendflow.core.model.sync import (
     SyncAnswer,
     SyncRequest,
 )
+from mendflow.core.scheduling import batch
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired
-from mendflow.core.scheduling.queue import Offer
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.services.meta_scheduler import JOB_KIND, QueueAndPilots
@@ -35,9 +35,7 @@ _decode = msgspec.json.Decoder(Job).decode
 
 
 class Exchange:
-    def __init__(
-        self, *, meta: QueueAndPilots, store: Store, ledger: Ledger, clock: Clock, notices: Notices
-    ) -> None:
+    def __init__(self, *, meta: QueueAndPilots, store: Store, ledger: Ledger, clock: Clock, notices: Notices) -> None:
         self._meta = meta
         self._store = store
         self._ledger = ledger
@@ -219,7 +217,17 @@ class Exchange:
         return assignments
 
     def _take(self, pilot: PilotRecord, request: SyncRequest, now: Instant) -> list[JobId]:
-        raise AssertionError
+        """What fits into the pilot. Of short jobs, which it fetches ahead, it gets no more than its share while other
+        pilots want some too."""
+        meta = self._meta
+        free_slots = max(0, request.capacity.slots - len(pilot.held))
+        most = request.want
+        if most > free_slots:
+            hungry = sum(other.want > 0 for other in meta.pilots.values()) or 1
+            most = min(most, max(free_slots, -(-len(meta.queue) // hungry)))
+        rounds = batch.rounds(most, request.capacity.slots)
+        held = [] if most > free_slots else [meta.jobs[id].spec.resources for id in pilot.held]
+        return meta.queue.take(pilot.offer(held, rounds=rounds, now=now), most, now)
 
     # Leases
 
@@ -232,8 +240,10 @@ class Exchange:
                 await self._expire(attempt)
             for id in self._meta.leases.gone(now=now):
                 self._meta.pilots.pop(id, None)
-            if expired:
-                await self._ledger.settled()
+                self._meta.queue.forget(id)
+            next_wake = self._meta.queue.next_wake()
+            if next_wake is not None and next_wake <= now:
+                self._meta.wake_soon()
 
     async def _expire(self, attempt: Expired) -> None:
         job = self._meta.jobs[attempt.job]

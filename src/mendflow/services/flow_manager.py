@@ -18,7 +18,6 @@ from mendflow.core.model.problems import NotFound
 from mendflow.services.case_book import (
     CASE_KIND,
     ITEM_KIND,
-    LIVE_STATUSES,
     SNAPSHOT_KIND,
     CaseDocument,
     ItemDocument,
@@ -63,11 +62,12 @@ class FlowManager:
         """Take up every case that is not over, and give again what it is owed."""
         async for document in self._store.scan(CASE_KIND):
             case = _decode_document(document.body)
-            if case.status in LIVE_STATUSES:
+            if case.live or case.posted:
                 self._ledger.known(CASE_KIND, document.id, document.version)
                 await self._take_up(case)
         for live in list(self.live.values()):
             await self.errands.carry_out(live, owed(live.case), again=True)
+
     async def _take_up(self, document: CaseDocument) -> None:
         case, position, version = Case.blank(), 0, 0
         kept = await self._store.get(SNAPSHOT_KIND, document.id)
@@ -102,9 +102,7 @@ class FlowManager:
 
     async def jobs_of(self, case: CaseId) -> dict[ItemId, Job]:
         """The jobs of an earlier case, by item."""
-        return {
-            (job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")
-        }
+        return {(job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")}
 
     async def begin(self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job]) -> LiveCase:
         """Start a case; refused whole if its inputs do not fit the flow."""
@@ -127,7 +125,7 @@ class FlowManager:
         """The flow that a case, live or over, was started with."""
         live = self.live.get(case)
         if live is not None:
-            return live.case.flow
+            return live.flow
         first = _decode_event((await self._store.read(journal_of(case), 0, 1))[0]).fact
         assert isinstance(first, StartCase)
         return first.flow
@@ -153,6 +151,17 @@ class FlowManager:
         orders = self._record(live, events)
         if orders:
             await self._carry_out(live, orders)
+        elif live.document.posted:
+            self.close(live)
+
+    def close(self, live: LiveCase) -> None:
+        """The case is over. It stays here until what nobody waits for has been acknowledged, so that it survives a
+        restart too; then it leaves memory."""
+        live.document.posted = bool(live.case.posted)
+        self._ledger.touch(CASE_KIND, live.id, live.document, last=not live.document.posted)
+        if not live.document.posted:
+            self._ledger.drop(SNAPSHOT_KIND, live.id)
+            self.live.pop(live.id, None)
 
     async def fire(self, case: CaseId, serial: int) -> None:
         try:
@@ -171,7 +180,7 @@ class FlowManager:
 
     def _note_status(self, live: LiveCase) -> None:
         status = live.case.status
-        if status in LIVE_STATUSES and status != live.document.status:
+        if (status == "running" or status == "suspended") and status != live.document.status:
             live.document.status = status
             self._ledger.touch(CASE_KIND, live.id, live.document)
             self._happenings.tell(self._clock.now(), "case", live.id, state=status)

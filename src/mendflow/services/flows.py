@@ -5,7 +5,7 @@ import hashlib
 
 import msgspec
 
-from mendflow.core.engine import check_flow
+from mendflow.core.engine import compile_flow
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.problems import NotFound
@@ -57,7 +57,7 @@ class Flows:
 
     def deploy(self, flow: Flow) -> FlowView:
         """Make this the newest version. The same flow again is the same version."""
-        check_flow(flow)
+        compile_flow(flow)
         digest = self.digest(flow)
         newest = self._newest.get(flow.name)
         if newest is not None and newest.digest == digest:

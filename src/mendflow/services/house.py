@@ -1,7 +1,7 @@
 """All services of one server under one roof, and the way back when the store was away.
 
 Memory runs ahead of the disk, never the other way round. So when a write fails there is one remedy for everything: drop
-all services and build them anew from what the disk says. Until that worked, every call is told that the store is away."""
+all services and build them anew from what the disk says. Until then every call is told that the store is away."""
 
 import asyncio
 import logging
@@ -80,6 +80,7 @@ class Services:
             ledger=ledger,
             clock=clock,
             happenings=happenings,
+            notices=self.notices,
         )
         self.manager.errands = self.desk
         self._clock = clock

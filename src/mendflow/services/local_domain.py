@@ -5,7 +5,6 @@ Every answer waits for the ledger, so whatever a caller was told is on disk."""
 import secrets
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
-from typing import cast
 
 import msgspec
 
@@ -22,6 +21,7 @@ from mendflow.core.model.views import (
     FlowView,
     Happening,
     Health,
+    ItemState,
     ItemView,
     JobQuery,
     PilotView,
@@ -29,7 +29,7 @@ from mendflow.core.model.views import (
     Why,
 )
 from mendflow.services import item_views, reasons
-from mendflow.services.case_book import CASE_KIND, ITEM_KIND, LIVE_STATUSES, CaseDocument, ItemDocument
+from mendflow.services.case_book import CASE_KIND, ITEM_KIND, CaseDocument, ItemDocument
 from mendflow.services.house import House
 from mendflow.services.tasks import TASK_KIND, TaskDocument
 from mendflow.stores.contract import Where
@@ -62,9 +62,7 @@ class LocalDomain:
 
     # Cases
 
-    async def start(
-        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = ""
-    ) -> CaseView:
+    async def start(self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "") -> CaseView:
         known = self._house.services.flows.newest(name)
         if key:
             found = await self._house.store.search(CASE_KIND, [Where("key", key)], limit=1)
@@ -75,7 +73,7 @@ class LocalDomain:
 
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
         document = await self._document(await self._id(case))
-        if document.status in LIVE_STATUSES:
+        if document.live:
             raise Conflict(f"case {document.id} is still {document.status}; remove it, or wait for its end")
         if from_failed and document.status == "completed":
             raise Conflict(f"nothing failed in case {document.id}; leave --from-failed away to run it again")
@@ -100,9 +98,7 @@ class LocalDomain:
         await self._settled()
         return view
 
-    async def cases(
-        self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0
-    ) -> list[CaseView]:
+    async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
         where = [Where(field, value) for field, value in (("flow", flow), ("status", status)) if value]
         found = await self._house.store.search(
             CASE_KIND, where, order_by="started_at", descending=True, limit=limit, offset=offset
@@ -114,7 +110,7 @@ class LocalDomain:
 
     def _view(self, document: CaseDocument) -> CaseView:
         live = self._house.services.manager.live.get(document.id)
-        return live.view() if live else document.view()
+        return live.view() if live and live.document.live else document.view()
 
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
         return await self._order(case, Suspend(item=ItemId(item) if item else None))
@@ -127,16 +123,14 @@ class LocalDomain:
             return await self._order(case, RemoveItem(item=ItemId(item)))
         return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
 
-    async def send(
-        self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = ""
-    ) -> CaseView:
+    async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
         message = Deliver(id=id or secrets.token_hex(8), channel=channel, value=value, correlation=correlation)
         return await self._order(case, message)
 
     async def _order(self, case: str, command: Suspend | Resume | Cancel | RemoveItem | Deliver) -> CaseView:
         id = await self._id(case)
         document = await self._document(id)
-        if document.status not in LIVE_STATUSES:
+        if not document.live:
             raise Conflict(f"case {id} is over: {document.status}")
         await self._house.services.manager.command(id, command)
         await self._settled()
@@ -144,7 +138,7 @@ class LocalDomain:
 
     async def happenings(self, case: str = "", after: int = 0) -> AsyncIterator[Happening]:
         id = await self._id(case) if case else ""
-        over = bool(id) and (await self._document(CaseId(id))).status not in LIVE_STATUSES
+        over = bool(id) and not (await self._document(CaseId(id))).live
         async for happening in self._house.services.happenings.listen(id, after, over=over):
             yield happening
 
@@ -156,9 +150,7 @@ class LocalDomain:
         id = await self._id(case)
         await self._document(id)
         views = [view async for view in self._items(id)]
-        wanted = [
-            view for view in views if (not state or view.state == state) and (not name or view.name == name)
-        ]
+        wanted = [view for view in views if (not state or view.state == state) and (not name or view.name == name)]
         wanted.sort(key=lambda view: (view.created_at, view.serial))
         return wanted[offset : offset + limit]
 
@@ -185,14 +177,14 @@ class LocalDomain:
         live = self._house.services.manager.live.get(case)
         for item in live_items(live.case) if live else ():
             if item.serial not in listed:
-                state = "suspended" if item.suspended else "staging" if item.phase == "staging" else "waiting"
+                state: ItemState = "suspended" if item.suspended else "staging" if item.phase == "staging" else "waiting"
                 yield ItemView(
                     case=case,
                     item=item.item,
                     name=item.name,
                     kind=item.kind,
                     serial=item.serial,
-                    state=cast("item_views.ItemState", state),
+                    state=state,
                     created_at=live.case.started_at if live else 0,
                 )
 
@@ -247,9 +239,7 @@ class LocalDomain:
 
     # People's work
 
-    async def tasks(
-        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
-    ) -> list[TaskView]:
+    async def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
         id = await self._id(case) if case else ""
         return await self._house.services.tasks.search(role=role, state=state, case=id, limit=limit)
 
@@ -322,5 +312,3 @@ class LocalDomain:
 
     async def _settled(self) -> None:
         await self._house.services.ledger.settled()
-
-

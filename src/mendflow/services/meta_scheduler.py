@@ -1,16 +1,15 @@
 """The meta-scheduler of this domain: a queue of jobs, and the pilots that pull from it.
 
 Every job is a document with a version. It goes from available to running by a grant that raises its fence, and no
-report under an older fence changes it. This module holds the jobs and the queue; the exchange with pilots is beside it."""
+report under an older fence changes it. Here are the jobs and the queue; the exchange with pilots is beside it."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import msgspec
 
-from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.sync import Control, Order
@@ -38,9 +37,7 @@ def _nobody(job: Job) -> None: ...
 
 
 class QueueAndPilots:
-    def __init__(
-        self, *, store: Store, ledger: Ledger, clock: Clock, policy: Policy, lease_ms: int
-    ) -> None:
+    def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, policy: Policy, lease_ms: int) -> None:
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -91,7 +88,7 @@ class QueueAndPilots:
             state=job.state,
             suspended=job.suspended,
             attempts=job.fence,
-            reason=life.reason(job),
+            reason=job.history[-1].end if job.history else "waiting",
             outcome=job.outcome,
         )
 

@@ -10,6 +10,7 @@ from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
 
 NOTICES = "notices"
+NO_CASE = CaseId("")
 _decode = msgspec.json.Decoder(Happening).decode
 
 
@@ -24,7 +25,7 @@ class Notices:
     async def start(self) -> None:
         self._position = await self._store.length(NOTICES)
 
-    def post(self, message: str, *, case: CaseId = CaseId(""), item: ItemId | None = None) -> None:
+    def post(self, message: str, *, case: CaseId = NO_CASE, item: ItemId | None = None) -> None:
         now = self._clock.now()
         notice = Happening(serial=self._position + 1, at=now, kind="notice", case=case, item=item, message=message)
         self._ledger.append(NOTICES, self._position, msgspec.json.encode(notice))

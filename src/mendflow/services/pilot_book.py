@@ -4,10 +4,13 @@ What a pilot holds, and whether it has said so, stands here; until when it may h
 Neither is written to disk: after a restart both are made from the documents of running jobs."""
 
 import asyncio
+from collections.abc import Iterable
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Capacity, Order, SyncRequest
 from mendflow.core.model.views import PilotView
+from mendflow.core.scheduling.offer import Offer
 
 NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
 
@@ -56,6 +59,27 @@ class PilotRecord:
     def take_orders(self) -> list[Order]:
         orders, self.orders = self.orders, []
         return orders
+
+    def offer(self, held: Iterable[Resources], *, rounds: int, now: Instant) -> Offer:
+        """What is free beside the jobs that it holds. `rounds` is how many times over it means to use that."""
+        whole = self.capacity
+        cpus, memory, disk, gpus = whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus
+        for needs in held:
+            cpus -= needs.cpus
+            memory -= needs.memory_bytes
+            disk -= needs.disk_bytes
+            gpus -= needs.gpus
+        return Offer(
+            cpus=cpus,
+            memory_bytes=memory,
+            disk_bytes=disk,
+            gpus=gpus,
+            ttl_ms=max(1, self.ends_at - now) if self.ends_at else 0,
+            site=self.site,
+            rounds=rounds,
+            pilot=self.id,
+            whole=whole,
+        )
 
     def view(self, now: Instant, until: Instant) -> PilotView:
         return PilotView(

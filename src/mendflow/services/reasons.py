@@ -2,7 +2,7 @@
 
 from typing import Protocol
 
-from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.views import CaseView, ItemView, PilotView, Why
@@ -22,8 +22,8 @@ async def why(domain: Asked, house: House, subject: str) -> Why:
     """`subject` is a case, a job `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
     if ":" in subject:
         case, _, item = subject.partition(":")
-        view = await domain.item(case, item)
-        return of_job(house, await domain.job(view.job)) if view.job else of_item(view)
+        found = await domain.item(case, item)
+        return of_job(house, await domain.job(found.job)) if found.job else of_item(found)
     if "/" in subject:
         return of_job(house, await domain.job(subject))
     pilot = house.services.meta.pilots.get(PilotId(subject))
@@ -90,14 +90,19 @@ def of_item(item: ItemView) -> Why:
         sentence = f"{item.item} is suspended; `mendflow continue` lets it go on."
     else:
         sentence = f"{item.item} is {item.state}" + (f": {item.fault.message}" if item.fault else ".")
-    return Why(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=[item.reused][: bool(item.reused)])
+    return Why(
+        subject=f"{item.case}:{item.item}",
+        state=item.state,
+        sentence=sentence,
+        facts=[item.reused][: bool(item.reused)],
+    )
 
 
 def of_pilot(pilot: PilotRecord, view: PilotView) -> Why:
     doing = f"holds {len(view.running)} jobs" if view.running else "is idle"
     sentence = f"pilot {pilot.id} on {pilot.host or 'an unknown host'} is {view.state} and {doing}."
     facts = [
-        f"it has {pilot.capacity.slots} slots, {pilot.capacity.cpus:g} cpus, {pilot.capacity.memory_bytes} bytes of memory",
+        f"it has {pilot.capacity.slots} slots, {pilot.capacity.cpus:g} cpus, {pilot.capacity.memory_bytes >> 20} MiB",
         f"its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent",
     ]
     return Why(subject=pilot.id, state=view.state, sentence=sentence, facts=facts)

@@ -50,9 +50,9 @@ class Staging:
         await self._finished(case, order.serial, outcome)
 
     async def _keep(self, source: str, folder: str) -> FileRef:
-        path = Path(folder, source).resolve()
+        path = await asyncio.to_thread(Path(folder, source).resolve)
         if self._roots is not None and not any(path.is_relative_to(root) for root in self._roots):
             raise Mistake(
-                f"{source} may not be read by this server; upload it, or start the server with --files-root for its folder"
+                f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
             )
         return await self._keeper.keep_path(str(path))

@@ -1,7 +1,7 @@
 """The four ways to hand a job to the meta-scheduler, through its contract alone.
 
 Wait: one call that returns when the job is over. Poll: submit, then ask until it is over. Notify: submit, then be told.
-Forget: submit and let the flow go on; what becomes of the job is noted for the administrator, never told to the flow."""
+Forget: submit and let the flow go on; what becomes of the job is noted for the administrator, not told to the flow."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
