@@ -15,6 +15,7 @@ from mendflow.core.engine.evolve import evolve
 from mendflow.core.engine.owed import LiveItem, find_item, live_items, owed
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, restore, snapshot
+from mendflow.core.engine.validate import validate
 
 __all__ = [
     "Case",
@@ -29,4 +30,5 @@ __all__ = [
     "owed",
     "restore",
     "snapshot",
+    "validate",
 ]

@@ -133,7 +133,7 @@ def _resume(case: Case, command: Resume) -> bool:
     return True
 
 
-def _cancel(case: Case, command: Cancel) -> bool:
+def _cancel(case: Case, _command: Cancel) -> bool:
     _live(case)
     return True
 

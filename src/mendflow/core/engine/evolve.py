@@ -27,7 +27,7 @@ from mendflow.core.engine.messages import (
     Suspend,
 )
 from mendflow.core.engine.run import START, STARTS_MAX, Run
-from mendflow.core.engine.state import Case, Item
+from mendflow.core.engine.state import Case, Instance, Item
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import ItemId
 
@@ -70,6 +70,14 @@ def _apply(run: Run, event: Event) -> None:
     _FACTS[type(event.fact)](run, event.fact, event)
 
 
+def _guarded(run: Run, instance: Instance, do: Callable[..., None], *given: Any) -> None:
+    """Do something to an instance; a fault in it is the instance's."""
+    try:
+        do(run, *given)
+    except Thrown as problem:
+        run.fail(instance, problem.fault)
+
+
 def _keep(case: Case, event: Event) -> None:
     """Keep a fact for later, and remember what it answers, so that it is not given twice."""
     case.facts.append(event)
@@ -94,10 +102,7 @@ def _finish(run: Run, fact: FinishItem, event: Event) -> None:
         owner.facts.append(event)
         run.case.answered[fact.serial] = None
         return
-    try:
-        run.kinds[run.nodes[owner.node].kind].finished(run, owner, fact.outcome)
-    except Thrown as problem:
-        run.fail(owner, problem.fault)
+    _guarded(run, owner, run.kinds[run.nodes[owner.node].kind].finished, owner, fact.outcome)
 
 
 def _fire(run: Run, fact: FireTimer, event: Event) -> None:
@@ -108,18 +113,15 @@ def _fire(run: Run, fact: FireTimer, event: Event) -> None:
         owner.facts.append(event)
         run.case.answered[fact.serial] = None
         return
-    try:
-        run.kinds[run.nodes[owner.node].kind].fired(run, owner, fact.serial)
-    except Thrown as problem:
-        run.fail(owner, problem.fault)
+    _guarded(run, owner, run.kinds[run.nodes[owner.node].kind].fired, owner, fact.serial)
 
 
-def _deliver(run: Run, fact: Deliver, event: Event) -> None:
+def _deliver(run: Run, fact: Deliver, _event: Event) -> None:
     _see(run.case, fact)
     mail.deliver(run, fact)
 
 
-def _proceed(run: Run, fact: Proceed, event: Event) -> None:
+def _proceed(run: Run, _fact: Proceed, _event: Event) -> None:
     case = run.case
     case.going_on = 0
     if case.status == "suspended":
@@ -147,7 +149,7 @@ def _catch_up(run: Run) -> None:
     case.facts = [] if case.over else facts[done:]
 
 
-def _suspend(run: Run, fact: Suspend, event: Event) -> None:
+def _suspend(run: Run, fact: Suspend, _event: Event) -> None:
     if fact.item is None:
         run.case.status = "suspended"
         for instance, kind in _items(run):
@@ -160,7 +162,7 @@ def _suspend(run: Run, fact: Suspend, event: Event) -> None:
         instance.suspended = True
 
 
-def _resume(run: Run, fact: Resume, event: Event) -> None:
+def _resume(run: Run, fact: Resume, _event: Event) -> None:
     if fact.item is None:
         run.case.status = "running"
         for instance, kind in _items(run):
@@ -171,48 +173,46 @@ def _resume(run: Run, fact: Resume, event: Event) -> None:
         instance, kind = found
         instance.suspended = False
         facts, instance.facts = instance.facts, []
-        if run.case.status == "running" and not facts:
+        if run.case.status == "suspended":
+            run.case.facts.extend(facts)
+            return
+        if not facts:
             kind.resume(run, instance)
+        _guarded(run, instance, kind.wake, instance)
         for each in facts:
             assert isinstance(each.fact, (FinishItem, FireTimer))
             run.case.answered.pop(each.fact.serial, None)
             _apply(run, each)
 
 
-def _cancel(run: Run, fact: Cancel, event: Event) -> None:
+def _cancel(run: Run, fact: Cancel, _event: Event) -> None:
     message = fact.reason or "the case was removed"
     run.finish("cancelled", fault=Fault(name="cancelled", category=Category.CANCELLED, message=message))
 
 
-def _restart(run: Run, fact: RestartItem, event: Event) -> None:
+def _restart(run: Run, fact: RestartItem, _event: Event) -> None:
     if (found := _item(run, fact.item)) is not None:
         instance, kind = found
-        try:
-            kind.restart(run, instance)
-        except Thrown as problem:
-            run.fail(instance, problem.fault)
+        _guarded(run, instance, kind.restart, instance)
 
 
-def _force(run: Run, fact: ForceComplete, event: Event) -> None:
+def _force(run: Run, fact: ForceComplete, _event: Event) -> None:
     if (found := _item(run, fact.item)) is not None:
         instance, kind = found
-        try:
-            kind.force(run, instance, fact.outputs)
-        except Thrown as problem:
-            run.fail(instance, problem.fault)
+        _guarded(run, instance, kind.force, instance, fact.outputs)
 
 
-def _force_fail(run: Run, fact: ForceFail, event: Event) -> None:
+def _force_fail(run: Run, fact: ForceFail, _event: Event) -> None:
     if (found := _item(run, fact.item)) is not None:
         run.fail(found[0], fact.fault)
 
 
-def _remove(run: Run, fact: RemoveItem, event: Event) -> None:
+def _remove(run: Run, fact: RemoveItem, _event: Event) -> None:
     if (found := _item(run, fact.item)) is not None:
         run.skip(found[0], "it was removed")
 
 
-def _item(run: Run, item: ItemId) -> tuple[Item, ItemKind] | None:
+def _item(run: Run, item: ItemId) -> tuple[Item, ItemKind[Item]] | None:
     found = run.instances.get(run.index.items.get(item, 0))
     if not isinstance(found, Item):
         return None
@@ -221,7 +221,7 @@ def _item(run: Run, item: ItemId) -> tuple[Item, ItemKind] | None:
     return found, kind
 
 
-def _items(run: Run) -> list[tuple[Item, ItemKind]]:
+def _items(run: Run) -> list[tuple[Item, ItemKind[Item]]]:
     return [found for item in list(run.index.items) if (found := _item(run, ItemId(item))) is not None]
 
 

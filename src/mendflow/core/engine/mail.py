@@ -5,7 +5,7 @@ flow replies to is a request, open until it is answered; a second one in the sam
 
 from typing import Protocol
 
-from mendflow.core.engine.faults import CONFLICTING_RECEIVE, CONFLICTING_REQUEST, MISSING_REQUEST, thrown
+from mendflow.core.engine.faults import CONFLICTING_RECEIVE, CONFLICTING_REQUEST, MISSING_REQUEST, Thrown, thrown
 from mendflow.core.engine.messages import Deliver
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Item, Listener
@@ -66,7 +66,10 @@ def deliver(run: Run, message: Deliver) -> None:
         instance = run.instances[listener.instance]
         asleep = isinstance(instance, Item) and instance.suspended
         if fits(listener.correlation, message) and not asleep:
-            run.kinds[run.nodes[instance.node].kind].heard(run, instance, listener.place, message)
+            try:
+                run.kinds[run.nodes[instance.node].kind].heard(run, instance, listener.place, message)
+            except Thrown as problem:
+                run.fail(instance, problem.fault)
             return
     run.case.mailbox.setdefault(message.channel, []).append(message)
 

@@ -157,7 +157,11 @@ class _Compiler:
         self.demand_a_handler(node)
 
     def demand_a_handler(self, node: PlanNode) -> None:
-        wanted = {Rethrow: {CATCH}, Compensate: HANDLERS}.get(type(node.activity))
+        wanted: frozenset[str] = frozenset()
+        if isinstance(node.activity, Rethrow):
+            wanted = frozenset({CATCH})
+        elif isinstance(node.activity, Compensate):
+            wanted = HANDLERS
         if wanted and not any(each.kind in wanted for each in self.above(node)):
             where = "a fault handler" if wanted == {CATCH} else "a fault, compensation or termination handler"
             self.problems.append(f"{node.name}: {node.kind} stands outside {where}; move it into one")
@@ -178,10 +182,10 @@ class _Compiler:
             node.targets = tuple(link for link in targets if link >= 0)
             node.sources = tuple((link, when) for link, when in sources if link >= 0)
             node.plain = not node.targets and activity.when is None
-            for link in node.targets:
-                self.join(link, node, "target")
-            for link, _ in node.sources:
-                self.join(link, node, "source")
+            for index in node.targets:
+                self.join(index, node, "target")
+            for index, _ in node.sources:
+                self.join(index, node, "source")
         for link in self.links:
             if link.source < 0 or link.target < 0:
                 missing = "source" if link.source < 0 else "target"
@@ -258,6 +262,9 @@ class Body(msgspec.Struct, frozen=True):
     body: Activity
 
 
+WITH_A_BODY: Final = frozenset({Flow, Scope, ForEach, While, Until, Catch, OnMessage, OnAlarm, Body})
+
+
 def kind_of(activity: Activity) -> str:
     tag = type(activity).__struct_config__.tag
     assert isinstance(tag, str)
@@ -267,17 +274,18 @@ def kind_of(activity: Activity) -> str:
 def parts_of(activity: Any) -> tuple[Activity, ...]:
     """The activities directly inside an activity or a handler; its handlers are not among them."""
     match activity:
-        case Sequence(body=body):
-            return body
+        case Sequence(body=steps):
+            return steps
         case Parallel(branches=branches):
             return branches
         case Choose(branches=branches, otherwise=otherwise):
             return (*(branch.body for branch in branches), *((otherwise,) if otherwise is not None else ()))
         case Pick(messages=messages, alarms=alarms):
-            return tuple(each.body for each in (*messages, *alarms))
-        case Flow() | Scope() | ForEach() | While() | Until() | Catch() | OnMessage() | OnAlarm() | Body():
-            return (activity.body,)
-    return ()
+            return (*(each.body for each in messages), *(each.body for each in alarms))
+    if type(activity) not in WITH_A_BODY:
+        return ()
+    body: Activity = activity.body
+    return (body,)
 
 
 def called_flows(flow: Flow) -> dict[str, Flow]:

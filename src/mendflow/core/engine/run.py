@@ -8,7 +8,7 @@ An activity kind is an `ActivityKind`. The machine knows none of them."""
 
 from collections import deque
 from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, Generic, TypeVar
 
 from mendflow.core.engine import data, links
 from mendflow.core.engine.faults import JOIN_FAILURE, Thrown, thrown
@@ -20,7 +20,6 @@ from mendflow.core.engine.state import (
     End,
     Index,
     Instance,
-    Item,
     Phase,
     Structure,
 )
@@ -35,52 +34,59 @@ STARTS_MAX: Final = 500
 START, JOIN, ENDED, STEP = range(4)
 
 
-class ActivityKind:
-    """What a kind of activity does when something happens to it. A method that a kind cannot meet is our bug."""
+Live = TypeVar("Live", bound=Instance)
+
+
+class ActivityKind(Generic[Live]):
+    """What a kind of activity does when something happens to it. Nobody asks of a kind what it does not have."""
 
     makes: ClassVar[Callable[..., AnyInstance]] = Instance
 
-    def start(self, run: "Run", instance: Any) -> None:
+    def start(self, run: "Run", instance: Live, /) -> None:
         """Begin. Links and conditions are settled."""
-        raise AssertionError(f"{type(self).__name__} cannot start")
+        raise NotImplementedError
 
-    def step(self, run: "Run", instance: Any) -> None:
+    def step(self, run: "Run", instance: Live, /) -> None:
         """Go on with what an earlier step left."""
-        raise AssertionError(f"{type(self).__name__} has no steps")
+        raise NotImplementedError
 
-    def child_ended(self, run: "Run", instance: Any, child: Instance, place: int) -> None:
-        raise AssertionError(f"{type(self).__name__} has no children")
+    def child_ended(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
+        raise NotImplementedError
 
-    def child_faulted(self, run: "Run", instance: Any, child: Instance, fault: Fault) -> bool:
+    def child_faulted(self, _run: "Run", _instance: Live, _child: Instance, _fault: Fault, /) -> bool:
         """Whether the fault is dealt with here; else it goes further up."""
         return False
 
-    def child_forgotten(self, run: "Run", instance: Any, child: Instance) -> None:
+    def child_forgotten(self, run: "Run", instance: Live, child: Instance, /) -> None:
         """A child ended while this was being stopped."""
 
-    def stop(self, run: "Run", instance: Any, stack: list[Instance]) -> None:
+    def stop(self, run: "Run", instance: Live, stack: list[Instance], /) -> None:
         """End early: put on the stack whatever must end first."""
+        assert isinstance(instance, Structure)
         instance.phase = Phase.STOPPING
         if instance.children:
             stack.extend(run.instances[child] for child in reversed(instance.children))
         else:
             self.stopped(run, instance)
 
-    def stopped(self, run: "Run", instance: Any) -> None:
+    def stopped(self, run: "Run", instance: Live, /) -> None:
         """All children have ended after a stop."""
         run.end(instance, End.STOPPED)
 
-    def close(self, run: "Run", instance: Any) -> None:
-        """Let go of everything: called once, as the instance ends."""
+    def close(self, run: "Run", instance: Live, /) -> None:
+        """Let go of everything: called once, as the instance ends, whether or not it had begun."""
 
-    def finished(self, run: "Run", instance: Any, outcome: Outcome) -> None:
-        raise AssertionError(f"{type(self).__name__} waits for no outcome")
+    def finished(self, run: "Run", instance: Live, outcome: Outcome, /) -> None:
+        """The order that is out was answered."""
+        raise NotImplementedError
 
-    def fired(self, run: "Run", instance: Any, serial: int) -> None:
-        raise AssertionError(f"{type(self).__name__} has no timers")
+    def fired(self, run: "Run", instance: Live, serial: int, /) -> None:
+        """A timer went off."""
+        raise NotImplementedError
 
-    def heard(self, run: "Run", instance: Any, place: int, message: Deliver) -> None:
-        raise AssertionError(f"{type(self).__name__} hears no messages")
+    def heard(self, run: "Run", instance: Live, place: int, message: Deliver, /) -> None:
+        """A message came that it listens for."""
+        raise NotImplementedError
 
 
 class Run:
@@ -88,7 +94,7 @@ class Run:
 
     __slots__ = ("agenda", "case", "index", "instances", "kinds", "nodes", "now", "orders", "plan", "starts")
 
-    def __init__(self, case: Case, kinds: Mapping[str, ActivityKind], now: Instant) -> None:
+    def __init__(self, case: Case, kinds: Mapping[str, ActivityKind[Any]], now: Instant) -> None:
         self.case = case
         self.kinds = kinds
         self.now = now
@@ -187,8 +193,7 @@ class Run:
         node = self.nodes[instance.node]
         if instance.phase is Phase.JOINING:
             links.wait_no_more(self, instance, node)
-        elif instance.phase is not Phase.NEW:
-            self.kinds[node.kind].close(self, instance)
+        self.kinds[node.kind].close(self, instance)
         instance.phase = Phase.DONE
         instance.end = how
         if not node.quiet:
@@ -200,6 +205,8 @@ class Run:
         parent = self.instances[instance.parent]
         assert isinstance(parent, Structure)
         place = parent.children.pop(instance.id)
+        if parent.phase is Phase.DONE:
+            return
         kind = self.kinds[self.nodes[parent.node].kind]
         try:
             if parent.phase is not Phase.STOPPING:
@@ -269,14 +276,25 @@ class Run:
         """The case is over: nothing of it stays live."""
         case = self.case
         for instance in self.instances.values():
-            if isinstance(instance, Item) and instance.phase is Phase.RUNNING:
+            if instance.phase is not Phase.DONE:
                 self.kinds[self.nodes[instance.node].kind].close(self, instance)
         case.status, case.outputs, case.fault, case.ended_at = status, outputs or {}, fault, self.now
         self.agenda.clear()
-        for live in (case.instances, case.envs, case.backlog, case.listeners, case.mailbox, case.facts):
-            live.clear()
-        for live in (case.seen, case.answered, case.isolated_next, self.index.items, self.index.serials):
-            live.clear()
+        live: tuple[dict[Any, Any] | list[Any], ...] = (
+            case.instances,
+            case.envs,
+            case.backlog,
+            case.listeners,
+            case.mailbox,
+            case.seen,
+            case.facts,
+            case.answered,
+            case.isolated_next,
+            self.index.items,
+            self.index.serials,
+        )
+        for each in live:
+            each.clear()
         case.root = case.isolated = case.going_on = 0
         self.orders.append(EndCase(status=status, outputs=case.outputs, fault=fault))
 

@@ -198,7 +198,7 @@ class Index:
         self.serials: dict[int, int] = {}
         self.items: dict[str, int] = {}
         for instance in instances:
-            if isinstance(instance, Item):
+            if isinstance(instance, Item) and instance.phase is Phase.RUNNING:
                 self.items[instance.item] = instance.id
                 if instance.serial:
                     self.serials[instance.serial] = instance.id

@@ -1,7 +1,7 @@
 """The activity kinds, each under the name that the model and the plan give it."""
 
 from collections.abc import Mapping
-from typing import Final
+from typing import Any, Final
 
 from mendflow.core.engine import plan
 from mendflow.core.engine.activities.basic import AssignKind, EmptyKind, ExitKind, RethrowKind, ThrowKind
@@ -24,7 +24,7 @@ from mendflow.core.engine.activities.sequence import SequenceKind
 from mendflow.core.engine.activities.work import CallKind, InvokeKind, StageKind, TaskKind, WaitKind
 from mendflow.core.engine.run import ActivityKind
 
-KINDS: Final[Mapping[str, ActivityKind]] = {
+KINDS: Final[Mapping[str, ActivityKind[Any]]] = {
     plan.FLOW: FlowKind(),
     plan.CATCH: HandlerKind(),
     plan.COMPENSATION: CompensationKind(),

@@ -6,17 +6,18 @@ from mendflow.core.engine.plan import CATCH
 from mendflow.core.engine.run import ActivityKind, Run
 from mendflow.core.engine.state import End, Instance, ScopeInstance
 from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.values import Value
 
 
-class EmptyKind(ActivityKind):
+class EmptyKind(ActivityKind[Instance]):
     def start(self, run: Run, instance: Instance) -> None:
         run.end(instance, End.COMPLETED)
 
 
-class ExitKind(ActivityKind):
+class ExitKind(ActivityKind[Instance]):
     """The case ends at once. Its outputs are given if they can be worked out by now."""
 
-    def start(self, run: Run, instance: Instance) -> None:
+    def start(self, run: Run, _instance: Instance, /) -> None:
         root = run.instances[run.case.root]
         assert isinstance(root, ScopeInstance)
         try:
@@ -26,11 +27,12 @@ class ExitKind(ActivityKind):
         run.finish("completed", outputs=outputs)
 
 
-class AssignKind(ActivityKind):
+class AssignKind(ActivityKind[Instance]):
     """All copies happen, or none: each sees what the ones before it did, and a fault puts the variables back."""
 
     def start(self, run: Run, instance: Instance) -> None:
-        case, before = run.case, {}
+        case = run.case
+        before: dict[tuple[int, str], tuple[bool, Value]] = {}
         try:
             for copy in run.nodes[instance.node].activity.copies:
                 value = data.value_of(case, instance.env, copy.value)
@@ -49,7 +51,7 @@ class AssignKind(ActivityKind):
         run.end(instance, End.COMPLETED)
 
 
-class ThrowKind(ActivityKind):
+class ThrowKind(ActivityKind[Instance]):
     def start(self, run: Run, instance: Instance) -> None:
         activity = run.nodes[instance.node].activity
         value = data.value_of(run.case, instance.env, activity.data)
@@ -57,7 +59,7 @@ class ThrowKind(ActivityKind):
         raise Thrown(Fault(name=activity.fault, category=Category.FLOW, message=message, data=value))
 
 
-class RethrowKind(ActivityKind):
+class RethrowKind(ActivityKind[Instance]):
     """Throw what the nearest fault handler caught, as it was."""
 
     def start(self, run: Run, instance: Instance) -> None:

@@ -6,7 +6,7 @@ from mendflow.core.engine.state import End, Instance, Structure
 from mendflow.core.model.flow import Choose
 
 
-class ChooseKind(ActivityKind):
+class ChooseKind(ActivityKind[Structure]):
     makes = Structure
 
     def start(self, run: Run, instance: Structure) -> None:
@@ -31,6 +31,6 @@ class ChooseKind(ActivityKind):
             chosen.add(len(activity.branches))
         return chosen
 
-    def child_ended(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
+    def child_ended(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         if not instance.children:
             run.end(instance, End.COMPLETED)

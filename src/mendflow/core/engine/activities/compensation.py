@@ -31,7 +31,7 @@ def discard(run: Run, records: list[Record]) -> None:
         pending.extend(record.inner)
 
 
-class CompensateKind(ActivityKind):
+class CompensateKind(ActivityKind[Compensating]):
     """Compensate all inner scopes of the scope whose handler this is in, or those of one name."""
 
     makes = Compensating
@@ -54,7 +54,7 @@ class CompensateKind(ActivityKind):
         if not begin_last(run, instance):
             run.end(instance, End.COMPLETED)
 
-    def child_ended(self, run: Run, instance: Compensating, child: Instance, place: int) -> None:
+    def child_ended(self, run: Run, instance: Compensating, _child: Instance, _place: int, /) -> None:
         self.next(run, instance)
 
     def close(self, run: Run, instance: Compensating) -> None:

@@ -1,13 +1,18 @@
 """Event handlers: while a scope's body runs, messages and alarms each start a handler of their own beside it."""
 
+from typing import Final
+
 from mendflow.core.engine import data, mail
 from mendflow.core.engine.messages import Deliver, DropTimer, SetTimer
 from mendflow.core.engine.run import Run, path_of
-from mendflow.core.engine.state import Alarm, ScopeInstance, TimedItem
-from mendflow.core.model.flow import OnAlarm
+from mendflow.core.engine.state import Alarm, Picking, ScopeInstance, TimedItem
+from mendflow.core.model.flow import Expr, OnAlarm
 from mendflow.core.model.ids import Instant
 
-EVENT = 2
+EVENT: Final = 2
+"""The place of event handlers among a scope's children."""
+
+Timed = ScopeInstance | TimedItem | Picking
 
 
 def enable(run: Run, scope: ScopeInstance) -> None:
@@ -29,13 +34,15 @@ def disable(run: Run, scope: ScopeInstance) -> None:
         mail.ignore(run, scope.id, run.nodes[index].activity.channel)
 
 
-def set_alarm(run: Run, owner: ScopeInstance | TimedItem, place: int, alarm: OnAlarm, env: int) -> None:
+def set_alarm(run: Run, owner: Timed, place: int, alarm: OnAlarm, env: int) -> None:
     every_ms = data.number_of(run.case, env, alarm.every, "`every`") if alarm.every is not None else 0
     at = when_due(run, env, alarm.duration, alarm.until, every_ms)
     add_timer(run, owner, Alarm(place, at, every_ms))
 
 
-def when_due(run: Run, env: int, duration: object, until: object, otherwise_ms: int = 0) -> Instant:
+def when_due(
+    run: Run, env: int, duration: Expr | int | None, until: Expr | int | None, otherwise_ms: int = 0
+) -> Instant:
     if until is not None:
         return data.number_of(run.case, env, until, "`until`")
     if duration is not None:
@@ -43,20 +50,20 @@ def when_due(run: Run, env: int, duration: object, until: object, otherwise_ms: 
     return run.now + otherwise_ms
 
 
-def add_timer(run: Run, owner: ScopeInstance | TimedItem, alarm: Alarm) -> None:
+def add_timer(run: Run, owner: Timed, alarm: Alarm) -> None:
     serial = run.serial()
     owner.timers[serial] = alarm
     run.index.serials[serial] = owner.id
     run.orders.append(SetTimer(serial=serial, at=alarm.at))
 
 
-def take_timer(run: Run, owner: ScopeInstance | TimedItem, serial: int) -> Alarm:
+def take_timer(run: Run, owner: Timed, serial: int) -> Alarm:
     """A timer has fired: it is no more."""
     del run.index.serials[serial]
     return owner.timers.pop(serial)
 
 
-def drop_alarms(run: Run, owner: ScopeInstance | TimedItem) -> None:
+def drop_alarms(run: Run, owner: Timed) -> None:
     for serial in owner.timers:
         del run.index.serials[serial]
         run.case.answered.pop(serial, None)

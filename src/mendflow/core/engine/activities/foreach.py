@@ -15,13 +15,13 @@ from mendflow.core.engine.faults import (
 from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
 from mendflow.core.engine.state import End, Instance, Turns
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import ForEach
+from mendflow.core.model.flow import Expr, ForEach
 
 TURNS_MAX: Final = 100
 """How many turns one step begins."""
 
 
-class ForEachKind(ActivityKind):
+class ForEachKind(ActivityKind[Turns]):
     makes = Turns
 
     def start(self, run: Run, instance: Turns) -> None:
@@ -121,7 +121,7 @@ class ForEachKind(ActivityKind):
         run.stop(child)
         return True
 
-    def child_forgotten(self, run: Run, instance: Turns, child: Instance) -> None:
+    def child_forgotten(self, run: Run, _instance: Turns, child: Instance) -> None:
         data.release(run.case, child.env)
 
     def complete(self, run: Run, instance: Turns, activity: ForEach) -> None:
@@ -133,7 +133,7 @@ class ForEachKind(ActivityKind):
             run.fail(instance, instance.fault)
 
 
-def _given(bound: object) -> object:
+def _given(bound: Expr | int | None) -> Expr | int:
     if bound is None:
         raise thrown(INVALID_EXPRESSION_VALUE, "a for-each needs `items`, or `first` and `last`")
     return bound

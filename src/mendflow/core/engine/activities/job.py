@@ -25,6 +25,7 @@ from mendflow.core.engine.plan import PlanNode
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import JobItem
 from mendflow.core.expressions import is_template
+from mendflow.core.expressions.templates import as_text
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Job, NeededResources
 from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
@@ -40,7 +41,7 @@ class Prepared(msgspec.Struct):
     open: tuple[str, ...]
 
 
-class JobKind(ItemKind):
+class JobKind(ItemKind[JobItem]):
     makes = JobItem
     withdrawal = CancelJob
 
@@ -161,34 +162,34 @@ def resolved(run: Run, env: int, activity: Job, part: str) -> Value:
     return data.value_of(run.case, env, part_of(activity, part))
 
 
-def as_text(value: Value, name: str) -> str:
-    return data.as_text(value)
+def as_command(value: Value, _name: str) -> str:
+    return as_text(value)
 
 
-def as_list(value: Value, name: str) -> list[Value]:
+def as_list(value: Value, _name: str) -> list[Value]:
     return list(value)
 
 
-def as_map(value: Value, name: str) -> dict[str, Value]:
+def as_map(value: Value, _name: str) -> dict[str, Value]:
     return dict(value)
 
 
-def as_texts(value: Value, name: str) -> dict[str, str]:
-    return {key: data.as_text(each) for key, each in value.items()}
+def as_texts(value: Value, _name: str) -> dict[str, str]:
+    return {key: as_text(each) for key, each in value.items()}
 
 
 def as_resources(value: Value, name: str) -> Resources:
-    numbers = {}
+    numbers: dict[str, Any] = {}
     for key, number in value.items():
         if key != "site":
             if isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0:
                 raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number!r}; it must be a number, 0 or more")
             numbers[key] = float(number) if key == "cpus" else int(number)
-    return Resources(site=data.as_text(value["site"]), **numbers)
+    return Resources(site=as_text(value["site"]), **numbers)
 
 
 _SHAPES: Final = {
-    "command": as_text,
+    "command": as_command,
     "args": as_list,
     "kwargs": as_map,
     "env": as_texts,

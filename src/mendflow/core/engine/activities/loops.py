@@ -5,7 +5,7 @@ from mendflow.core.engine.run import ActivityKind, Run, path_of
 from mendflow.core.engine.state import End, Instance, Structure
 
 
-class WhileKind(ActivityKind):
+class WhileKind(ActivityKind[Structure]):
     makes = Structure
 
     def start(self, run: Run, instance: Structure) -> None:
@@ -21,7 +21,7 @@ class WhileKind(ActivityKind):
         body = run.nodes[instance.node].children[0]
         run.begin(body, instance, place, instance.env, instance.scope, path_of(instance.path, place))
 
-    def child_ended(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
+    def child_ended(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         self.start(run, instance)
 
 
@@ -29,7 +29,7 @@ class UntilKind(WhileKind):
     def start(self, run: Run, instance: Structure) -> None:
         self.turn(run, instance)
 
-    def child_ended(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
+    def child_ended(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         if data.holds(run.case, instance.env, run.nodes[instance.node].activity.condition):
             run.end(instance, End.COMPLETED)
         else:

@@ -10,7 +10,7 @@ from mendflow.core.model.flow import OnMessage, Pick, Receive, Reply
 from mendflow.core.model.jobs import Outcome
 
 
-class ReceiveKind(ItemKind):
+class ReceiveKind(ItemKind[Item]):
     """Waits for one message."""
 
     def ask(self, run: Run, instance: Item) -> None:
@@ -19,7 +19,7 @@ class ReceiveKind(ItemKind):
         for message in mail.listen(run, instance.id, 0, activity.channel, correlation):
             self.heard(run, instance, 0, message)
 
-    def heard(self, run: Run, instance: Item, place: int, message: Deliver) -> None:
+    def heard(self, run: Run, instance: Item, _place: int, message: Deliver) -> None:
         activity: Receive = run.nodes[instance.node].activity
         mail.open_request(run, instance.env, activity, message)
         self.succeed(run, instance, Outcome(outputs=message.value))
@@ -33,16 +33,16 @@ class ReceiveKind(ItemKind):
     def withdraw(self, run: Run, instance: Item) -> None:
         mail.ignore(run, instance.id, run.nodes[instance.node].activity.channel)
 
-    def resume(self, run: Run, instance: Item) -> None:
+    def wake(self, run: Run, instance: Item, /) -> None:
         """Messages that came while it was suspended wait in the case; look there now."""
         self.withdraw(run, instance)
         self.ask(run, instance)
 
-    def phase(self, instance: Item) -> str:
+    def phase(self, _instance: Item, /) -> str:
         return "listening"
 
 
-class ReplyKind(ActivityKind):
+class ReplyKind(ActivityKind[Instance]):
     """Answers the open request. The reply is posted: owed until the world has taken it."""
 
     def start(self, run: Run, instance: Instance) -> None:
@@ -56,7 +56,7 @@ class ReplyKind(ActivityKind):
         run.end(instance, End.COMPLETED)
 
 
-class PickKind(ActivityKind):
+class PickKind(ActivityKind[Picking]):
     """Whatever comes first of several messages and alarms; the rest is forgotten."""
 
     makes = Picking
@@ -96,7 +96,7 @@ class PickKind(ActivityKind):
         for branch in run.nodes[instance.node].activity.messages:
             mail.ignore(run, instance.id, branch.channel)
 
-    def child_ended(self, run: Run, instance: Picking, child: Instance, place: int) -> None:
+    def child_ended(self, run: Run, instance: Picking, _child: Instance, _place: int, /) -> None:
         run.end(instance, End.COMPLETED)
 
     def close(self, run: Run, instance: Picking) -> None:

@@ -13,7 +13,7 @@ BRANCHES_MAX: Final = 100
 """How many branches one step begins, so that a very wide parallel leaves the agenda short."""
 
 
-class ParallelKind(ActivityKind):
+class ParallelKind(ActivityKind[Graph]):
     makes = Graph
 
     def start(self, run: Run, instance: Graph) -> None:
@@ -30,7 +30,7 @@ class ParallelKind(ActivityKind):
         elif not instance.children:
             self.complete(run, instance)
 
-    def child_ended(self, run: Run, instance: Graph, child: Instance, place: int) -> None:
+    def child_ended(self, run: Run, instance: Graph, _child: Instance, _place: int, /) -> None:
         if not instance.children and instance.next == len(run.nodes[instance.node].children):
             self.complete(run, instance)
 

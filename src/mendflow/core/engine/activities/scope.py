@@ -29,11 +29,10 @@ from mendflow.core.model.flow import Scope
 from mendflow.core.model.values import Value
 
 BODY, HANDLER = 0, 1
-EVENT = 2
-"""Places of a scope's children: its body, the handler that runs after it, and event handlers."""
+"""Places of a scope's children: its body, and the handler that runs after it."""
 
 
-class ScopeKind(ActivityKind):
+class ScopeKind(ActivityKind[ScopeInstance]):
     makes = ScopeInstance
     home: ClassVar[bool] = False
     remembered: ClassVar[bool] = True  # completed scopes inside it, or its own handler, can be compensated later
@@ -95,7 +94,7 @@ class ScopeKind(ActivityKind):
             elif scope.stage is Stage.FAULTING:
                 self.handle(run, scope)
 
-    def child_faulted(self, run: Run, scope: ScopeInstance, child: Instance, fault: Fault) -> bool:
+    def child_faulted(self, run: Run, scope: ScopeInstance, _child: Instance, fault: Fault, /) -> bool:
         if scope.stage in (Stage.BODY, Stage.CLOSING):
             self.catch(run, scope, fault)
             return True
@@ -152,7 +151,7 @@ class ScopeKind(ActivityKind):
             run.end(scope, End.STOPPED)
         elif handler.node == run.plan.default:
             self.give_up(run, scope)
-        elif handler.end is not End.FAULTED:
+        else:
             self.share_results(run, scope)
             run.end(scope, End.COMPLETED)
 

@@ -4,7 +4,7 @@ from mendflow.core.engine.run import ActivityKind, Run
 from mendflow.core.engine.state import End, Instance, Structure
 
 
-class SequenceKind(ActivityKind):
+class SequenceKind(ActivityKind[Structure]):
     makes = Structure
 
     def start(self, run: Run, instance: Structure) -> None:
@@ -16,5 +16,5 @@ class SequenceKind(ActivityKind):
         instance.next += 1
         run.begin(parts[place], instance, place, instance.env, instance.scope, instance.path)
 
-    def child_ended(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
+    def child_ended(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         self.start(run, instance)

@@ -19,10 +19,10 @@ from mendflow.core.engine.state import Alarm, End, Item, TimedItem
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Call, Invoke, Stage, Task, Wait
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.values import Value, file_of
+from mendflow.core.model.values import file_of
 
 
-class TaskKind(ItemKind):
+class TaskKind(ItemKind[TimedItem]):
     """Offered to a role. Past its deadline it is taken back and throws `deadline`."""
 
     makes = TimedItem
@@ -44,6 +44,7 @@ class TaskKind(ItemKind):
 
     def ask(self, run: Run, instance: TimedItem) -> None:
         deadline = run.now + instance.duration_ms if instance.duration_ms else 0
+        assert isinstance(instance.order, OfferTask)
         instance.order = replace(instance.order, deadline=deadline)
         super().ask(run, instance)
         if deadline:
@@ -55,11 +56,11 @@ class TaskKind(ItemKind):
         message = f"{instance.item} was not done within {instance.duration_ms} ms"
         raise Thrown(Fault(name=DEADLINE, category=Category.TIME, message=message))
 
-    def phase(self, instance: Item) -> str:
+    def phase(self, _instance: Item, /) -> str:
         return "offered"
 
 
-class StageKind(ItemKind):
+class StageKind(ItemKind[Item]):
     """Takes files into keeping. Those that are kept already need no staging."""
 
     def prepare(self, run: Run, instance: Item) -> None:
@@ -90,11 +91,11 @@ class StageKind(ItemKind):
         leave_result(run, instance, outcome.outputs, files, None)
         run.end(instance, End.COMPLETED)
 
-    def phase(self, instance: Item) -> str:
+    def phase(self, _instance: Item, /) -> str:
         return "staging"
 
 
-class CallKind(ItemKind):
+class CallKind(ItemKind[Item]):
     """Runs another flow as a case of its own."""
 
     withdrawal = CancelCalled
@@ -110,11 +111,11 @@ class CallKind(ItemKind):
             domain=activity.domain,
         )
 
-    def phase(self, instance: Item) -> str:
+    def phase(self, _instance: Item, /) -> str:
         return "called"
 
 
-class InvokeKind(ItemKind):
+class InvokeKind(ItemKind[Item]):
     """Calls a partner. With a variable it waits for the answer; without one the call is posted and the flow goes on."""
 
     def prepare(self, run: Run, instance: Item) -> None:
@@ -144,18 +145,18 @@ class InvokeKind(ItemKind):
             data.assign(run.case, instance.env, variable, outcome.outputs)
         run.end(instance, End.COMPLETED)
 
-    def phase(self, instance: Item) -> str:
+    def phase(self, _instance: Item, /) -> str:
         return "invoked"
 
 
-class WaitKind(ItemKind):
+class WaitKind(ItemKind[TimedItem]):
     makes = TimedItem
 
     def prepare(self, run: Run, instance: TimedItem) -> None:
         activity: Wait = run.nodes[instance.node].activity
         case, env = run.case, instance.env
         if activity.until is None:
-            duration: Value = 0 if activity.duration is None else activity.duration
+            duration = 0 if activity.duration is None else activity.duration
             instance.duration_ms = data.number_of(case, env, duration, f"{activity.name}: `duration`")
         else:
             instance.until = data.number_of(case, env, activity.until, f"{activity.name}: `until`")
@@ -168,8 +169,8 @@ class WaitKind(ItemKind):
         take_timer(run, instance, serial)
         run.end(instance, End.COMPLETED)
 
-    def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:
+    def succeed(self, run: Run, instance: TimedItem, _outcome: Outcome, /) -> None:
         run.end(instance, End.COMPLETED)
 
-    def phase(self, instance: Item) -> str:
+    def phase(self, _instance: Item, /) -> str:
         return "waiting"

@@ -1,0 +1,146 @@
+"""What is always true of a case between two events. Every property test asks; a broken law is our bug."""
+
+from collections import Counter
+
+from mendflow.core.engine.plan import DEFAULT
+from mendflow.core.engine.state import (
+    Case,
+    Compensating,
+    Graph,
+    Index,
+    Instance,
+    Item,
+    Phase,
+    Picking,
+    Record,
+    ScopeInstance,
+    Structure,
+    TimedItem,
+    Turns,
+)
+
+
+def validate(case: Case) -> None:
+    """Assert every law of a case's state."""
+    if case.status == "blank":
+        assert not case.instances and not case.position
+        return
+    if case.over:
+        _nothing_is_left(case)
+        return
+    for instance in case.instances.values():
+        _stands_in_the_tree(case, instance)
+        _is_where_it_can_be(case, instance)
+        if isinstance(instance, Graph):
+            _links_agree(case, instance)
+        if isinstance(instance, Turns):
+            _turns_add_up(instance)
+    _environments_are_held_by_who_needs_them(case)
+    _the_index_is_right(case)
+    _messages_have_places_to_go(case)
+    _isolation_has_one_owner(case)
+
+
+def _nothing_is_left(case: Case) -> None:
+    left = (case.instances, case.envs, case.backlog, case.listeners, case.mailbox, case.facts, case.isolated_next)
+    assert not any(left), f"case {case.id} is over, but something of it is still live: {left}"
+    assert not case.index.items and not case.index.serials
+    assert not (case.going_on or case.isolated or case.root)
+    assert case.fault is not None or case.status == "completed"
+
+
+def _stands_in_the_tree(case: Case, instance: Instance) -> None:
+    assert 0 < instance.id <= case.last_id
+    if instance.id == case.root:
+        assert not instance.parent
+        return
+    parent = case.instances[instance.parent]
+    assert isinstance(parent, Structure) and instance.id in parent.children
+    assert parent.phase in (Phase.RUNNING, Phase.STOPPING, Phase.DONE)
+    scope = case.instances[instance.scope]
+    assert isinstance(scope, ScopeInstance)
+    assert instance.env in case.envs
+
+
+def _is_where_it_can_be(case: Case, instance: Instance) -> None:
+    node = case.plan.nodes[instance.node]
+    if isinstance(instance, Structure):
+        assert all(child in case.instances for child in instance.children)
+        waits = instance.children or isinstance(instance, (Picking, ScopeInstance))
+        assert waits or instance.phase is not Phase.RUNNING or case.backlog, f"{node.name} waits for nothing"
+    if not case.backlog:
+        assert instance.phase not in (Phase.NEW, Phase.DONE), f"{node.name} was left in the middle of a step"
+    if instance.phase is not Phase.JOINING:
+        return
+    assert instance.undecided > 0 or case.backlog
+
+
+def _links_agree(case: Case, graph: Graph) -> None:
+    links = case.plan.links
+    assert all(links[link].owner == graph.node for link in (*graph.links, *graph.waiting))
+    waiting = Counter(graph.waiting.values())
+    for target in waiting:
+        assert case.instances[target].phase is Phase.JOINING
+    assert not graph.links.keys() & graph.waiting.keys()
+
+
+def _turns_add_up(turns: Turns) -> None:
+    if turns.phase is Phase.RUNNING and not turns.over:
+        assert turns.ended + len(turns.children) == turns.next <= turns.total
+    assert turns.counted <= turns.ended
+
+
+def _environments_are_held_by_who_needs_them(case: Case) -> None:
+    holds: Counter[int] = Counter(env.parent for env in case.envs.values())
+    for instance in case.instances.values():
+        if isinstance(instance, ScopeInstance):
+            holds.update((instance.inner, instance.held))
+            _count_records(instance.records, holds)
+            _count_records(instance.targets, holds)
+            assert case.plan.nodes[instance.node].kind == DEFAULT or instance.stage or not instance.inner
+        if isinstance(instance, Compensating):
+            _count_records(instance.targets, holds)
+        if isinstance(instance, Turns):
+            holds.update(case.instances[child].env for child in instance.children)
+    del holds[0]
+    actual = {env.id: env.holds for env in case.envs.values()}
+    assert actual == dict(holds), f"environments are held {actual}, but needed {dict(holds)}"
+
+
+def _count_records(records: list[Record], holds: Counter[int]) -> None:
+    pending = list(records)
+    while pending:
+        record = pending.pop()
+        holds[record.env] += 1
+        pending.extend(record.inner)
+
+
+def _the_index_is_right(case: Case) -> None:
+    live = [each for each in case.instances.values() if each.phase is not Phase.DONE]
+    fresh = Index(case.instances.values())
+    assert fresh.items == case.index.items
+    assert fresh.serials == case.index.serials
+    assert len(fresh.items) == sum(isinstance(each, Item) and bool(each.item) for each in live), (
+        "an item id is not unique"
+    )
+    assert all(serial <= case.last_serial for serial in (*fresh.serials, *case.posted, case.going_on))
+    if case.status == "running" and not case.facts:
+        kept = {serial for each in live if isinstance(each, Item) and each.suspended for serial in _serials(each)}
+        assert case.answered.keys() <= kept
+
+
+def _serials(item: Item) -> set[int]:
+    return {item.serial, *(item.timers if isinstance(item, TimedItem) else ())}
+
+
+def _messages_have_places_to_go(case: Case) -> None:
+    for channel, listeners in case.listeners.items():
+        assert listeners, f"nobody listens on {channel}, but it is listed"
+        assert all(listener.instance in case.instances for listener in listeners)
+    assert all(case.mailbox.values())
+
+
+def _isolation_has_one_owner(case: Case) -> None:
+    owners = [each.id for each in case.instances.values() if isinstance(each, ScopeInstance) and each.isolating]
+    assert owners == ([case.isolated] if case.isolated else [])
+    assert not case.isolated_next or case.isolated
