@@ -3,24 +3,33 @@
 One gate stands before everything: it knows the caller or turns the request away. Behind it the pilots' exchange goes
 straight to its handler, and all else to the routes."""
 
-from importlib.metadata import version
+from functools import cache
 from typing import Any, cast
 
 from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.enums import ScopeType
-from litestar.openapi import OpenAPIConfig
 from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSend, Receive, Scope, Send
 
 from mendflow.core.model.problems import Mistake
 from mendflow.server import answers
 from mendflow.server.access import API, Access
 from mendflow.server.holds import Holds
+from mendflow.server.openapi import describe
 from mendflow.server.pilots import Exchange, LetGo
 from mendflow.server.routes import about, cases, events, files, flows, given, jobs, tasks
 from mendflow.services.domain import Domain
 
 JSON_BYTES_MAX = 16 << 20
+ROUTES: list[Any] = [
+    *about.ROUTES,
+    *flows.ROUTES,
+    *cases.ROUTES,
+    *events.ROUTES,
+    *jobs.ROUTES,
+    *tasks.ROUTES,
+    *files.ROUTES,
+]
 SYNC_PATH = f"{API}/pilots/sync"
 
 
@@ -62,23 +71,16 @@ def create_app(
 ) -> Api:
     """`let_go` asks the domain to answer held exchanges at once: those of a pilot, or all (None)."""
     holds = Holds()
-    routes: list[Any] = [
-        *about.ROUTES,
-        *flows.ROUTES,
-        *cases.ROUTES,
-        *events.ROUTES,
-        *jobs.ROUTES,
-        *tasks.ROUTES,
-        *files.ROUTES,
-    ]
     provided = given.dependencies(domain, holds)
+    described = cache(lambda: describe(ROUTES, provided))
+    provided["description"] = Provide(described, sync_to_thread=False)
     provided["file_bytes_max"] = Provide(lambda: file_bytes_max, sync_to_thread=False)
     app = Api(
-        route_handlers=[Router(API, route_handlers=routes)],
+        route_handlers=[Router(API, route_handlers=ROUTES)],
         dependencies=provided,
         exception_handlers=answers.HANDLERS,
         request_max_body_size=JSON_BYTES_MAX,
-        openapi_config=OpenAPIConfig(title="mendflow", version=version("mendflow"), path=f"{API}/.unused"),
+        openapi_config=None,
         logging_config=None,
         debug=False,
     )

@@ -1,16 +1,168 @@
-"""The description of the API, made from the routes themselves; what the routes cannot say of themselves is added.
+"""The description of the API, made from the routes themselves, with what they cannot say of themselves added.
 
-Schemas come from the model's own types, so the description cannot drift from what is read and written."""
+The schemas are those of the very types that are read and written, so the description cannot drift from the truth."""
 
-import html
+from collections.abc import Callable, Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
-from litestar import Litestar
+import msgspec
+from litestar import Litestar, Router
+from litestar.di import Provide
+from litestar.openapi import OpenAPIConfig
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.core.model.values import FileRef
+from mendflow.core.model.views import CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView, Why
+from mendflow.server.access import API
+from mendflow.server.routes.cases import Removal, Rerun, Sent, Start, Which
+from mendflow.server.routes.tasks import Completion, Rejection
+
+Json = dict[str, Any]
+
+_REF = "#/components/schemas/"
 
 
-def description_of(app: Litestar) -> dict[str, Any]:
-    return app.openapi_schema.to_schema()
+class MistakeView(msgspec.Struct, frozen=True):
+    """What every refusal says: a stable code, a sentence that says what to do, and what it is about."""
+
+    code: str
+    message: str
+    fields: dict[str, Any]
 
 
-def page_of(description: dict[str, Any]) -> str:
-    return html.escape(str(description))
+_TYPES = [
+    *(Flow, Job, FileRef, MistakeView, SyncRequest, SyncAnswer),
+    *(CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView, Why),
+    *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
+]
+# Two types are called Job: the activity of a flow, and the document that a pilot works on.
+_RENAMED = {
+    "mendflow.core.model.flow.Job": "JobActivity",
+    "mendflow.core.model.jobs.Job": "Job",
+    "flow_Job": "JobActivity",
+    "jobs_Job": "Job",
+}
+_BINARY = {"type": "string", "format": "binary"}
+
+
+def describe(routes: Sequence[Any], dependencies: Mapping[str, Provide]) -> Json:
+    """An application is built around the routes for their description alone; the one that serves has no pages of the
+    framework's."""
+    config = OpenAPIConfig(title="mendflow", version=version("mendflow"), use_handler_docstrings=True)
+    app = Litestar([Router(API, route_handlers=routes)], dependencies=dependencies, openapi_config=config)
+    base = app.openapi_schema.to_schema()
+    paths: Json = _rewritten(base["paths"])
+    for path in paths.values():
+        for operation in path.values():
+            _tidy(operation)
+    paths[f"{API}/pilots/sync"] = {"post": _sync()}
+    _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_REF + "{name}")
+    named = {_RENAMED.get(name, name): _rewritten(schema) for name, schema in schemas.items()}
+    bearer = {"type": "http", "scheme": "bearer", "description": "Wanted where the server has tokens."}
+    return {
+        "openapi": "3.1.0",
+        "info": base["info"],
+        "servers": [{"url": "/"}],
+        "security": [{}, {"token": []}],
+        "paths": dict(sorted(paths.items())),
+        "components": {"schemas": named, "securitySchemes": {"token": bearer}},
+    }
+
+
+def _rewritten(value: Any) -> Any:
+    """The same, with every reference by the name that we give the type."""
+    if isinstance(value, list):
+        return [_rewritten(one) for one in value]
+    if not isinstance(value, dict):
+        return value
+    ref = value.get("$ref")
+    if isinstance(ref, str):
+        name = ref.removeprefix(_REF)
+        return {"$ref": _REF + _RENAMED.get(name, name)}
+    return {key: _rewritten(one) for key, one in value.items()}
+
+
+def _tidy(operation: Json) -> None:
+    for parameter in operation.get("parameters", ()):
+        parameter["schema"] = _without_null(parameter["schema"])[0]
+        parameter.pop("deprecated", None)
+        parameter.pop("allowEmptyValue", None)
+        parameter.pop("allowReserved", None)
+    if body := operation.get("requestBody"):
+        content = body["content"]["application/json"]
+        content["schema"], optional = _without_null(content["schema"])
+        body["required"] = not optional
+    operation["responses"].pop("400", None)
+    operation["responses"] |= {"4XX": _refusal("A mistake of the caller"), "5XX": _refusal("The server cannot")}
+    operation.pop("deprecated", None)
+    if special := _SPECIAL.get(operation["operationId"]):
+        special(operation)
+
+
+def _without_null(schema: Json) -> tuple[Json, bool]:
+    """In a query or an optional body, not given is how one says null."""
+    either = schema.get("oneOf", [])
+    if {"type": "null"} in either:
+        rest = [one for one in either if one != {"type": "null"}]
+        return (rest[0] if len(rest) == 1 else {"oneOf": rest}), True
+    if isinstance(schema.get("enum"), list) and None in schema["enum"]:
+        return {"type": "string", "enum": [one for one in schema["enum"] if one is not None]}, True
+    return schema, False
+
+
+def _refusal(description: str) -> Json:
+    return _content(description, "application/json", {"$ref": _REF + "MistakeView"})
+
+
+def _content(description: str, media_type: str, schema: Json) -> Json:
+    return {"description": description, "content": {media_type: {"schema": schema}}}
+
+
+def _sync() -> Json:
+    request, answer = {"$ref": _REF + "SyncRequest"}, {"$ref": _REF + "SyncAnswer"}
+    media_type = "application/vnd.msgpack"
+    return {
+        "tags": ["pilots"],
+        "summary": "A pilot's exchange",
+        "description": "Both bodies are MessagePack. The answer is held back until there is something to say.",
+        "operationId": "sync",
+        "requestBody": {"content": {media_type: {"schema": request}}, "required": True},
+        "responses": {
+            "200": _content("Jobs, verdicts and orders", media_type, answer),
+            "4XX": _refusal("A mistake of the caller"),
+            "5XX": _refusal("The server cannot"),
+        },
+    }
+
+
+def _keep(operation: Json) -> None:
+    operation["requestBody"] = {"content": {"application/octet-stream": {"schema": _BINARY}}, "required": True}
+
+
+def _kept(operation: Json) -> None:
+    operation["responses"]["200"] = _content("The content", "application/octet-stream", _BINARY)
+
+
+def _kept_size(operation: Json) -> None:
+    operation["responses"]["200"] = {"description": "It is kept; Content-Length tells its size"}
+
+
+def _stream(operation: Json) -> None:
+    operation["responses"]["200"] = _content("Server-sent events", "text/event-stream", {"type": "string"})
+
+
+def _health(operation: Json) -> None:
+    operation["responses"]["503"] = _content("The store is away", "application/json", {"$ref": _REF + "Health"})
+
+
+_SPECIAL: dict[str, Callable[[Json], None]] = {
+    "keep": _keep,
+    "kept": _kept,
+    "kept_size": _kept_size,
+    "happenings": _stream,
+    "all_happenings": _stream,
+    "health": _health,
+}

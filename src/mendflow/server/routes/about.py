@@ -2,12 +2,14 @@
 
 from typing import Annotated, Any
 
-from litestar import MediaType, Request, Response, get
-from litestar.params import Parameter
+from litestar import MediaType, Response, get
+from litestar.params import Dependency, Parameter
 
 from mendflow.core.model.views import Happening, Health, Why
-from mendflow.server.openapi import description_of, page_of
+from mendflow.server.docs_page import page_of
 from mendflow.server.routes.given import Limit, TheDomain
+
+Description = Annotated[dict[str, Any], Dependency(skip_validation=True)]
 
 
 @get("/health", summary="Whether the server can work", operation_id="health", tags=["server"])
@@ -31,13 +33,13 @@ async def notices(domain: TheDomain, limit: Limit = 100) -> list[Happening]:
 
 
 @get("/openapi.json", summary="This API, described", operation_id="openapi", tags=["server"])
-async def openapi(request: Request[Any, Any, Any]) -> Response[dict[str, Any]]:
-    return Response(description_of(request.app), media_type=MediaType.JSON)
+async def openapi(description: Description) -> dict[str, Any]:
+    return description
 
 
 @get("/docs", summary="This API, described for people", operation_id="docs", tags=["server"], media_type=MediaType.HTML)
-async def docs(request: Request[Any, Any, Any]) -> str:
-    return page_of(description_of(request.app))
+async def docs(description: Description) -> str:
+    return page_of(description)
 
 
 ROUTES = [health, why, notices, openapi, docs]
