@@ -37,6 +37,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.formats",
             "mendflow.pilot.main",
             "mendflow.report",
+            "mendflow.server.access",
             "mendflow.wiring",
             "msgspec",
             "click",

@@ -170,7 +170,7 @@ def _past(status: str) -> str:
 
 def _is_file(flow: str) -> bool:
     """A name of a deployed flow has no ending and no folder."""
-    return Path(flow).suffix in (".yaml", ".yml", ".py", ".json") or "/" in flow
+    return Path(flow).suffix in (".yaml", ".yml", ".py") or ".py:" in flow or "/" in flow
 
 
 async def _deployed(client: Client, name: str) -> Flow:

@@ -21,6 +21,9 @@ T = TypeVar("T")
 OTHER_COMMAND_S = 5.0
 """Another command may have the folder open; it will not be long."""
 
+ORPHAN_MS = 60_000
+"""A pilot whose server was killed is of no use to anybody after a while."""
+
 
 def waited(work: Coroutine[Any, Any, T]) -> T:
     return asyncio.run(work)
@@ -59,7 +62,7 @@ async def here(folder: Path, *, slots: int, keep: bool = False) -> AsyncIterator
             work=folder / "work",
             slots=slots or os.cpu_count() or 1,
             token=server.token,
-            extra=["--keep"] if keep else [],
+            extra=["--away-exit-ms", str(ORPHAN_MS), *(["--keep"] if keep else [])],
         )
         stack.push_async_callback(pilot.stop)
         yield await stack.enter_async_context(Client(server.url, server.token))

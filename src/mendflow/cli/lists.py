@@ -157,7 +157,7 @@ def pilots(json: Json = False, server: Server = "", token_file: TokenFile = "", 
         say("There are no pilots; start one with mendflow pilot --server URL.")
     else:
         print_table(
-            ("pilot", "state", "host", "site", "free", "cpus", "memory", "gpus", "seen"), map(_pilot_row, views)
+            ("pilot", "state", "host", "free", "cpus", "memory", "gpus", "seen"), map(_pilot_row, views), fold=2
         )
 
 
@@ -220,9 +220,7 @@ def _job_row(job: Job) -> tuple[str | Text, ...]:
 
 def _pilot_row(view: PilotView) -> tuple[str | Text, ...]:
     has = view.capacity
-    free = f"{view.free_slots}/{has.slots}"
-    seen = f"{duration_text(view.seen_ms_ago)} ago"
-    return (
-        str(view.id), state_text(view.state), view.host, view.site or "-", free, f"{has.cpus:g}",
-        size_text(has.memory_bytes), str(has.gpus), seen,
-    )  # fmt: skip
+    host = f"{view.host} ({view.site})" if view.site else view.host
+    free, seen = f"{view.free_slots}/{has.slots}", f"{duration_text(view.seen_ms_ago)} ago"
+    figures = (f"{has.cpus:g}", size_text(has.memory_bytes), str(has.gpus))
+    return str(view.id), state_text(view.state), host, free, *figures, seen

@@ -1,5 +1,6 @@
 """What goes to the terminal: tables that fit it, JSON for programs, and nothing that a job could have smuggled in."""
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 
@@ -24,6 +25,7 @@ STYLES = {
     "silent": "yellow",
     "reused": "cyan",
 }
+CELL_CHARS_MAX = 400
 WIDTH_PIPED = 160
 """Tables that go into a file or a pipe need not fit a screen, only a reader."""
 
@@ -47,16 +49,15 @@ def state_text(state: str) -> Text:
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]], *, fold: int = -1) -> None:
     """A table without lines. All columns keep their content whole but the one to fold, which gives way."""
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=False)
-    count = len(heads)
-    for index, head in enumerate(heads):
-        gives_way = index == fold % count
-        table.add_column(
-            head, no_wrap=True, overflow="ellipsis" if gives_way else "fold", ratio=1 if gives_way else None
-        )
-    for row in rows:
-        table.add_row(*(cell if isinstance(cell, Text) else one_line(cell, 400) for cell in row))
+    cells = [[cell if isinstance(cell, Text) else Text(one_line(cell, CELL_CHARS_MAX)) for cell in row] for row in rows]
     made = console()
-    if not made.is_terminal and "COLUMNS" not in made._environ:
+    if not made.is_terminal and "COLUMNS" not in os.environ:
         made.width = WIDTH_PIPED
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for index, head in enumerate(heads):
+        width = max([len(head), *(row[index].cell_len for row in cells)])
+        gives_way = index == fold % len(heads)
+        table.add_column(head, no_wrap=True, overflow="ellipsis", min_width=None if gives_way else width)
+    for row in cells:
+        table.add_row(*row)
     made.print(table)
