@@ -91,12 +91,18 @@ def _note(shape: Shape) -> str:
 
 def _arrow(start: Shape, end: Shape, bends: list[Point], *, dashed: bool) -> str:
     """A smooth line from the right of one box to the left of another, level where it touches anything."""
-    points = [(start.x + start.width, start.y + start.height / 2), *bends, (end.x - 2, end.y + end.height / 2)]
+    first, last = (start.x + start.width, start.y + start.height / 2), (end.x - 2, end.y + end.height / 2)
+    between = [point for point in bends if min(_far(point, first), _far(point, last)) > 2]
+    points = [first, *between, last]
     path = f"M{points[0][0]:.1f} {points[0][1]:.1f}"
     for (x, y), (next_x, next_y) in pairwise(points):
         middle = (x + next_x) / 2
         path += f"C{middle:.1f} {y:.1f} {middle:.1f} {next_y:.1f} {next_x:.1f} {next_y:.1f}"
     return f'<path class="arrow{" dashed" if dashed else ""}" d="{path}" marker-end="url(#tip)"/>'
+
+
+def _far(one: Point, other: Point) -> float:
+    return abs(one[0] - other[0]) + abs(one[1] - other[1])
 
 
 def _node(shape: Shape, count: NameCount | None) -> str:

@@ -1,0 +1,296 @@
+"""`mendflow run` and what one does after it, with a real server, a real pilot and real jobs."""
+
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+
+from tests.cli.conftest import Shell
+
+NIGHT = """\
+name: night
+inputs:
+  who: {type: string, default: world}
+jobs:
+  greet:
+    run: |
+      echo "hello ${{ inputs.who }}" > greeting.txt
+      printf 'said \\033[31mhello\\033[0m\\n'
+      echo "length=5" >> $MENDFLOW_OUTPUT
+    files: {greeting: greeting.txt}
+  shout:
+    needs: greet
+    inputs: {in.txt: "${{ jobs.greet.files.greeting }}"}
+    run: tr a-z A-Z < in.txt > out.txt
+    files: {loud: out.txt}
+outputs:
+  length: ${{ jobs.greet.outputs.length }}
+  loud: ${{ jobs.shout.files.loud }}
+"""
+FAILING = """\
+name: broken
+jobs:
+  good: {run: echo fine}
+  bad:
+    run: |
+      test -e FOLDER/mended && exit 0
+      printf '\\033[31mno such table\\033[0m\\n' >&2
+      exit 3
+  after: {needs: bad, run: echo after}
+"""
+WAITING = """\
+name: wait
+jobs:
+  hold:
+    run: |
+      echo begun >> FOLDER/begun
+      while ! test -e FOLDER/go; do sleep 0.05; done
+  end: {needs: hold, run: echo ended}
+"""
+RELEASE = """\
+name: release
+jobs:
+  approve:
+    task: Release it?
+    role: manager
+    fields: {version: the number}
+  publish:
+    needs: approve
+    run: echo "publishing ${{ jobs.approve.outputs.version }}"
+"""
+
+
+def test_a_flow_runs_to_its_summary_outputs_files_and_report(shell: Shell) -> None:
+    shell.write("night.yaml", NIGHT)
+    done = shell("run", "night.yaml", "--input", "who=moon")
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^night-\S+ completed in ", done.stdout, re.MULTILINE)
+    assert "2 done" in done.stdout
+    assert "length: 5" in done.stdout
+    assert "greet: 1 done" in done.stderr
+    (loud,) = shell.folder.glob("outputs/night-*/out.txt")
+    assert loud.read_text() == "HELLO MOON\n"
+    (page,) = shell.folder.glob(".mendflow/reports/night-*.html")
+    assert "shout" in page.read_text()
+    assert str(page.relative_to(shell.folder)) in done.stdout
+    assert not (shell.folder / ".mendflow" / "server.json").exists()
+
+
+def test_json_is_all_that_standard_output_has(shell: Shell) -> None:
+    shell.write("night.yaml", NIGHT)
+    told = json.loads(shell("run", "night.yaml", "--json", "--report", "r.html", "--output-dir", "out").stdout)
+    assert told["status"] == "completed"
+    assert told["outputs"]["length"] == 5
+    assert told["output_files"] == {"loud": str(shell.folder / "out" / "out.txt")}
+    assert told["report"] == str(shell.folder / "r.html")
+    assert (shell.folder / "r.html").exists()
+
+
+def test_reading_commands_work_after_the_run_has_ended(shell: Shell) -> None:
+    shell.write("night.yaml", NIGHT)
+    shell.ok("run", "night.yaml", "--quiet")
+    (case,) = shell.json("cases")
+    assert case["status"] == "completed"
+    assert {item["item"] for item in shell.json("items", "last")} == {"greet", "shout"}
+    assert shell.ok("logs", "last:greet") == "said hello\n"
+    assert shell.ok("logs", "last:greet", "--raw") == "said \x1b[31mhello\x1b[0m\n"
+    assert shell.json("why", "last")["state"] == "completed"
+    assert [job["state"] for job in shell.json("jobs", "--case", case["id"])] == ["completed"] * 2
+    assert [flow["name"] for flow in shell.json("flows")] == ["night"]
+    assert case["id"] in shell.ok("cases")
+    shell.ok("report", "last", "-o", "again.html")
+    assert "greet" in (shell.folder / "again.html").read_text()
+    for table in (shell.ok("cases"), shell.ok("items", "last"), shell.ok("jobs")):
+        assert max(map(len, table.splitlines())) <= 80
+
+
+def test_a_failed_case_says_why_and_reruns_from_what_failed(shell: Shell) -> None:
+    shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)))
+    done = shell("run", "broken.yaml")
+    assert done.returncode == 1
+    assert re.search(r"^broken-\S+ failed in ", done.stdout, re.MULTILINE)
+    assert "    | no such table" in done.stdout
+    assert "\x1b" not in done.stdout
+    why = shell.json("why", "last:bad")
+    assert "3" in why["sentence"] + " ".join(why["facts"])
+    shell.write("mended", "")
+    told = shell("rerun", "last", "--from-failed")
+    assert told.returncode == 0, told.stderr
+    states = {item["item"]: item["state"] for item in shell.json("items", "last")}
+    assert states == {"good": "reused", "bad": "completed", "after": "completed"}
+    refused = shell("rerun", "last", "--from-failed")
+    assert refused.returncode == 6
+    assert refused.stdout == ""
+
+
+def test_an_unchanged_flow_run_again_with_reuse_runs_nothing(shell: Shell) -> None:
+    shell.write("night.yaml", NIGHT)
+    shell.ok("run", "night.yaml", "--quiet")
+    assert "2 reused" in shell.ok("run", "night.yaml", "--quiet", "--reuse")
+    shell.write("night.yaml", NIGHT.replace("tr a-z A-Z", "tr a-z A-Z -s"))
+    changed = shell.ok("run", "night.yaml", "--quiet", "--reuse")
+    assert "1 reused" in changed
+    assert "ran again: shout: " in changed
+
+
+def test_a_stopped_case_is_gone_on_with(shell: Shell) -> None:
+    shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
+    running = shell.start("run", "wait.yaml")
+    shell.until((shell.folder / "begun").exists)
+    os.kill(running.pid, signal.SIGINT)
+    out, _ = running.communicate(timeout=60)
+    assert running.returncode == 130, out
+    assert "mendflow resume wait-" in out
+    assert "Traceback" not in out
+    (case,) = shell.json("cases")
+    assert case["status"] == "running"
+    shell.write("go", "")
+    assert "completed in" in shell.ok("resume")
+    refused = shell("resume", "last")
+    assert refused.returncode == 6
+    assert "rerun" in refused.stderr
+
+
+def test_a_second_run_on_the_same_folder_is_refused_and_others_look_at_the_first(shell: Shell) -> None:
+    shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
+    running = shell.start("run", "wait.yaml")
+    shell.until((shell.folder / "begun").exists)
+    second = shell("run", "wait.yaml")
+    assert second.returncode == 6
+    assert "--data" in second.stderr
+    (case,) = shell.json("cases")
+    why = shell.json("why", "last:hold")
+    assert why["state"] == "running"
+    assert shell.json("pilots")[0]["state"] == "active"
+    watching = shell.start("watch", "last")
+    shell.write("go", "")
+    assert running.wait(60) == 0
+    watched, _ = watching.communicate(timeout=60)
+    assert case["id"] in watched
+
+
+def test_a_person_completes_a_task_by_the_command_line(shell: Shell) -> None:  # AD-6
+    shell.write("release.yaml", RELEASE)
+    running = shell.start("run", "release.yaml", "--quiet")
+    shell.until(lambda: "Release it?" in shell("tasks").stdout)
+    (task,) = shell.json("tasks", "--role", "manager")
+    assert shell.json("tasks", "claim", task["id"])["state"] == "claimed"
+    assert shell.json("tasks", "release", task["id"])["state"] == "offered"
+    assert "the number" in shell.ok("tasks", "show", task["id"])
+    shell.ok("tasks", "complete", task["id"], "--output", "version=1.4", "--comment", "fine")
+    assert running.wait(60) == 0
+    assert shell.ok("logs", "last:publish") == "publishing 1.4\n"
+    again = shell("tasks", "complete", task["id"])
+    assert again.returncode == 6
+
+
+def test_a_rejected_task_fails_the_case(shell: Shell) -> None:  # AD-6
+    shell.write("release.yaml", RELEASE)
+    running = shell.start("run", "release.yaml", "--quiet")
+    shell.until(lambda: "Release it?" in shell("tasks").stdout)
+    (task,) = shell.json("tasks")
+    shell.ok("tasks", "reject", task["id"], "--comment", "not yet")
+    assert running.wait(60) == 1
+    assert shell.json("why", "last")["state"] == "failed"
+
+
+def test_ctrl_c_at_a_terminal_asks_first(shell: Shell) -> None:
+    shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
+    terminal, inner = pty.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "mendflow", "run", "wait.yaml"],
+        cwd=shell.folder,
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        env=shell.environment,
+        start_new_session=True,
+    )
+    os.close(inner)
+    try:
+        shell.until((shell.folder / "begun").exists)
+        os.kill(running.pid, signal.SIGINT)
+        read_until(terminal, "o on here?")
+        os.write(terminal, b"g\n")
+        read_until(terminal, "hold")  # the live lines are there again
+        os.kill(running.pid, signal.SIGINT)
+        read_until(terminal, "o on here?")
+        os.write(terminal, b"s\n")
+        read_until(terminal, "mendflow resume wait-")
+        assert running.wait(60) == 130
+    finally:
+        running.kill()
+        running.wait()
+        os.close(terminal)
+
+
+def read_until(terminal: int, text: str) -> None:
+    seen = ""
+    while text not in seen:
+        chunk = os.read(terminal, 65536).decode(errors="replace")
+        assert chunk, f"{text!r} did not come; there was:\n{seen}"
+        seen += chunk
+
+
+def test_a_detached_case_goes_on_in_the_background(shell: Shell) -> None:
+    shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
+    terminal, inner = pty.openpty()
+    running = subprocess.Popen(
+        [sys.executable, "-m", "mendflow", "run", "wait.yaml"],
+        cwd=shell.folder,
+        stdin=inner,
+        stdout=inner,
+        stderr=inner,
+        env=shell.environment,
+        start_new_session=True,
+    )
+    os.close(inner)
+    try:
+        shell.until((shell.folder / "begun").exists)
+        os.kill(running.pid, signal.SIGINT)
+        read_until(terminal, "o on here?")
+        os.write(terminal, b"d\n")
+        assert running.wait(60) == 0
+        shell.write("go", "")
+        log = shell.folder / ".mendflow" / "detached.log"
+        shell.until(lambda: "completed in" in log.read_text())
+    finally:
+        running.kill()
+        running.wait()
+        os.close(terminal)
+    assert shell.json("cases")[0]["status"] == "completed"
+
+
+def test_what_is_wrong_is_told_in_a_sentence_with_its_number(shell: Shell) -> None:
+    nothing = shell("cases")
+    assert (nothing.returncode, nothing.stdout) == (5, "")
+    assert "mendflow run" in nothing.stderr
+    away = shell("cases", "--server", "http://127.0.0.1:9")
+    assert (away.returncode, away.stdout) == (4, "")
+    assert "127.0.0.1:9" in away.stderr
+    assert shell("run", "nowhere.yaml").returncode in (2, 5)
+    shell.write("wrong.yaml", "name: wrong\njobs:\n  a:\n    rnu: echo\n")
+    wrong = shell("run", "wrong.yaml")
+    assert wrong.returncode == 2
+    assert "wrong.yaml:4:5" in wrong.stderr
+    assert "^" in wrong.stderr
+    assert not (shell.folder / ".mendflow").exists()
+    checked = shell("check", "wrong.yaml")
+    assert checked.returncode == 2
+    assert "did you mean" in checked.stderr
+    shell.write("night.yaml", NIGHT)
+    assert shell("run", "night.yaml", "--input", "whom=x").returncode == 2
+    shell.ok("run", "night.yaml", "--quiet")
+    assert shell("items", "nobody-1").returncode == 5
+    assert shell("why", "last:nothing").returncode == 5
+
+
+def test_a_data_folder_that_cannot_be_made_is_told(shell: Shell) -> None:
+    shell.write("night.yaml", NIGHT)
+    shell.write("taken", "a file")
+    told = shell("run", "night.yaml", "--data", "taken/data")
+    assert told.returncode == 3
+    assert "taken/data" in told.stderr

@@ -1,0 +1,103 @@
+"""A server that stays, a pilot beside it, and commands that find it by its address."""
+
+import json
+import os
+import re
+import signal
+import stat
+from pathlib import Path
+
+from tests.cli.conftest import Shell
+
+HELLO = """\
+name: hello
+jobs:
+  say: {run: echo hello}
+"""
+HUNGRY = """\
+name: hungry
+jobs:
+  eat: {run: echo never, memory: 900 TB}
+"""
+
+
+def served(shell: Shell, *words: str) -> str:
+    """Start a server; its address."""
+    shell.start("serve", "--port", "0", "--data", "server", *words)
+    file = shell.folder / "server" / "server.json"
+    shell.until(file.exists)
+    url: str = json.loads(file.read_text())["url"]
+    return url
+
+
+def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> None:
+    url = served(shell)
+    shell.environment["MENDFLOW_SERVER"] = url
+    shell.start("pilot", "--slots", "2", "--work", "pilot-1")
+    shell.write("hello.yaml", HELLO)
+    assert "hello version 1" in shell.ok("deploy", "hello.yaml")
+    started = shell.json("start", "hello")
+    assert "completed in" in shell.ok("watch", started["id"], "--quiet")
+    assert shell.ok("logs", f"{started['id']}:say") == "hello\n"
+    (pilot,) = shell.json("pilots")
+    assert pilot["capacity"]["slots"] == 2
+    again = shell.json("rerun", "last")
+    assert again["rerun_of"] == started["id"]
+    assert "completed in" in shell.ok("watch", "last", "--quiet")
+    assert len(shell.json("cases", "--flow", "hello")) == 2
+    assert shell.json("notices") == []
+
+
+def test_a_case_is_suspended_continued_and_removed(shell: Shell) -> None:
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
+    shell.write("hello.yaml", HELLO)
+    shell.ok("start", "hello.yaml", "--key", "k")
+    assert shell.json("start", "hello.yaml", "--key", "k")["id"] == shell.json("cases")[0]["id"]
+    assert shell.json("suspend", "last")["status"] == "suspended"
+    assert shell.json("continue", "last")["status"] == "running"
+    assert "has been cancelled" in shell.ok("remove", "last", "--reason", "enough")
+    assert shell("remove", "last").returncode == 6
+
+
+def test_why_names_what_no_pilot_has(shell: Shell) -> None:
+    shell.environment["MENDFLOW_SERVER"] = served(shell, "--slots", "1")
+    shell.until(lambda: shell.json("pilots"))
+    shell.write("hungry.yaml", HUNGRY)
+    shell.ok("start", "hungry.yaml")
+    shell.until(lambda: shell("items", "last", "--json").stdout.strip() not in ("", "[]"))
+    told = shell.ok("why", "last:eat")
+    assert "memory" in told
+    assert shell.json("pilots")[0]["id"] in told
+    assert shell("logs", "last:eat").returncode in (0, 5)
+
+
+def test_a_server_with_tokens_lets_in_only_whom_it_knows(shell: Shell) -> None:
+    token = shell.ok("token", "ann", "--role", "user", "--append", "tokens").strip()
+    assert stat.S_IMODE(os.stat(shell.folder / "tokens").st_mode) == 0o600
+    assert token not in (shell.folder / "tokens").read_text()
+    shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
+    refused = shell("cases")
+    assert refused.returncode == 6
+    Path(shell.folder / "mine").write_text(token + "\n")
+    assert shell("cases", "--token-file", "mine").returncode == 0
+    told = shell("cases", MENDFLOW_TOKEN=token)
+    assert told.returncode == 0
+    wrong = shell("cases", MENDFLOW_TOKEN="guess")
+    assert wrong.returncode == 6
+    assert "guess" not in wrong.stderr
+
+
+def test_a_server_refuses_to_be_open_to_the_world(shell: Shell) -> None:
+    refused = shell("serve", "--host", "0.0.0.0", "--port", "0")
+    assert refused.returncode == 6
+    assert "token" in refused.stderr
+
+
+def test_a_server_ends_in_good_order(shell: Shell) -> None:
+    served(shell, "--slots", "1")
+    (process,) = shell.started
+    os.kill(process.pid, signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, out
+    assert re.match(r"mendflow serves http://127\.0\.0\.1:\d+ from ", out)
+    assert not (shell.folder / "server" / "server.json").exists()
