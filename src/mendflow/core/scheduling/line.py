@@ -1,8 +1,8 @@
 """Waiting jobs, gathered by what they need, so that a match looks at kinds of needs and not at jobs.
 
-Jobs with exactly the same needs make a shape, and one look tells whether all of them fit. There may be some
-hundred such shapes a site. Should jobs differ more than that, the rest are gathered by rough size, some hundred
-again at most whatever comes: then a shape knows only the least that any of its jobs needs, and its jobs are looked at one by
+Jobs with exactly the same needs make a shape, and one look tells whether all of them fit. There may be some hundred
+such shapes a site. Should jobs differ more than that, the rest are gathered by rough size, into some hundred more at
+most, whatever comes: then a shape knows only the least that any of its jobs needs, and its jobs are looked at one by
 one. So the number of shapes is bounded, and with it the cost of a match, however many jobs wait."""
 
 from heapq import heapify, heappop, heappush

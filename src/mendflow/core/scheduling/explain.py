@@ -1,0 +1,211 @@
+"""Why a job waits, and why it failed: the reason as a sentence, and the facts behind it.
+
+The reasons are tried in the order in which they would have to be removed: what holds the job itself, then whether any
+pilot is there, then whether any could ever take it, then whether one is free. So the sentence always names the one
+thing to change next."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import msgspec
+
+from mendflow.core.model.ids import Instant, PilotId
+from mendflow.core.model.jobs import Attempt, Job, Resources
+from mendflow.core.model.sync import Capacity
+from mendflow.core.model.views import Why
+from mendflow.core.scheduling.amounts import clock, duration, size
+from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS
+
+FACTS_MAX = 10
+
+
+class PilotFacts(msgspec.Struct, frozen=True, kw_only=True):
+    """What is known of a connected pilot. `ttl_ms` is 0 for one without end; `kept_for` names the job that the pilot
+    is kept free for."""
+
+    id: PilotId
+    host: str
+    capacity: Capacity
+    cpus_free: float
+    memory_free_bytes: int
+    disk_free_bytes: int
+    gpus_free: int = 0
+    site: str = ""
+    ttl_ms: int = 0
+    kept_for: str = ""
+
+    @property
+    def name(self) -> str:
+        return f"{self.id} on {self.host}" if self.host else self.id
+
+
+class Demand(NamedTuple):
+    """One thing that a job asks for, and how to find it in a pilot: all of it, and what is free now."""
+
+    what: str
+    superlative: str
+    asked: float
+    has: Callable[[PilotFacts], float]
+    free: Callable[[PilotFacts], float]
+    tell: Callable[[float], str]
+
+    def met(self, amount: float) -> bool:
+        return self.asked <= amount + CPU_GRAIN
+
+
+def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant) -> Why:
+    """Why nobody runs this job now. `ahead` is how many jobs stand before it in the queue."""
+    if job.suspended:
+        return _why(job, "suspended", "it is suspended; `mendflow continue` lets it go on")
+    if job.available_at > now:
+        return _why_later(job, now)
+    if not pilots:
+        return _why(job, "waiting", "no pilot is connected; `mendflow pilot` starts one")
+    if job.spec.resources.site and not any(pilot.site == job.spec.resources.site for pilot in pilots):
+        return _why_site(job, pilots)
+    there = [pilot for pilot in pilots if job.spec.resources.site in ("", pilot.site)]
+    able = [pilot for pilot in there if not _unmet(job.spec.resources, pilot)]
+    if not able:
+        return _why_never(job, there)
+    return _why_not_yet(job, able, ahead)
+
+
+def why_failed(job: Job) -> Why:
+    """Why the job failed: the fault that ended it, then each attempt's."""
+    fault = job.outcome.fault if job.outcome is not None else None
+    assert fault is not None, f"job {job.id} has not failed"
+    tries = f" in attempt {job.fence}" if job.fence > 1 else ""
+    facts = [f"the fault is {fault.name}, of the kind {fault.category}"]
+    if fault.exit_code is not None:
+        facts.append(f"it ended with exit code {fault.exit_code}")
+    if fault.signal is not None:
+        facts.append(f"it was ended by signal {fault.signal}")
+    if job.spec.retries:
+        facts.append(f"{min(job.failures, job.spec.retries + 1)} of {job.spec.retries + 1} tries failed")
+    if job.losses:
+        facts.append(f"{job.losses} attempts were lost to the infrastructure; they did not spend its retries")
+    facts += _attempts(job)
+    return _why(job, "failed", f"it failed{tries}: {fault.message}", facts)
+
+
+def _why_later(job: Job, now: Instant) -> Why:
+    last = job.history[-1] if job.history else None
+    wait = duration(job.available_at - now)
+    if last is None:
+        return _why(job, "waiting", f"it waits for its time, {clock(job.available_at)}, {wait} from now")
+    said = f": {last.fault.message}" if last.fault is not None else ""
+    if job.failures and last.end == "failed":
+        nth = f"retry {job.failures} of {job.spec.retries}"
+    else:
+        nth = "the next attempt, which does not spend a retry"
+    sentence = (
+        f"it waits until {clock(job.available_at)}, {wait} from now, for {nth}; its last attempt {last.end}{said}"
+    )
+    return _why(job, "waiting", sentence.replace("attempt lost", "attempt was lost"), _attempts(job))
+
+
+def _why_site(job: Job, pilots: Sequence[PilotFacts]) -> Why:
+    site = job.spec.resources.site
+    known = sorted({pilot.site for pilot in pilots if pilot.site})
+    others = f"pilots are at {', '.join(known)}" if known else "no connected pilot names a site"
+    return _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")
+
+
+def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Why:
+    """No pilot could take it even if it were idle: name what is lacking, and the pilot that comes nearest."""
+    needs = job.spec.resources
+    demands = _demands(needs)
+    for demand in demands:
+        best = max(pilots, key=demand.has)
+        if not demand.met(demand.has(best)):
+            facts = [_lack(other, max(pilots, key=other.has)) for other in demands if other is not demand]
+            lacks = [fact for fact in facts if fact]
+            return _why(
+                job, "waiting", f"no pilot can take it: it {_asks(demand, best)}", lacks + _spread(needs, pilots)
+            )
+    nearest = min(pilots, key=lambda pilot: (len(_unmet(needs, pilot)), pilot.id))
+    missing = "; ".join(_short(demand, nearest) for demand in _unmet(needs, nearest))
+    sentence = f"no single pilot has all that it asks for; the nearest, {nearest.name}, lacks: {missing}"
+    return _why(job, "waiting", sentence, _spread(needs, pilots))
+
+
+def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Why:
+    """Some pilot could take it: either none has room now, or others come first."""
+    demands = _demands(job.spec.resources)
+    free = [pilot for pilot in able if all(demand.met(demand.free(pilot)) for demand in demands)]
+    before = f"{ahead} {'job stands' if ahead == 1 else 'jobs stand'} before it in the queue"
+    kept = [pilot for pilot in able if pilot.kept_for == job.id]
+    facts = [f"{pilot.name} is kept free for it" for pilot in kept]
+    if free:
+        others = [f"{pilot.name} is kept free for {pilot.kept_for}" for pilot in free if pilot.kept_for]
+        sentence = f"it will be taken soon: {before}" if ahead else "it is next in the queue and will be taken at once"
+        return _why(job, "waiting", sentence, facts + others)
+    count = (
+        "the one pilot that can take it is busy"
+        if len(able) == 1
+        else f"all {len(able)} pilots that can take it are busy"
+    )
+    nearest = min(able, key=lambda pilot: (sum(not demand.met(demand.free(pilot)) for demand in demands), pilot.id))
+    lacks = [f"{demand.tell(demand.free(nearest))} of {demand.what} is free, it asks for {demand.tell(demand.asked)}"
+             for demand in demands if not demand.met(demand.free(nearest))]  # fmt: skip
+    return _why(job, "waiting", f"{count}; {before}", [*facts, *(f"on {nearest.name} {lack}" for lack in lacks)])
+
+
+def _demands(needs: Resources) -> list[Demand]:
+    """What the job asks for; things not asked for are left out."""
+    every = (
+        Demand("cpus", "largest", needs.cpus, lambda p: p.capacity.cpus, lambda p: p.cpus_free, lambda n: f"{n:g}"),
+        Demand("memory", "largest", needs.memory_bytes, lambda p: p.capacity.memory_bytes,
+               lambda p: p.memory_free_bytes, size),
+        Demand("disk", "largest", needs.disk_bytes, lambda p: p.capacity.disk_bytes, lambda p: p.disk_free_bytes, size),
+        Demand("gpus", "largest", needs.gpus, lambda p: p.capacity.gpus, lambda p: p.gpus_free, lambda n: f"{n:g}"),
+        Demand("wall time", "longest-lived", needs.wall_ms, _lives_ms, _lives_ms, duration),
+    )  # fmt: skip
+    return [demand for demand in every if demand.asked > 0]
+
+
+def _lives_ms(pilot: PilotFacts) -> float:
+    return pilot.ttl_ms or FOREVER_MS
+
+
+def _unmet(needs: Resources, pilot: PilotFacts) -> list[Demand]:
+    return [demand for demand in _demands(needs) if not demand.met(demand.has(pilot))]
+
+
+def _asks(demand: Demand, best: PilotFacts) -> str:
+    what = f" {demand.what}" if demand.what in ("cpus", "gpus") else f" of {demand.what}"
+    has = "has" if demand.what != "wall time" else "has left"
+    return (
+        f"asks for {demand.tell(demand.asked)}{what}; "
+        f"the {demand.superlative} pilot, {best.name}, {has} {demand.tell(demand.has(best))}"
+    )
+
+
+def _short(demand: Demand, pilot: PilotFacts) -> str:
+    return f"{demand.what} ({demand.tell(demand.has(pilot))}, asked {demand.tell(demand.asked)})"
+
+
+def _lack(demand: Demand, best: PilotFacts) -> str:
+    return "" if demand.met(demand.has(best)) else f"it also {_asks(demand, best)}"
+
+
+def _spread(needs: Resources, pilots: Sequence[PilotFacts]) -> list[str]:
+    """What each pilot lacks, the nearest first."""
+    nearest = sorted(pilots, key=lambda pilot: (len(_unmet(needs, pilot)), pilot.id))
+    return [
+        f"{p.name} lacks {', '.join(_short(demand, p) for demand in _unmet(needs, p))}" for p in nearest[:FACTS_MAX]
+    ]
+
+
+def _attempts(job: Job) -> list[str]:
+    return [_attempt(attempt) for attempt in job.history[-FACTS_MAX:] if attempt.end]
+
+
+def _attempt(attempt: Attempt) -> str:
+    said = f": {attempt.fault.message}" if attempt.fault is not None else ""
+    took = duration(attempt.ended_at - attempt.granted_at)
+    return f"attempt {attempt.fence} on {attempt.pilot} ended as {attempt.end} after {took}{said}"
+
+
+def _why(job: Job, state: str, sentence: str, facts: Sequence[str] = ()) -> Why:
+    return Why(subject=job.id, state=state, sentence=f"{job.spec.item}: {sentence}", facts=list(facts))
