@@ -177,7 +177,9 @@ class LocalDomain:
         live = self._house.services.manager.live.get(case)
         for item in live_items(live.case) if live else ():
             if item.serial not in listed:
-                state: ItemState = "suspended" if item.suspended else "staging" if item.phase == "staging" else "waiting"
+                state: ItemState = (
+                    "suspended" if item.suspended else "staging" if item.phase == "staging" else "waiting"
+                )
                 yield ItemView(
                     case=case,
                     item=item.item,

@@ -45,11 +45,29 @@ def of_job(house: House, job: Job) -> Why:
         return explain.why_failed(job)
     if job.state is JobState.AVAILABLE:
         meta, now = house.services.meta, house.clock.now()
-        pilots = [pilot.facts() for pilot in meta.pilots.values()]
-        return explain.why_waiting(job, pilots, len(meta.queue), now)
+        return explain.why_waiting(
+            job, [_facts(house, pilot) for pilot in meta.pilots.values()], meta.queue.ahead(job.id), now
+        )
     took = f"in attempt {job.fence}" if job.fence else job.reused
     facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
     return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} completed {took}.", facts=facts)
+
+
+def _facts(house: House, pilot: PilotRecord) -> explain.PilotFacts:
+    meta, now = house.services.meta, house.clock.now()
+    free = pilot.offer((meta.jobs[id].spec.resources for id in pilot.held), rounds=1, now=now)
+    return explain.PilotFacts(
+        id=pilot.id,
+        host=pilot.host,
+        site=pilot.site,
+        capacity=pilot.capacity,
+        cpus_free=free.cpus,
+        memory_free_bytes=free.memory_bytes,
+        disk_free_bytes=free.disk_bytes,
+        gpus_free=free.gpus,
+        ttl_ms=free.ttl_ms,
+        kept_for=meta.queue.kept_for(pilot.id) or "",
+    )
 
 
 def _of_running(house: House, job: Job) -> Why:
