@@ -6,9 +6,9 @@ import json
 from pathlib import Path
 from typing import Any, Final
 
+from mendflow.formats.names import NAME
 from mendflow.formats.yaml import tables
 from mendflow.formats.yaml.fields import Table, schema_of
-from mendflow.formats.yaml.shapes import NAME
 
 Schema = dict[str, Any]
 PATH: Final = Path(__file__).with_name("flow.schema.json")

@@ -1,0 +1,1 @@
+"""Flows written in Python."""

@@ -7,6 +7,7 @@ from mendflow.core.model.flow import Activity, Assign, Copy, Empty, Flow, Input,
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.core.model.values import Value
+from mendflow.formats.names import NAME
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml import leaves, structure, tables
 from mendflow.formats.yaml.build import Build, Callables, Maker, Seat
@@ -15,7 +16,6 @@ from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.jobs import limits_of, python_job, shell_job
 from mendflow.formats.yaml.needs import parallel_jobs
 from mendflow.formats.yaml.reading import Reading
-from mendflow.formats.yaml.shapes import NAME
 
 MAKERS: Final[dict[str, Maker]] = {
     "run": shell_job,

@@ -7,7 +7,8 @@ from typing import Literal
 
 import msgspec
 
-from mendflow.core.model.flow import Activity, Expr, Parallel, Source
+from mendflow.core.model.flow import Activity, Parallel
+from mendflow.formats.links import Awaited, linked
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml import tables
 from mendflow.formats.yaml.build import NAME, Build, Seat
@@ -45,7 +46,8 @@ def parallel_jobs(build: Build, node: Node, seat: Seat, on_fault: Literal["stop"
         add_used(build.reading, name, job, homes)
         demand_known(build.reading, name, job, jobs)
     refuse_circles(build.reading, jobs)
-    return linked(jobs, seat, on_fault)
+    awaited = {name: Awaited(job.activity, tuple(job.needs), tuple(job.after)) for name, job in jobs.items()}
+    return msgspec.structs.replace(linked(seat.name, awaited, on_fault), label=seat.label, when=seat.when)
 
 
 def said(reading: Reading, node: Node, key: str) -> dict[str, Place]:
@@ -105,28 +107,3 @@ def refuse_circles(reading: Reading, jobs: dict[str, Named]) -> None:
                         done.add(other)
                     else:
                         pending.append((other, False))
-
-
-def linked(jobs: dict[str, Named], seat: Seat, on_fault: Literal["stop", "finish"]) -> Parallel:
-    sources: dict[str, list[Source]] = {name: [] for name in jobs}
-    links: list[str] = []
-    for name, job in jobs.items():
-        for other in (*job.needs, *job.after):
-            links.append(f"{other}->{name}")
-            sources[other].append(Source(link=links[-1]))
-    branches = tuple(
-        msgspec.structs.replace(
-            job.activity,
-            targets=tuple(f"{other}->{name}" for other in (*job.needs, *job.after)),
-            sources=tuple(sources[name]),
-            join=join_of(name, job),
-        )
-        for name, job in jobs.items()
-    )
-    return Parallel(branches=branches, links=tuple(links), on_fault=on_fault, **seat.node())
-
-
-def join_of(name: str, job: Named) -> Literal["any", "all"] | Expr:
-    if not job.after:
-        return "all" if job.needs else "any"
-    return Expr(" && ".join(f"links['{other}->{name}']" for other in job.needs) or "true")

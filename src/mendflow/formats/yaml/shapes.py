@@ -6,15 +6,13 @@ from typing import Any, Final, Protocol
 
 from mendflow.core.expressions import RESERVED, ExpressionError, pieces
 from mendflow.core.model.flow import Expr
+from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest
 from mendflow.formats.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.yaml.document import Entries, Items, Node, Scalar, describe, plain
 from mendflow.formats.yaml.reading import Reading
 
 Schema = dict[str, Any]
-NAME: Final = re.compile(r"[A-Za-z_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?")
-NAME_CHARS_MAX: Final = 100
-VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 VARIABLE_PATH: Final = re.compile(r"([A-Za-z_]\w*)(?:\.[A-Za-z_][\w-]*|\[\d{1,9}\])*")
 TEMPLATE_PATTERN: Final = r"\$\{\{"
 

@@ -1,0 +1,42 @@
+"""What jobs wait for, as links: `needs` joins with all of them; `after` waits for a link but asks nothing of it."""
+
+from collections.abc import Iterable, Mapping
+from typing import Literal
+
+import msgspec
+
+from mendflow.core.model.flow import Activity, Expr, Parallel, Source
+
+
+class Awaited(msgspec.Struct, frozen=True):
+    """A job, the jobs that must have ended well before it, and those that must only be over."""
+
+    activity: Activity
+    needs: tuple[str, ...] = ()
+    after: tuple[str, ...] = ()
+
+
+def link_name(first: str, then: str) -> str:
+    return f"{first}->{then}"
+
+
+def linked(name: str, jobs: Mapping[str, Awaited], on_fault: Literal["stop", "finish"]) -> Parallel:
+    """All the jobs at once, as far as they need not wait for each other."""
+    sources: dict[str, list[Source]] = {each: [] for each in jobs}
+    for then, job in jobs.items():
+        for first in (*job.needs, *job.after):
+            sources[first].append(Source(link=link_name(first, then)))
+    branches = tuple(with_links(then, job, sources[then]) for then, job in jobs.items())
+    links = tuple(source.link for each in sources.values() for source in each)
+    return Parallel(name=name, branches=branches, links=links, on_fault=on_fault)
+
+
+def with_links(name: str, job: Awaited, sources: Iterable[Source]) -> Activity:
+    targets = tuple(link_name(first, name) for first in (*job.needs, *job.after))
+    return msgspec.structs.replace(job.activity, targets=targets, sources=tuple(sources), join=join_of(name, job))
+
+
+def join_of(name: str, job: Awaited) -> Literal["any", "all"] | Expr:
+    if not job.after:
+        return "all" if job.needs else "any"
+    return Expr(" && ".join(f"links['{link_name(first, name)}']" for first in job.needs) or "true")

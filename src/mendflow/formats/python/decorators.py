@@ -1,0 +1,201 @@
+"""Flows in Python: `@job` on a function, `@flow` on the function that puts jobs together.
+
+A decorated function is still that function. Called anywhere but in the body of a flow that is being built, it runs as
+if nothing had been decorated; called there, it becomes a job and gives a handle."""
+
+import functools
+import inspect
+import types
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Generic, Literal, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, overload
+
+from mendflow.core.model.flow import Flow, Input
+from mendflow.core.model.ids import FlowName
+from mendflow.formats.links import linked
+from mendflow.formats.python.building import Building, under_way
+from mendflow.formats.python.handles import Handle, template_of
+from mendflow.formats.python.options import JobOptions, checked
+from mendflow.formats.python.places import bad
+from mendflow.formats.python.sources import function_ref
+
+P = ParamSpec("P")
+R = TypeVar("R")
+TYPES: dict[Any, str] = {
+    str: "string",
+    int: "number",
+    float: "number",
+    bool: "boolean",
+    list: "list",
+    tuple: "list",
+    dict: "map",
+    Path: "file",
+}
+
+
+class JobFunction(Generic[P, R]):
+    """A function that is a job in a flow. Its arguments and its result are plain data there."""
+
+    def __init__(self, function: Callable[P, R], options: JobOptions) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self._options = options
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        building = under_way.get()
+        if building is None:
+            return self.function(*args, **kwargs)
+        handle: Any = building.job(self.function.__name__, self._options, self._work(building, args, kwargs))
+        return handle  # type: ignore[no-any-return]  # stands for the result while the flow is being built
+
+    def map(self, items: Any, /, **fixed: Any) -> list[R]:
+        """Once for each element of a list, or of a handle that will be one. The element is the first argument; `fixed`
+        are the others. Gives the list of results."""
+        building = under_way.get()
+        if building is None:
+            return [self.function(item, **fixed) for item in items]
+        listed = template_of(items, building, "what map goes over")
+        if not isinstance(listed, (list, str)) or (isinstance(listed, str) and not isinstance(items, Handle)):
+            raise bad(f"map goes over a list, or over what a job gave, not over {items!r}")
+        work = self._work(building, ("${{ item }}",), fixed)
+        handle: Any = building.each(self.function.__name__, self._options, work, listed)
+        return handle  # type: ignore[no-any-return]  # as above
+
+    def options(self, **options: Unpack[JobOptions]) -> "JobFunction[P, R]":
+        """The same job with other options."""
+        return JobFunction(self.function, checked({**self._options, **options}))
+
+    def _work(self, building: Building, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
+        name = self.function.__name__
+        try:
+            inspect.signature(self.function).bind(*args, **kwargs)
+        except TypeError as error:
+            raise bad(f"{name}(): {error}") from None
+        return {
+            "function": function_ref(self.function),
+            "args": tuple(template_of(value, building, f"argument {n} of {name}") for n, value in enumerate(args, 1)),
+            "kwargs": {key: template_of(value, building, f"{name}({key}=...)") for key, value in kwargs.items()},
+        }
+
+
+@overload
+def job(function: Callable[P, R], /) -> JobFunction[P, R]: ...
+@overload
+def job(**options: Unpack[JobOptions]) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
+def job(function: Callable[..., Any] | None = None, /, **options: Unpack[JobOptions]) -> Any:
+    """Make a function a job: `@job`, or `@job(cpus=2, memory="2 GB", retries=3)`."""
+    known = checked(options)
+    if function is not None:
+        return JobFunction(function, known)
+    return lambda given: JobFunction(given, known)
+
+
+def shell(command: str, **options: Unpack[JobOptions]) -> Any:
+    """A shell job. Lines `key=value` that it writes to $MENDFLOW_OUTPUT are its result, a dict."""
+    building = under_way.get()
+    if building is None:
+        raise bad("shell(...) is for the body of a flow; anywhere else use subprocess.run")
+    if not isinstance(command, str) or not command.strip():
+        raise bad(f"a command is a text, not {command!r}")
+    return building.job("shell", checked(options), {"command": command})
+
+
+class FlowFunction(Generic[P, R]):
+    """A function whose calls of jobs make a flow. Its parameters are the flow's inputs."""
+
+    def __init__(
+        self, function: Callable[P, R], name: str, on_failure: Literal["finish", "stop"], env: Mapping[str, str]
+    ) -> None:
+        functools.update_wrapper(self, function)
+        self.function = function
+        self.name = name or function.__name__
+        self._on_failure = on_failure
+        self._env = env
+        self._built: Flow | None = None
+        self._is_building = False
+
+    def __call__(self, *args: P.args, **kwargs: P.kwargs) -> R:
+        building = under_way.get()
+        if building is None:
+            return self.function(*args, **kwargs)
+        try:
+            inputs = inspect.signature(self.function).bind(*args, **kwargs).arguments
+        except TypeError as error:
+            raise bad(f"{self.name}(): {error}") from None
+        handle: Any = building.call(self.build(), inputs)
+        return handle  # type: ignore[no-any-return]  # as above
+
+    def build(self) -> Flow:
+        """The flow, as the engine takes it. Raises BadFlow."""
+        if self._built is None:
+            if self._is_building:
+                raise bad(f"the flow `{self.name}` calls itself; a flow cannot be part of itself")
+            self._is_building = True
+            try:
+                self._built = self._build()
+            finally:
+                self._is_building = False
+        return self._built
+
+    def _build(self) -> Flow:
+        building = Building(self._on_failure, self._env)
+        inputs = inputs_of(self.function)
+        token = under_way.set(building)
+        try:
+            arguments = {name: Handle(building, f"inputs.{name}") for name in inputs}
+            result = self.function(**arguments)  # type: ignore[call-arg,arg-type]  # handles stand for the inputs
+        finally:
+            under_way.reset(token)
+        outputs = {} if result is None else result if isinstance(result, dict) else {"result": result}
+        if not building.jobs:
+            raise bad(f"the flow `{self.name}` has no jobs: its function calls none")
+        return Flow(
+            name=FlowName(self.name),
+            body=linked(f"{self.name}.jobs", building.jobs, self._on_failure),
+            inputs=inputs,
+            outputs=template_of(outputs, building, f"what {self.name} returns"),
+            description=(inspect.getdoc(self.function) or "").partition("\n")[0],
+            calls=tuple(building.calls.values()),
+            folder=str(Path(inspect.getsourcefile(self.function) or ".").resolve().parent),
+        )
+
+
+@overload
+def flow(function: Callable[P, R], /) -> FlowFunction[P, R]: ...
+@overload
+def flow(
+    *, name: str = "", on_failure: Literal["finish", "stop"] = "finish", env: Mapping[str, str] | None = None
+) -> Callable[[Callable[P, R]], FlowFunction[P, R]]: ...
+def flow(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    name: str = "",
+    on_failure: Literal["finish", "stop"] = "finish",
+    env: Mapping[str, str] | None = None,
+) -> Any:
+    """Make a function a flow: `@flow`, or `@flow(name="night", on_failure="stop")`."""
+    if function is not None:
+        return FlowFunction(function, name, on_failure, env or {})
+    return lambda given: FlowFunction(given, name, on_failure, env or {})
+
+
+def inputs_of(function: Callable[..., Any]) -> dict[str, Input]:
+    """The function's parameters as inputs; those without a default are required."""
+    found = {}
+    for name, parameter in inspect.signature(function).parameters.items():
+        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD, parameter.POSITIONAL_ONLY):
+            raise bad(f"the flow {function.__name__} takes its inputs by name; `{parameter}` cannot be one")
+        required = parameter.default is parameter.empty
+        default = None if required else template_of(parameter.default, None, f"the default of `{name}`")
+        found[name] = Input(type=type_of(parameter.annotation), required=required, default=default)
+    return found
+
+
+def type_of(annotation: Any) -> str:
+    """The type of input that an annotation means; empty for any."""
+    if isinstance(annotation, str):
+        annotation = {kind.__name__: kind for kind in TYPES}.get(annotation.partition("[")[0])
+    if get_origin(annotation) in (Union, types.UnionType):
+        return next((type_of(each) for each in get_args(annotation) if each is not type(None)), "")
+    return TYPES.get(get_origin(annotation) or annotation, "")

@@ -1,0 +1,114 @@
+"""What can be said of a job in Python: the words of the flow file, with `_` for `-`."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, TypedDict
+
+from mendflow.core.model.flow import NeededResources
+from mendflow.core.model.jobs import Limits, Submission
+from mendflow.formats.python.handles import Handle, template_of
+from mendflow.formats.python.places import bad
+from mendflow.formats.spelling import nearest
+from mendflow.formats.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
+
+
+class JobOptions(TypedDict, total=False):
+    """Durations and sizes are texts with a unit, such as "10 min" and "2 GB"."""
+
+    name: str
+    when: Any
+    needs: Sequence[Any]
+    after: Sequence[Any]
+    cpus: Any
+    memory: Any
+    disk: Any
+    gpus: Any
+    time: Any
+    site: Any
+    env: Mapping[str, Any]
+    inputs: Mapping[str, Any]
+    files: Mapping[str, str]
+    open_files: int
+    file_size: str
+    processes: int
+    priority: int
+    owner: str
+    expected: str
+    retries: int
+    retry_wait: str
+    submit: Literal["wait", "poll", "notify", "forget"]
+    stage_in: Literal["parallel", "sequence"]
+    at_once: int
+    on_failure: Literal["finish", "stop"]
+
+
+KNOWN = frozenset(JobOptions.__annotations__)
+
+
+def checked(options: Mapping[str, Any]) -> JobOptions:
+    for name in options:
+        if name not in KNOWN:
+            raise bad(f"a job has no option `{name}`", nearest(name, KNOWN))
+    found: JobOptions = dict(options)  # type: ignore[assignment]  # every key was just looked at
+    return found
+
+
+def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:
+    """The fields of the model's job that the options speak of."""
+
+    def template(name: str, default: Any) -> Any:
+        return template_of(options.get(name, default), owner, name)
+
+    return {
+        "env": template("env", {}),
+        "inputs": template("inputs", {}),
+        "files": template("files", {}),
+        "resources": NeededResources(
+            cpus=template("cpus", 1.0),
+            memory_bytes=measured(options, "memory", "size", owner),
+            disk_bytes=measured(options, "disk", "size", owner),
+            gpus=template("gpus", 0),
+            wall_ms=measured(options, "time", "duration", owner),
+            site=template("site", ""),
+        ),
+        "limits": Limits(
+            open_files=whole(options, "open_files"),
+            file_bytes=measured(options, "file_size", "size", owner),
+            processes=whole(options, "processes"),
+        ),
+        "priority": whole(options, "priority", least=-1_000_000),
+        "owner": str(options.get("owner", "")),
+        "expected_ms": measured(options, "expected", "duration", owner),
+        "retries": whole(options, "retries"),
+        "retry_wait_ms": measured(options, "retry_wait", "duration", owner),
+        "submission": Submission(word(options, "submit", [str(each) for each in Submission], "notify")),
+        "stage_in": word(options, "stage_in", ["parallel", "sequence"], "parallel"),
+    }
+
+
+def whole(options: Mapping[str, Any], name: str, least: int = 0) -> int:
+    value = options.get(name, 0)
+    if not isinstance(value, int) or isinstance(value, bool) or value < least:
+        raise bad(f"{name} is a whole number from {least} on, not {value!r}")
+    return value
+
+
+def word(options: Mapping[str, Any], name: str, words: list[str], default: str) -> str:
+    value = options.get(name, default)
+    if value not in words:
+        raise bad(f"{name} is one of {', '.join(words)}, not {value!r}", nearest(str(value), words))
+    return str(value)
+
+
+def measured(options: Mapping[str, Any], name: str, kind: str, owner: object) -> Any:
+    value = options.get(name)
+    if value is None:
+        return 0
+    if isinstance(value, Handle):
+        return template_of(value, owner, name)
+    if isinstance(value, str):
+        if "${{" in value:
+            return value
+        number = duration_ms(value) if kind == "duration" else size_bytes(value)
+        if number is not None:
+            return number
+    raise bad(f"{name} is a {kind} such as {DURATION_EXAMPLES if kind == 'duration' else SIZE_EXAMPLES}, not {value!r}")
