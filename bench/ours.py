@@ -1,0 +1,108 @@
+"""mendflow as it is used: a server process on SQLite with full sync, a pilot process with two slots, and the client,
+all over loopback. `python -m bench.ours python=2000` answers as the peers do."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from bench.subject import WORKERS, Base, answer
+from mendflow.client import SyncClient
+from mendflow.core.model.flow import Activity, Expr, Flow, ForEach, Input, Job, Sequence
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import FunctionRef
+from mendflow.core.model.problems import Unreachable
+from mendflow.wiring import find_server
+
+ROOT = Path(__file__).resolve().parent.parent
+PATIENCE_S = 30.0
+
+
+def function(name: str) -> FunctionRef:
+    return FunctionRef(module="bench.subject", name=name, folder=str(ROOT))
+
+
+def many(name: str, body: Job) -> Flow:
+    """As many turns at once as the input says."""
+    each = ForEach(name="each", first=0, last=Expr("int(inputs.jobs) - 1"), body=body)
+    return Flow(name=FlowName(name), inputs={"jobs": Input(type="number", required=True)}, body=each)
+
+
+def chain(jobs: int) -> Flow:
+    """Jobs that each take what the one before gave."""
+    hops: list[Activity] = [Job(name="hop1", function=function("step"), args=(0,))]
+    for number in range(2, jobs + 1):
+        taken = f"${{{{ jobs.hop{number - 1}.outputs }}}}"
+        hops.append(Job(name=f"hop{number}", function=function("step"), args=(taken,)))
+    outputs = {"hops": f"${{{{ jobs.hop{jobs}.outputs }}}}"}
+    return Flow(name=FlowName(f"chain-{jobs}"), body=Sequence(name="hops", body=tuple(hops)), outputs=outputs)
+
+
+class Mendflow(Base):
+    def start(self) -> None:
+        data = self.folder / "data"
+        self.server = self._process("serve", "--data", str(data), "--port", "0")
+        end = time.monotonic() + PATIENCE_S
+        while (found := find_server(data)) is None:
+            assert time.monotonic() < end and self.server.poll() is None, self._log()
+            time.sleep(0.02)
+        self.client = SyncClient(found.url)
+        self.at_end(self.client.close)
+        work = str(self.folder / "work")
+        self._process("pilot", "--server", found.url, "--work", work, "--slots", str(WORKERS), "--cpus", str(WORKERS))
+        while not self._pilots():
+            assert time.monotonic() < end, self._log()
+            time.sleep(0.02)
+        self.client.deploy(many("python", Job(name="noop", function=function("noop"), args=("${{ item }}",))))
+        self.client.deploy(many("shell", Job(name="true", command="true")))
+
+    def _pilots(self) -> bool:
+        try:
+            return bool(self.client.pilots())
+        except Unreachable:
+            return False
+
+    def _process(self, *words: str) -> subprocess.Popen[bytes]:
+        with (self.folder / "log").open("ab") as log:
+            process = subprocess.Popen([sys.executable, "-m", "mendflow", *words], stdout=log, stderr=log)
+        self.at_end(process.wait)
+        self.at_end(process.terminate)
+        return process
+
+    def _log(self) -> str:
+        return (self.folder / "log").read_text()
+
+    def python(self, jobs: int) -> None:
+        self._case("python", {"jobs": jobs})
+
+    def shell(self, jobs: int) -> None:
+        self._case("shell", {"jobs": jobs})
+
+    def chain(self, jobs: int) -> None:
+        flow = chain(jobs)
+        self.client.deploy(flow)
+        self._case(flow.name, {})
+
+    def _case(self, name: str, inputs: dict[str, int]) -> None:
+        started = self.client.start(name, inputs)
+        ended = self.client.wait(started.id)
+        assert ended.status == "completed", f"{ended.fault}\n{self._log()}"
+
+    def server_peak_bytes(self) -> int:
+        status = Path(f"/proc/{self.server.pid}/status").read_text()
+        peak = next(line for line in status.splitlines() if line.startswith("VmHWM"))
+        return int(peak.split()[1]) * 1024
+
+
+def big_case(jobs: int = 100_000) -> dict[str, float]:
+    """Many jobs in one case: how long, and how much memory the server took at most."""
+    with Mendflow() as subject:
+        subject.python(20)
+        started = time.perf_counter()
+        subject.python(jobs)
+        seconds = time.perf_counter() - started
+        return {"jobs": jobs, "seconds": seconds, "server_peak_bytes": subject.server_peak_bytes()}
+
+
+if __name__ == "__main__":
+    answer(Mendflow)
