@@ -26,7 +26,7 @@ from mendflow.core.engine.messages import (
     StartCase,
     Suspend,
 )
-from mendflow.core.engine.run import START, STARTS_MAX, Run
+from mendflow.core.engine.run import START, Run
 from mendflow.core.engine.state import Case, Instance, Item
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import ItemId
@@ -138,7 +138,7 @@ def _catch_up(run: Run) -> None:
     facts, done = case.facts, 0
     case.facts = []
     for event in facts:
-        if case.status != "running" or run.starts >= STARTS_MAX:
+        if case.status != "running" or run.tired:
             break
         done += 1
         run.starts += 1

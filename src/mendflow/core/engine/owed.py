@@ -72,7 +72,7 @@ def _live(case: Case, instance: Item) -> LiveItem:
     return LiveItem(
         serial=instance.serial,
         item=instance.item,
-        name=node.name,
+        name=node.shown,
         kind=node.kind,
         phase=kind.phase(instance),
         suspended=instance.suspended or case.status == "suspended",

@@ -69,6 +69,7 @@ class PlanNode(msgspec.Struct):
     activity: Any
     parent: int
     children: tuple[int, ...] = ()
+    shown: str = ""  # what people see: the label, or the name
     targets: tuple[int, ...] = ()
     sources: tuple[tuple[int, Expr | None], ...] = ()
     leaving: tuple[int, ...] = ()  # links that lead out of it, its parts included
@@ -125,7 +126,8 @@ class _Compiler:
 
     def add(self, kind: str, activity: Any, parent: int) -> int:
         name = getattr(activity, "name", "") or ""
-        node = PlanNode(len(self.nodes), kind, name, activity, parent)
+        shown = getattr(activity, "label", "") or name
+        node = PlanNode(len(self.nodes), kind, name, activity, parent, shown=shown)
         self.nodes.append(node)
         self.pending.append(node)
         if isinstance(activity, Node):

@@ -110,6 +110,15 @@ class Run:
         self.case.last_serial += 1
         return self.case.last_serial
 
+    @property
+    def tired(self) -> bool:
+        """Whether this event has done enough."""
+        return self.starts >= STARTS_MAX
+
+    def answered(self, serial: int) -> bool:
+        """Whether a kept fact answers this order, which is about to be forgotten: there is nothing to take back."""
+        return self.case.answered.pop(serial, 0) is None
+
     def begin(self, node: int, parent: Structure, place: int, env: int, scope: int, path: str) -> AnyInstance:
         """Want a child: it starts when the agenda comes to it."""
         instance = self.make(node, parent.id, env, scope, path)
@@ -234,8 +243,8 @@ class Run:
 
     def tell_skipped(self, node: int, path: str, reason: str) -> None:
         for each in work_below(self.plan, node):
-            item = item_id(each.name, path)
-            self.orders.append(ItemSkipped(item=item, name=each.name, kind=each.kind, reason=reason))
+            item = item_id(each.shown, path)
+            self.orders.append(ItemSkipped(item=item, name=each.shown, kind=each.kind, reason=reason))
 
     def stop(self, instance: Instance) -> None:
         """End a subtree early."""

@@ -66,8 +66,8 @@ def take_timer(run: Run, owner: Timed, serial: int) -> Alarm:
 def drop_alarms(run: Run, owner: Timed) -> None:
     for serial in owner.timers:
         del run.index.serials[serial]
-        run.case.answered.pop(serial, None)
-        run.orders.append(DropTimer(serial=serial))
+        if not run.answered(serial):
+            run.orders.append(DropTimer(serial=serial))
     owner.timers.clear()
 
 

@@ -31,7 +31,7 @@ class ItemKind(ActivityKind[J], Generic[J]):
     withdrawal: ClassVar[Withdrawal | None] = None
 
     def start(self, run: Run, instance: J, /) -> None:
-        instance.item = item_id(run.nodes[instance.node].name, instance.path)
+        instance.item = item_id(run.nodes[instance.node].shown, instance.path)
         run.index.items[instance.item] = instance.id
         self.prepare(run, instance)
         self.ask(run, instance)
@@ -76,8 +76,7 @@ class ItemKind(ActivityKind[J], Generic[J]):
         serial = instance.serial
         if serial:
             self.settle(run, instance)
-            run.case.answered.pop(serial, None)
-            if self.withdrawal is not None:
+            if not run.answered(serial) and self.withdrawal is not None:
                 run.orders.append(self.withdrawal(serial=serial))
         if isinstance(instance, TimedItem):
             drop_alarms(run, instance)

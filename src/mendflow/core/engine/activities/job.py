@@ -114,7 +114,7 @@ class JobKind(ItemKind[JobItem]):
     def withdraw(self, run: Run, instance: JobItem) -> None:
         if instance.staging and instance.serial:
             # A staging that nobody waits for does no harm; its end is refused as stale.
-            run.case.answered.pop(instance.serial, None)
+            run.answered(instance.serial)
             self.settle(run, instance)
         super().withdraw(run, instance)
 
