@@ -200,7 +200,7 @@ def _item_row(view: ItemView) -> tuple[str | Text, ...]:
     mended = view.state == "completed" and len(view.attempts) > 1
     began = view.attempts[0].granted_at if view.attempts else view.created_at
     took = duration_text(max(view.ended_at - began, 0)) if began and view.ended_at else "-"
-    remark = view.fault.message if view.fault else view.reused or view.command
+    remark = view.fault.message if view.fault else view.reused or view.reason or view.command
     tries = str(len(view.attempts)) if view.attempts else "-"
     return str(view.item), view.kind, state_text("mended" if mended else view.state), tries, took, remark
 

@@ -166,7 +166,7 @@ def _item_row(item: ItemView, now: int) -> str:
     mended = item.state == "completed" and len(item.attempts) > 1
     began = item.attempts[0].granted_at if item.attempts else item.created_at
     ended = item.ended_at or (now if began else 0)
-    remark = item.fault.message if item.fault else item.reused or item.command
+    remark = item.fault.message if item.fault else item.reused or item.reason or item.command
     cpu, peak = sum(a.cpu_ms for a in item.attempts), max((a.peak_bytes for a in item.attempts), default=0)
     state = "mended" if mended else item.state
     cells = [

@@ -126,7 +126,7 @@ class Tally:
             NameCount(
                 name=name,
                 kind=self._kinds[name],
-                done=states.get("completed", 0) + states.get("reused", 0),
+                done=states.get("completed", 0),
                 running=states.get("running", 0),
                 waiting=states.get("waiting", 0) + states.get("staging", 0) + states.get("suspended", 0),
                 failed=states.get("failed", 0) + states.get("cancelled", 0),

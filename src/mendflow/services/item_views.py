@@ -65,7 +65,7 @@ def of_document(item: ItemDocument) -> ItemView:
         ended_at=item.ended_at,
         fault=item.fault,
         outputs=item.outputs,
-        reused=item.reason,
+        reason=item.reason,
     )
 
 

@@ -112,7 +112,7 @@ def of_item(item: ItemView) -> Why:
         subject=f"{item.case}:{item.item}",
         state=item.state,
         sentence=sentence,
-        facts=[item.reused][: bool(item.reused)],
+        facts=[item.reason] if item.reason else [],
     )
 
 

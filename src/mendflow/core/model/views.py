@@ -37,7 +37,7 @@ class FlowView(View, frozen=True):
 
 class NameCount(View, frozen=True):
     """One line of progress: all items that a named activity has had so far in this case. `mended` counts those among
-    `done` that took more than one attempt."""
+    `done` that took more than one attempt; `reused` are not among `done`."""
 
     name: str
     kind: str
@@ -95,7 +95,8 @@ class ItemView(View, frozen=True):
     fault: Fault | None = None
     outputs: Value = None
     files: dict[str, Value] = {}
-    reused: str = ""
+    reused: str = ""  # why a re-run took it over, or did not
+    reason: str = ""  # why it was skipped
     command: str = ""
     log_tail: str = ""
 
