@@ -6,7 +6,7 @@ is over; a stream that stops without it was cut, and is taken up again after its
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator
 
 import msgspec
 
@@ -61,7 +61,7 @@ class Feed:
             log.exception("an event stream failed")
         self.end()
 
-    async def told(self, holds: Holds) -> AsyncIterator[bytes]:
+    async def told(self, holds: Holds) -> AsyncGenerator[bytes, None]:
         pump = asyncio.create_task(self._pump())
         try:
             with holds.held(self.end):

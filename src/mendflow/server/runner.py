@@ -36,6 +36,19 @@ def run(main: Coroutine[Any, Any, T]) -> T:
 
 
 class _Uvicorn(uvicorn.Server):
+    """Waits for its stop instead of looking for it ten times a second."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._asked_to_stop = asyncio.Event()
+
+    def ask_to_stop(self) -> None:
+        self.should_exit = True
+        self._asked_to_stop.set()
+
+    async def main_loop(self) -> None:
+        await self._asked_to_stop.wait()
+
     @contextmanager
     def capture_signals(self) -> Generator[None, None, None]:
         yield
@@ -44,7 +57,7 @@ class _Uvicorn(uvicorn.Server):
 class Served:
     """A server that runs. `port` is the real one, also where 0 was asked for."""
 
-    def __init__(self, app: Api, host: str, port: int, server: uvicorn.Server, task: "asyncio.Task[None]") -> None:
+    def __init__(self, app: Api, host: str, port: int, server: _Uvicorn, task: "asyncio.Task[None]") -> None:
         self.app = app
         self.host = host
         self.port = port
@@ -60,7 +73,7 @@ class Served:
     async def stop(self) -> None:
         """Take no more requests, end event streams and held exchanges, let the rest finish, and close the port."""
         await self.app.stop(STOP_GRACE_S)
-        self._server.should_exit = True
+        self._server.ask_to_stop()
         await self._task
 
     async def finished(self) -> None:

@@ -3,13 +3,14 @@
 from typing import Annotated, Any
 
 from litestar import MediaType, Response, get
-from litestar.params import Dependency, Parameter
+from litestar.di import NamedDependency
+from litestar.params import QueryParameter, SkipValidation
 
 from mendflow.core.model.views import Happening, Health, Why
 from mendflow.server.docs_page import page_of
 from mendflow.server.routes.given import Limit, TheDomain
 
-Description = Annotated[dict[str, Any], Dependency(skip_validation=True)]
+Description = NamedDependency[SkipValidation[dict[str, Any]]]
 
 
 @get("/health", summary="Whether the server can work", operation_id="health", tags=["server"])
@@ -22,7 +23,7 @@ async def health(domain: TheDomain) -> Response[Health]:
 @get("/why", summary="Why something is as it is", operation_id="why", tags=["server"])
 async def why(
     domain: TheDomain,
-    subject: Annotated[str, Parameter(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")],
+    subject: Annotated[str, QueryParameter(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")],
 ) -> Why:
     return await domain.why(subject)
 

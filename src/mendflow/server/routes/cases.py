@@ -4,13 +4,13 @@ from typing import Annotated
 
 import msgspec
 from litestar import get, post
-from litestar.params import Parameter
+from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus, CaseView, ItemState, ItemView
-from mendflow.server.routes.given import CaseName, Limit, Offset, TheCaller, TheDomain
+from mendflow.server.routes.given import CaseName, Limit, Offset, Text, TheCaller, TheDomain
 
-ItemsLimit = Annotated[int, Parameter(ge=1, le=100_000, description="At most so many.")]
+ItemsLimit = Annotated[int, QueryParameter(ge=1, le=100_000, description="At most so many.")]
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -51,13 +51,17 @@ class Sent(Wish, frozen=True):
 
 
 @post("/cases", status_code=201, summary="Start a case", operation_id="start", tags=["cases"])
-async def start(domain: TheDomain, caller: TheCaller, data: Start) -> CaseView:
+async def start(domain: TheDomain, caller: TheCaller, data: JSONBody[Start]) -> CaseView:
     return await domain.start(data.flow, data.inputs, who=caller.name, reuse=data.reuse, key=data.key)
 
 
 @get("/cases", summary="Cases, the newest first", operation_id="cases", tags=["cases"])
 async def cases(
-    domain: TheDomain, flow: str = "", status: CaseStatus | None = None, limit: Limit = 100, offset: Offset = 0
+    domain: TheDomain,
+    flow: Text = "",
+    status: FromQuery[CaseStatus | None] = None,
+    limit: Limit = 100,
+    offset: Offset = 0,
 ) -> list[CaseView]:
     return await domain.cases(flow=flow, status=status or "", limit=limit, offset=offset)
 
@@ -71,8 +75,8 @@ async def case(domain: TheDomain, case: CaseName) -> CaseView:
 async def items(
     domain: TheDomain,
     case: CaseName,
-    item_state: Annotated[ItemState | None, Parameter(query="state")] = None,
-    name: str = "",
+    item_state: Annotated[ItemState | None, QueryParameter(name="state")] = None,
+    name: Text = "",
     limit: ItemsLimit = 1000,
     offset: Offset = 0,
 ) -> list[ItemView]:
@@ -80,7 +84,7 @@ async def items(
 
 
 @get("/cases/{case:str}/items/{item:path}", summary="One item", operation_id="item", tags=["cases"])
-async def item(domain: TheDomain, case: CaseName, item: str) -> ItemView:
+async def item(domain: TheDomain, case: CaseName, item: FromPath[str]) -> ItemView:
     """An item's id may have brackets, commas and slashes, as in `align[3]`; percent-encode them."""
     return await domain.item(case, item.removeprefix("/"))
 
@@ -92,7 +96,9 @@ async def item(domain: TheDomain, case: CaseName, item: str) -> ItemView:
     operation_id="suspend",
     tags=["cases"],
 )
-async def suspend(domain: TheDomain, caller: TheCaller, case: CaseName, data: Which | None = None) -> CaseView:
+async def suspend(
+    domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Which | None] = None
+) -> CaseView:
     return await domain.suspend(case, (data or Which()).item, who=caller.name)
 
 
@@ -103,7 +109,7 @@ async def suspend(domain: TheDomain, caller: TheCaller, case: CaseName, data: Wh
     operation_id="resume",
     tags=["cases"],
 )
-async def resume(domain: TheDomain, caller: TheCaller, case: CaseName, data: Which | None = None) -> CaseView:
+async def resume(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Which | None] = None) -> CaseView:
     return await domain.resume(case, (data or Which()).item, who=caller.name)
 
 
@@ -114,7 +120,9 @@ async def resume(domain: TheDomain, caller: TheCaller, case: CaseName, data: Whi
     operation_id="remove",
     tags=["cases"],
 )
-async def remove(domain: TheDomain, caller: TheCaller, case: CaseName, data: Removal | None = None) -> CaseView:
+async def remove(
+    domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Removal | None] = None
+) -> CaseView:
     wish = data or Removal()
     return await domain.remove(case, wish.item, who=caller.name, reason=wish.reason)
 
@@ -126,7 +134,7 @@ async def remove(domain: TheDomain, caller: TheCaller, case: CaseName, data: Rem
     operation_id="rerun",
     tags=["cases"],
 )
-async def rerun(domain: TheDomain, caller: TheCaller, case: CaseName, data: Rerun | None = None) -> CaseView:
+async def rerun(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Rerun | None] = None) -> CaseView:
     return await domain.rerun(case, who=caller.name, from_failed=(data or Rerun()).from_failed)
 
 
@@ -137,7 +145,7 @@ async def rerun(domain: TheDomain, caller: TheCaller, case: CaseName, data: Reru
     operation_id="send",
     tags=["cases"],
 )
-async def send(domain: TheDomain, case: CaseName, data: Sent) -> CaseView:
+async def send(domain: TheDomain, case: CaseName, data: JSONBody[Sent]) -> CaseView:
     return await domain.send(case, data.channel, data.value, correlation=data.correlation, id=data.id)
 
 

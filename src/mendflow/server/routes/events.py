@@ -3,15 +3,15 @@
 from typing import Annotated
 
 from litestar import get
-from litestar.params import Parameter
+from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
 from mendflow.core.model.problems import Invalid
 from mendflow.server.events import Feed
 from mendflow.server.routes.given import CaseName, TheDomain, TheHolds
 
-LastEventId = Annotated[str, Parameter(header="Last-Event-ID", description="Goes on after this serial.")]
-After = Annotated[int, Parameter(ge=0, le=2**53, description="Goes on after this serial; the header counts more.")]
+LastEventId = Annotated[str, HeaderParameter(name="Last-Event-ID", description="Goes on after this serial.")]
+After = Annotated[int, QueryParameter(ge=0, le=2**53, description="Goes on after this serial; the header counts more.")]
 
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 

@@ -5,21 +5,22 @@ from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
 from litestar import Request, Response, get, head, put
-from litestar.params import Dependency, Parameter
+from litestar.di import NamedDependency
+from litestar.params import PathParameter, SkipValidation
 from litestar.response import Stream
 
 from mendflow.core.model.problems import Invalid, TooLarge
 from mendflow.core.model.values import FileRef
 from mendflow.server.body import pieces
-from mendflow.server.routes.given import TheDomain
+from mendflow.server.routes.given import Text, TheDomain
 
 FILE_BYTES_MAX = 64 << 30
 NAME_CHARS_MAX = 255
 
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
-Digest = Annotated[str, Parameter(description="The content's SHA-256, in small hexadecimal digits.")]
-BytesMax = Annotated[int, Dependency(skip_validation=True)]
+Digest = Annotated[str, PathParameter(description="The content's SHA-256, in small hexadecimal digits.")]
+BytesMax = NamedDependency[SkipValidation[int]]
 
 
 def _checked(sha256: str) -> str:
@@ -42,7 +43,7 @@ def _announced(request: Request[Any, Any, Any]) -> int:
     request_max_body_size=None,
 )
 async def keep(
-    request: Request[Any, Any, Any], domain: TheDomain, file_bytes_max: BytesMax, sha256: Digest, name: str = ""
+    request: Request[Any, Any, Any], domain: TheDomain, file_bytes_max: BytesMax, sha256: Digest, name: Text = ""
 ) -> FileRef:
     """The body is the content. It is refused, whole, if it does not have that SHA-256."""
     digest = _checked(sha256)
@@ -75,7 +76,7 @@ async def kept(domain: TheDomain, sha256: Digest) -> Stream:
 async def kept_size(domain: TheDomain, sha256: Digest) -> Response[None]:
     digest = _checked(sha256)
     size = await domain.kept_size(digest)
-    return Response(None, media_type="application/octet-stream", headers=_headers(digest, size))
+    return Response(None, headers=_headers(digest, size))
 
 
 ROUTES = [keep, kept, kept_size]

@@ -1,6 +1,7 @@
 """Flows: deploy, list, read."""
 
 from litestar import get, post
+from litestar.params import FromPath, JSONBody
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.views import FlowView
@@ -8,7 +9,7 @@ from mendflow.server.routes.given import TheDomain
 
 
 @post("/flows", status_code=201, summary="Deploy a flow", operation_id="deploy", tags=["flows"])
-async def deploy(domain: TheDomain, data: Flow) -> FlowView:
+async def deploy(domain: TheDomain, data: JSONBody[Flow]) -> FlowView:
     """The body is the flow model as JSON. The same flow again is the same version."""
     return await domain.deploy(data)
 
@@ -19,7 +20,7 @@ async def flows(domain: TheDomain) -> list[FlowView]:
 
 
 @get("/flows/{name:str}", summary="One flow with its whole model", operation_id="flow", tags=["flows"])
-async def flow(domain: TheDomain, name: str) -> FlowView:
+async def flow(domain: TheDomain, name: FromPath[str]) -> FlowView:
     return await domain.flow(name)
 
 

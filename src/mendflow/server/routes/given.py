@@ -3,21 +3,23 @@
 from typing import Annotated, Any
 
 from litestar import Request
-from litestar.di import Provide
-from litestar.params import Dependency, Parameter
+from litestar.di import NamedDependency, Provide
+from litestar.params import FromQuery, PathParameter, QueryParameter, SkipValidation
 
 from mendflow.server.access import Caller
 from mendflow.server.holds import Holds
 from mendflow.services.domain import Domain
 
-TheDomain = Annotated[Domain, Dependency(skip_validation=True)]
-TheCaller = Annotated[Caller, Dependency(skip_validation=True)]
-TheHolds = Annotated[Holds, Dependency(skip_validation=True)]
+TheDomain = NamedDependency[SkipValidation[Domain]]
+TheCaller = NamedDependency[SkipValidation[Caller]]
+TheHolds = NamedDependency[SkipValidation[Holds]]
 
-CaseName = Annotated[str, Parameter(description="A case's id, or the word `last`.")]
-Limit = Annotated[int, Parameter(ge=1, le=10_000, description="At most so many.")]
-Offset = Annotated[int, Parameter(ge=0, le=2**53, description="Pass over so many first.")]
-Serial = Annotated[int, Parameter(ge=0, le=2**53, description="The number after the slash of the id.")]
+CaseName = Annotated[str, PathParameter(description="A case's id, or the word `last`.")]
+Limit = Annotated[int, QueryParameter(ge=1, le=10_000, description="At most so many.")]
+Offset = Annotated[int, QueryParameter(ge=0, le=2**53, description="Pass over so many first.")]
+Serial = Annotated[int, PathParameter(ge=0, le=2**53, description="The number after the slash of the id.")]
+
+Text = FromQuery[str]
 
 CALLER = "mendflow_caller"
 """Where the gate leaves the caller in the request's scope."""

@@ -3,22 +3,22 @@
 from typing import Annotated
 
 from litestar import MediaType, get
-from litestar.params import Parameter
+from litestar.params import QueryParameter
 
 from mendflow.core.model.jobs import JobState
 from mendflow.core.model.views import JobQuery, JobView, PilotView
-from mendflow.server.routes.given import CaseName, Limit, Offset, Serial, TheDomain
+from mendflow.server.routes.given import CaseName, Limit, Offset, Serial, Text, TheDomain
 
 
 @get("/jobs", summary="Jobs that match", operation_id="jobs", tags=["jobs"])
 async def jobs(
     domain: TheDomain,
-    case: str = "",
-    job_state: Annotated[JobState | None, Parameter(query="state")] = None,
-    name: str = "",
-    owner: str = "",
-    pilot: str = "",
-    attempts_min: Annotated[int, Parameter(ge=0, le=2**53)] = 0,
+    case: Text = "",
+    job_state: Annotated[JobState | None, QueryParameter(name="state")] = None,
+    name: Text = "",
+    owner: Text = "",
+    pilot: Text = "",
+    attempts_min: Annotated[int, QueryParameter(ge=0, le=2**53)] = 0,
     limit: Limit = 100,
     offset: Offset = 0,
 ) -> list[JobView]:

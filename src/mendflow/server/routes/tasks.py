@@ -3,13 +3,13 @@
 from typing import Annotated
 
 from litestar import get, post
-from litestar.params import Parameter
+from litestar.params import JSONBody, QueryParameter
 
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import TaskState, TaskView
 from mendflow.server.access import Caller
 from mendflow.server.routes.cases import Wish
-from mendflow.server.routes.given import CaseName, Limit, Serial, TheCaller, TheDomain
+from mendflow.server.routes.given import CaseName, Limit, Serial, Text, TheCaller, TheDomain
 from mendflow.services.domain import Domain
 
 
@@ -32,9 +32,9 @@ async def _allowed(domain: Domain, caller: Caller, case: str, serial: int) -> st
 @get("/tasks", summary="Tasks for people", operation_id="tasks", tags=["tasks"])
 async def tasks(
     domain: TheDomain,
-    role: str = "",
-    task_state: Annotated[TaskState | None, Parameter(query="state")] = None,
-    case: str = "",
+    role: Text = "",
+    task_state: Annotated[TaskState | None, QueryParameter(name="state")] = None,
+    case: Text = "",
     limit: Limit = 100,
 ) -> list[TaskView]:
     return await domain.tasks(role=role, state=task_state or "", case=case, limit=limit)
@@ -75,7 +75,7 @@ async def release(domain: TheDomain, caller: TheCaller, case: CaseName, serial: 
     tags=["tasks"],
 )
 async def complete(
-    domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial, data: Completion | None = None
+    domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial, data: JSONBody[Completion | None] = None
 ) -> TaskView:
     wish = data or Completion()
     id = await _allowed(domain, caller, case, serial)
@@ -90,7 +90,7 @@ async def complete(
     tags=["tasks"],
 )
 async def reject(
-    domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial, data: Rejection | None = None
+    domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial, data: JSONBody[Rejection | None] = None
 ) -> TaskView:
     id = await _allowed(domain, caller, case, serial)
     return await domain.reject(id, who=caller.name, comment=(data or Rejection()).comment)

@@ -1,0 +1,52 @@
+"""What the tests say to a server: small flows, and a pilot that does its jobs without running anything."""
+
+from mendflow.client import Client
+from mendflow.core.model import flow as model
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import FlowName, PilotId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.sync import Capacity, Report, SyncAnswer, SyncRequest
+
+SEVERAL = 3
+
+
+def job_flow(name: str = "one") -> Flow:
+    return Flow(name=FlowName(name), body=model.Job(name="work", command="true"))
+
+
+def loop_flow(name: str = "many", turns: int = SEVERAL) -> Flow:
+    body = model.Job(name="turn", command="true")
+    return Flow(name=FlowName(name), body=model.ForEach(name="each", items=list(range(turns)), body=body))
+
+
+def task_flow(name: str = "ask", role: str = "editor") -> Flow:
+    return Flow(name=FlowName(name), body=model.Task(name="approve", role=role, title="Look at it"))
+
+
+def sync_request(serial: int, *, want: int = 0, reports: tuple[Report, ...] = (), wait_ms: int = 0) -> SyncRequest:
+    return SyncRequest(
+        pilot=PilotId("pilot-1"),
+        serial=serial,
+        host="here",
+        capacity=Capacity(slots=8, cpus=8, memory_bytes=1 << 30, disk_bytes=1 << 30),
+        want=want,
+        reports=list(reports),
+        wait_ms=wait_ms,
+    )
+
+
+async def do_jobs(client: Client, count: int, *, fail: bool = False) -> list[SyncAnswer]:
+    """Be a pilot until so many jobs are over."""
+    fault = Fault(name="exit", category=Category.JOB, message="it ended with 3", exit_code=3) if fail else None
+    reports: tuple[Report, ...] = ()
+    answers: list[SyncAnswer] = []
+    done = serial = 0
+    while done < count or reports:
+        serial += 1
+        want = count - done
+        answer = await client.sync(sync_request(serial, want=want, reports=reports, wait_ms=5000 if want else 0))
+        reports = tuple(Report(one.job, one.fence, Outcome(fault=fault, log_tail="said\n")) for one in answer.jobs)
+        done += len(reports)
+        answers.append(answer)
+    return answers

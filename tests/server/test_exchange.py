@@ -1,0 +1,150 @@
+"""The pilots' exchange: MessagePack in, MessagePack out, held until there is something to say, ended when we stop."""
+
+import asyncio
+
+import aiohttp
+import msgspec
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.problems import Unreachable
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.server import pilots
+from mendflow.server.access import Access
+from mendflow.server.app import create_app
+from mendflow.server.runner import Served, serve
+from tests.server.conversation import do_jobs, job_flow, sync_request
+from tests.server.memory_domain import MemoryDomain
+
+
+async def test_a_job_is_handed_out_and_its_report_accepted(client: Client) -> None:  # PJ-1, JS-1
+    await client.deploy(job_flow())
+    await client.start("one")
+    answers = await do_jobs(client, 1)
+    given = [one for answer in answers for one in answer.jobs]
+    assert [one.spec.command for one in given] == ["true"]
+    assert [ref.job for answer in answers for ref in answer.accepted] == [given[0].job]
+
+
+async def test_an_answer_is_held_until_there_is_a_job(client: Client) -> None:  # PJ-1
+    await client.deploy(job_flow())
+    held = asyncio.create_task(client.sync(sync_request(1, want=1, wait_ms=20_000)))
+    await _seen(client)
+    assert not held.done()
+    await client.start("one")
+    assert len((await held).jobs) == 1
+
+
+async def _seen(client: Client) -> None:
+    while True:
+        if await client.pilots():
+            return
+        await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (b"", "request"),
+        (b"{}", "request"),
+        (b"\xc1", "request"),
+        (msgspec.msgpack.encode({"pilot": 3}), "$.pilot"),
+        (msgspec.msgpack.encode({"pilot": "p", "serial": 1}), "host"),
+        (b"\x91" * 100_000, "request"),
+    ],
+    ids=["empty", "json", "no-such-byte", "wrong-type", "half", "nested"],
+)
+async def test_a_malformed_request_is_told_so(
+    served: Served, http: aiohttp.ClientSession, body: bytes, said: str
+) -> None:
+    async with http.post(f"{served.url}/api/v1/pilots/sync", data=body) as response:
+        assert response.status == 400
+        told = await response.json()
+    assert told["code"] == "invalid"
+    assert said in told["message"]
+
+
+async def test_a_request_beyond_the_bound_is_refused(
+    served: Served, http: aiohttp.ClientSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pilots, "SYNC_BYTES_MAX", 1000)
+    async with http.post(f"{served.url}/api/v1/pilots/sync", data=b"x" * 1001) as response:
+        assert response.status == 413
+        assert (await response.json())["code"] == "too-large"
+
+
+async def test_only_post_is_an_exchange(served: Served, http: aiohttp.ClientSession) -> None:
+    async with http.get(f"{served.url}/api/v1/pilots/sync") as response:
+        assert response.status in (404, 405)
+
+
+class Deaf(MemoryDomain):
+    """Holds every exchange until it is let go, and remembers who was; `stubborn` does not let go."""
+
+    def __init__(self, *, stubborn: bool = False) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+        self.gone: asyncio.Queue[str | None] = asyncio.Queue()
+        self._free = asyncio.Event()
+        self._stubborn = stubborn
+
+    def let_go(self, pilot: PilotId | str | None) -> None:
+        self.gone.put_nowait(pilot)
+        if not self._stubborn:
+            self._free.set()
+
+    async def sync(self, request: SyncRequest) -> SyncAnswer:
+        self.asked.set()
+        await self._free.wait()
+        return SyncAnswer(serial=request.serial, lease_ms=1)
+
+
+async def test_the_domain_is_told_of_a_pilot_that_hangs_up() -> None:
+    domain = Deaf()
+    served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
+    try:
+        async with Client(served.url) as client:
+            exchange = asyncio.create_task(client.sync(sync_request(1, wait_ms=60_000)))
+            await domain.asked.wait()
+            exchange.cancel()
+            assert await asyncio.wait_for(domain.gone.get(), 10) == "pilot-1"
+    finally:
+        await served.stop()
+
+
+async def test_a_server_that_stops_answers_what_it_holds() -> None:
+    domain = Deaf()
+    served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
+    async with Client(served.url) as client:
+        exchange = asyncio.create_task(client.sync(sync_request(9, wait_ms=60_000)))
+        await domain.asked.wait()
+        await served.stop()
+        assert (await exchange).serial == 9
+
+
+async def test_a_server_that_stops_does_not_wait_for_a_domain_that_will_not_answer() -> None:
+    domain = Deaf(stubborn=True)
+    served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
+    async with Client(served.url) as client:
+        exchange = asyncio.create_task(client.sync(sync_request(9, wait_ms=60_000)))
+        await domain.asked.wait()
+        await asyncio.wait_for(served.stop(), 20)
+        with pytest.raises(Unreachable):
+            await exchange
+
+
+async def test_a_bug_in_the_domain_is_an_answer_too(caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(MemoryDomain):
+        async def sync(self, request: SyncRequest) -> SyncAnswer:
+            raise ZeroDivisionError("a bug")
+
+    served = await serve(create_app(Broken(), access=Access()))
+    try:
+        async with aiohttp.ClientSession() as http:
+            body = msgspec.msgpack.encode(sync_request(1))
+            async with http.post(f"{served.url}/api/v1/pilots/sync", data=body) as response:
+                assert response.status == 500
+                assert (await response.json())["fields"]["id"] in caplog.text
+    finally:
+        await served.stop()

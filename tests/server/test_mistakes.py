@@ -1,0 +1,147 @@
+"""Every refusal has one shape, whoever refused: {code, message, fields}. Nothing of our inside is told."""
+
+import logging
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from mendflow.core.model.views import CaseView
+from mendflow.server.access import Access, single_token
+from mendflow.server.app import JSON_BYTES_MAX, create_app
+from mendflow.server.runner import Served, serve
+from tests.server.conftest import Serving
+from tests.server.conversation import job_flow
+from tests.server.memory_domain import MemoryDomain
+
+
+async def _told(response: aiohttp.ClientResponse) -> dict[str, Any]:
+    told = await response.json()
+    assert set(told) == {"code", "message", "fields"}
+    assert told["message"]
+    assert isinstance(told["fields"], dict)
+    return dict(told)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "code"),
+    [
+        ("GET", "/api/v1/nothing", 404, "not-found"),
+        ("GET", "/", 404, "not-found"),
+        ("GET", "/api/v1/cases/none", 404, "not-found"),
+        ("GET", "/api/v1/jobs/none/not-a-number", 404, "not-found"),
+        ("DELETE", "/api/v1/cases", 405, "method-not-allowed"),
+        ("GET", "/api/v1/cases?limit=0", 400, "invalid"),
+        ("GET", "/api/v1/cases?limit=many", 400, "invalid"),
+        ("GET", "/api/v1/cases?status=asleep", 400, "invalid"),
+        ("GET", "/api/v1/cases?offset=-1", 400, "invalid"),
+        ("GET", "/api/v1/why", 400, "invalid"),
+        ("GET", "/api/v1/files/ABC", 400, "invalid"),
+    ],
+)
+async def test_a_refusal_has_one_shape(
+    served: Served, http: aiohttp.ClientSession, method: str, path: str, status: int, code: str
+) -> None:
+    async with http.request(method, served.url + path) as response:
+        assert response.status == status
+        assert (await _told(response))["code"] == code
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "field"),
+    [
+        ("/cases", {"flow": 3}, "flow"),
+        ("/cases", {"flow": "a", "inputs": []}, "inputs"),
+        ("/cases", {"flow": "a", "imputs": {}}, "imputs"),
+        ("/cases", {}, "flow"),
+        ("/cases", [], "body"),
+        ("/flows", {"name": "x", "body": {"kind": "sequence", "name": "s", "body": [{"kind": "jab"}]}}, "body[0].kind"),
+        ("/flows", {"name": "x", "body": {"kind": "job", "name": "s", "retries": "two"}}, "body.retries"),
+    ],
+)
+async def test_a_body_that_does_not_fit_is_told_where(
+    served: Served, http: aiohttp.ClientSession, path: str, body: object, field: str
+) -> None:
+    async with http.post(f"{served.url}/api/v1{path}", json=body) as response:
+        assert response.status == 400
+        told = await _told(response)
+    assert told["code"] == "invalid"
+    assert field in told["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"{", b"\xff\xfe", b"", b'{"flow": "a", "inputs": {"n": 1e999999}}x', b"[" * 1_000_000, b'{"a":' * 200_000],
+    ids=["cut", "no-text", "empty", "more", "nested-lists", "nested-maps"],
+)
+async def test_a_body_that_is_no_json_is_refused_and_the_server_lives(
+    served: Served, http: aiohttp.ClientSession, body: bytes
+) -> None:
+    headers = {"Content-Type": "application/json"}
+    async with http.post(f"{served.url}/api/v1/cases", data=body, headers=headers) as response:
+        assert response.status == 400
+        assert (await _told(response))["code"] == "invalid"
+    async with http.get(f"{served.url}/api/v1/health") as response:
+        assert response.status == 200
+
+
+async def test_a_flow_nested_too_deeply_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
+    opening = b'{"kind":"sequence","name":"s","body":['
+    body = b'{"name":"deep","body":' + opening * 20_000 + b"]}" * 20_000 + b"}"
+    headers = {"Content-Type": "application/json"}
+    async with http.post(f"{served.url}/api/v1/flows", data=body, headers=headers) as response:
+        assert response.status == 400
+
+
+async def test_a_body_beyond_the_bound_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
+    body = b'"' + b"x" * JSON_BYTES_MAX + b'"'
+    headers = {"Content-Type": "application/json"}
+    async with http.post(f"{served.url}/api/v1/cases", data=body, headers=headers) as response:
+        assert response.status == 413
+        assert (await _told(response))["code"] == "too-large"
+
+
+class Broken(MemoryDomain):
+    async def case(self, case: str) -> CaseView:
+        raise ZeroDivisionError("the secret is 4711")
+
+
+async def test_our_own_bug_is_told_by_an_id_that_the_log_knows(
+    http: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    served = await serve(create_app(Broken(), access=Access()))
+    try:
+        async with http.get(f"{served.url}/api/v1/cases/one") as response:
+            assert response.status == 500
+            told = await _told(response)
+    finally:
+        await served.stop()
+    assert told["code"] == "internal"
+    assert "4711" not in str(told)
+    assert "Traceback" not in str(told)
+    assert told["fields"]["id"] in caplog.text
+    assert "4711" in caplog.text
+
+
+async def test_a_token_is_never_in_the_log(
+    serving: Serving, http: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    served = await serving(Access(single_token("s3cret-token")))
+    for token in ("s3cret-token", "wr0ng-token"):
+        headers = {"Authorization": f"Bearer {token}"}
+        async with http.get(f"{served.url}/api/v1/cases?flow=s3cret-token", headers=headers) as response:
+            await response.read()
+        async with http.post(f"{served.url}/api/v1/cases", data=b"{", headers=headers) as response:
+            await response.read()
+    assert "s3cret-token" not in caplog.text
+    assert "wr0ng-token" not in caplog.text
+
+
+async def test_what_json_cannot_say_is_told_in_words(served: Served, http: aiohttp.ClientSession) -> None:
+    body = msgspec.json.encode(msgspec.structs.replace(job_flow(), name=""))
+    headers = {"Content-Type": "application/json"}
+    async with http.post(f"{served.url}/api/v1/flows", data=body, headers=headers) as response:
+        assert response.status == 422
+        assert (await _told(response))["code"] == "bad-flow"

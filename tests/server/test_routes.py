@@ -1,0 +1,154 @@
+"""Every question that a domain answers can be asked over HTTP, and gets the same answer."""
+
+import asyncio
+
+import aiohttp
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.views import JobQuery
+from mendflow.server.runner import Served
+from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, task_flow
+
+
+async def test_health_stands_at_the_address_that_probes_know(served: Served, http: aiohttp.ClientSession) -> None:
+    async with http.get(f"{served.url}/api/v1/health") as response:
+        assert response.status == 200
+        assert (await response.json())["status"] == "ok"
+
+
+async def test_a_deployed_flow_is_read_back_whole(client: Client) -> None:
+    view = await client.deploy(loop_flow())
+    assert view.version == 1
+    assert [flow.name for flow in await client.flows()] == ["many"]
+    back = await client.flow("many")
+    assert back.flow is not None
+    assert back.flow.body == (await client.flow("many")).flow.body  # type: ignore[union-attr]  # just asserted
+    assert back.digest == view.digest
+
+
+async def test_the_same_flow_again_is_the_same_version_and_another_is_the_next(client: Client) -> None:
+    first = await client.deploy(loop_flow(turns=2))
+    again = await client.deploy(loop_flow(turns=2))
+    other = await client.deploy(loop_flow(turns=3))
+    assert (first.version, again.version, other.version) == (1, 1, 2)
+
+
+async def test_a_case_is_started_by_whoever_asks_and_found_as_the_last(client: Client) -> None:
+    await client.deploy(job_flow())
+    case = await client.start("one", {})
+    assert case.owner == "ann"
+    assert (await client.case("last")).id == case.id
+    assert [one.id for one in await client.cases(flow="one", status="running")] == [case.id]
+    assert await client.cases(status="failed") == []
+
+
+async def test_the_same_key_is_the_same_case(client: Client) -> None:
+    await client.deploy(job_flow())
+    first = await client.start("one", key="k1")
+    again = await client.start("one", key="k1")
+    other = await client.start("one", key="k2")
+    assert first.id == again.id != other.id
+
+
+async def test_an_item_of_a_loop_is_found_by_its_id_with_brackets(client: Client) -> None:
+    await client.deploy(loop_flow())
+    case = await client.start("many")
+    items = [one for one in await client.items(case.id) if one.kind == "job"]
+    assert len(items) == SEVERAL
+    assert "[" in items[-1].item
+    assert (await client.item(case.id, items[-1].item)).serial == items[-1].serial
+    assert [one.item for one in await client.items(case.id, name="turn", limit=1, offset=1)] == [items[1].item]
+
+
+async def test_what_is_not_there_is_not_found(client: Client) -> None:
+    await client.deploy(job_flow())
+    await client.start("one")
+    for question in (
+        client.flow("none"),
+        client.case("none"),
+        client.item("last", "none[7]"),
+        client.job("none/1"),
+        client.task("none/1"),
+        client.log("none/1"),
+    ):
+        with pytest.raises(NotFound):
+            await question
+
+
+async def test_a_case_is_suspended_continued_and_removed(client: Client) -> None:
+    await client.deploy(job_flow())
+    case = await client.start("one")
+    assert (await client.suspend(case.id)).status == "suspended"
+    assert (await client.resume(case.id)).status == "running"
+    assert (await client.remove(case.id, reason="enough")).status == "cancelled"
+    with pytest.raises(Conflict):
+        await client.suspend(case.id)
+
+
+async def test_jobs_are_done_by_a_pilot_and_the_case_completes(client: Client) -> None:  # PJ-1
+    await client.deploy(loop_flow())
+    case = await client.start("many")
+    await do_jobs(client, SEVERAL)
+    assert (await client.wait(case.id)).status == "completed"
+    jobs = await client.jobs(JobQuery(case=case.id, state="completed"))
+    assert len(jobs) == SEVERAL
+    job = await client.job(jobs[0].id)
+    assert job.spec.command == "true"
+    assert await client.log(job.id) == "said\n"
+    assert [pilot.id for pilot in await client.pilots()] == ["pilot-1"]
+
+
+async def test_a_failed_case_is_run_again(client: Client) -> None:
+    await client.deploy(job_flow())
+    case = await client.start("one")
+    with pytest.raises(Conflict):
+        await client.rerun(case.id, from_failed=True)
+    await do_jobs(client, 1, fail=True)
+    assert (await client.wait(case.id)).status == "failed"
+    again = await client.rerun(case.id, from_failed=True)
+    assert again.rerun_of == case.id
+
+
+async def _offered(client: Client) -> str:
+    """The task appears soon after the case has begun."""
+    while True:
+        if tasks := await client.tasks(role="editor", state="offered"):
+            return tasks[0].id
+        await asyncio.sleep(0.01)
+
+
+async def test_a_task_is_claimed_released_and_completed(client: Client) -> None:  # AD-6
+    await client.deploy(task_flow())
+    case = await client.start("ask")
+    task = await _offered(client)
+    assert (await client.claim(task)).claimed_by == "ann"
+    assert (await client.release(task)).state == "offered"
+    await client.claim(task)
+    done = await client.complete(task, {"verdict": "good"}, comment="fine")
+    assert (done.state, done.outputs, done.ended_by) == ("completed", {"verdict": "good"}, "ann")
+    assert (await client.wait(case.id)).status == "completed"
+
+
+async def test_a_task_is_rejected(client: Client) -> None:  # AD-6
+    await client.deploy(task_flow())
+    case = await client.start("ask")
+    task = await _offered(client)
+    await client.claim(task)
+    assert (await client.reject(task, comment="no")).state == "rejected"
+    assert (await client.wait(case.id)).status == "failed"
+
+
+async def test_reasons_and_notices_can_be_asked_for(client: Client) -> None:
+    await client.deploy(job_flow())
+    case = await client.start("one")
+    why = await client.why(case.id)
+    assert why.sentence
+    assert isinstance(await client.notices(limit=5), list)
+
+
+async def test_a_message_reaches_its_case(client: Client) -> None:
+    await client.deploy(job_flow())
+    case = await client.start("one")
+    assert (await client.send(case.id, "news", {"n": 1}, correlation="c", id="m1")).id == case.id
