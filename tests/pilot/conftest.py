@@ -152,7 +152,7 @@ class Server:
                 ledger.lapse(job)
         orders = [order for order in ledger.orders if (order.job, order.fence) in named]
         ledger.orders = [order for order in ledger.orders if order not in orders]
-        jobs = []
+        jobs: list[Assignment] = []
         while ledger.waiting and len(jobs) < request.want and not request.leaving:
             job = ledger.waiting.pop(0)
             ledger.fences[job] = ledger.fences.get(job, 0) + 1

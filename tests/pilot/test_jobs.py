@@ -1,8 +1,15 @@
-"""Jobs that run to their end."""
+"""Jobs that run to their end, each in its own folder, with what it needs and what it leaves."""
 
+import json
 from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
 
 from mendflow.core.model.faults import Category
+from mendflow.core.model.ids import ItemId
+from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits
+from mendflow.core.model.values import VALUE_BYTES_MAX
 from tests.pilot.conftest import Pilot, Server
 
 Hire = Callable[..., Pilot]
@@ -17,10 +24,22 @@ async def test_a_command_runs_and_is_reported(server: Server, hire: Hire) -> Non
     assert outcome.measures.peak_bytes > 0 and outcome.measures.ended_at >= outcome.measures.started_at > 0
 
 
-async def test_a_function_runs_and_its_value_is_reported(server: Server, hire: Hire) -> None:
+async def test_a_command_knows_who_it_is_and_leaves_outputs(server: Server, hire: Hire) -> None:
     hire()
-    outcome = await server.outcome(await server.call("def add(a, b=1): return {'sum': a + b}", "add", 2))
-    assert outcome.ok and outcome.outputs == {"sum": 3}
+    command = """
+        echo "who=$MENDFLOW_JOB $MENDFLOW_CASE $MENDFLOW_ITEM $MENDFLOW_ATTEMPT $COLOUR" >> $MENDFLOW_OUTPUT
+        echo 'list=[1, "b"]' >> $MENDFLOW_OUTPUT
+        printf 'text<<END\\none\\ntwo\\nEND\\n' >> $MENDFLOW_OUTPUT
+    """
+    job = await server.shell(command, env={"COLOUR": "blue"})
+    outcome = await server.outcome(job)
+    assert outcome.outputs == {"who": f"{job} case-1 item 1 blue", "list": [1, "b"], "text": "one\ntwo"}
+
+
+async def test_an_output_file_that_cannot_be_read_is_a_fault_with_the_line(server: Server, hire: Hire) -> None:
+    hire()
+    fault = (await server.outcome(await server.shell('printf "a=1\\nnonsense\\n" > $MENDFLOW_OUTPUT'))).fault
+    assert fault is not None and fault.category is Category.OUTPUT and "line 2" in fault.message
 
 
 async def test_an_exit_code_is_a_fault_of_the_job(server: Server, hire: Hire) -> None:
@@ -28,3 +47,197 @@ async def test_an_exit_code_is_a_fault_of_the_job(server: Server, hire: Hire) ->
     outcome = await server.outcome(await server.shell("echo why; exit 7"))
     assert outcome.fault is not None and outcome.fault.category is Category.JOB
     assert outcome.fault.exit_code == 7 and outcome.fault.log_tail == "why\n"
+
+
+async def test_a_signal_is_a_fault_of_the_job(server: Server, hire: Hire) -> None:
+    hire()
+    fault = (await server.outcome(await server.shell("kill -SEGV $$"))).fault
+    assert fault is not None and fault.category is Category.JOB and fault.signal == 11
+
+
+async def test_each_attempt_has_a_folder_of_its_own_that_is_gone_after_the_verdict(server: Server, hire: Hire) -> None:
+    pilot = hire()
+    one = await server.outcome(await server.shell("pwd; ls -A; touch left-over; mkdir -p a/b; chmod 0 a"))
+    two = await server.outcome(await server.shell("pwd; ls -A"))
+    assert one.log_tail != two.log_tail and len(one.log_tail.split()) == len(two.log_tail.split()) == 1
+    await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "the folders to be removed")
+
+
+async def test_limits_bound_open_files_and_the_size_of_files(server: Server, hire: Hire) -> None:
+    hire()
+    limits = Limits(open_files=64, file_bytes=1 << 20, processes=4000)
+    outcome = await server.outcome(await server.shell("ulimit -n; ulimit -f", limits=limits))
+    assert outcome.log_tail.split() == ["64", "2048"]
+    fault = (await server.outcome(await server.shell("head -c 2000000 /dev/zero > big", limits=limits))).fault
+    assert fault is not None and fault.category is Category.JOB
+
+
+async def test_a_command_too_long_for_an_argument_runs_all_the_same(server: Server, hire: Hire) -> None:
+    hire()
+    outcome = await server.outcome(await server.shell(": " + "x" * 300_000 + "\necho fine"))
+    assert outcome.ok and outcome.log_tail == "fine\n"
+
+
+async def test_inputs_are_there_and_outputs_are_kept(server: Server, hire: Hire) -> None:  # FM-6
+    pilot = hire()
+    inputs = {"in/a.txt": server.keep(b"alpha\n"), "b.txt": server.keep(b"beta\n")}
+    job = await server.shell("cat in/a.txt b.txt > out/all.txt", inputs=inputs, files={"all": "out/all.txt"})
+    outcome = await server.outcome(job)
+    assert outcome.ok
+    ref = outcome.files["all"]
+    assert server.ledger.files[ref.sha256] == b"alpha\nbeta\n"
+    assert (ref.name, ref.bytes) == ("all.txt", 11)
+    await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "the folder to be removed")
+
+
+async def test_a_job_cannot_spoil_an_input_for_the_next(server: Server, hire: Hire) -> None:  # FM-6
+    hire()
+    inputs = {"a": server.keep(b"clean")}
+    await server.outcome(await server.shell("echo dirty > a", inputs=inputs))
+    assert (await server.outcome(await server.shell("cat a", inputs=inputs))).log_tail == "clean"
+
+
+async def test_a_promised_file_that_is_missing_is_named(server: Server, hire: Hire) -> None:
+    hire()
+    fault = (await server.outcome(await server.shell("true", files={"table": "table.csv"}))).fault
+    assert fault is not None and fault.category is Category.OUTPUT
+    assert "table" in fault.message and "table.csv" in fault.message
+
+
+async def test_an_input_that_cannot_be_fetched_is_a_fault_of_data(server: Server, hire: Hire) -> None:
+    hire()
+    gone = server.keep(b"gone")
+    server.ledger.files.clear()
+    fault = (await server.outcome(await server.shell("cat a", inputs={"a": gone}))).fault
+    assert fault is not None and fault.category is Category.DATA
+
+
+async def test_no_path_may_leave_the_folder(server: Server, hire: Hire) -> None:
+    hire()
+    ref = server.keep(b"x")
+    for inputs, files in (({"../a": ref}, {}), ({"/etc/a": ref}, {}), ({}, {"a": "../../a"})):
+        fault = (await server.outcome(await server.shell("true", inputs=inputs, files=files))).fault
+        assert fault is not None and fault.category is Category.INPUT and "leaves the job's folder" in fault.message
+
+
+async def test_a_function_runs_and_its_value_is_reported(server: Server, hire: Hire) -> None:
+    hire()
+    source = "import os\ndef add(a, b=1):\n print('adding'); return {'sum': a + b, 'job': os.environ['MENDFLOW_JOB']}"
+    job = await server.call(source, "add", 2, kwargs={"b": 5})
+    outcome = await server.outcome(job)
+    assert outcome.ok and outcome.outputs == {"sum": 7, "job": job} and outcome.log_tail == "adding\n"
+
+
+async def test_an_exception_is_a_fault_with_its_name_and_traceback(server: Server, hire: Hire) -> None:
+    hire()
+    source = "class TooBig(Exception): pass\ndef f():\n print('so far'); raise TooBig('by 3')\n"
+    fault = (await server.outcome(await server.call(source, "f"))).fault
+    assert fault is not None and fault.category is Category.JOB
+    assert (fault.name, fault.message) == ("TooBig", "by 3")
+    assert fault.log_tail.startswith("so far\nTraceback") and "given.py" in fault.log_tail
+    assert "worker.py" not in fault.log_tail
+
+
+async def test_a_result_that_is_not_data_is_a_fault_that_says_so(server: Server, hire: Hire) -> None:
+    hire()
+    for source in ("def f(): return object()", "def f(): return {1j: 2}", "def f(): return 10 ** 40"):
+        fault = (await server.outcome(await server.call(source, "f"))).fault
+        assert fault is not None and fault.category is Category.OUTPUT and "not data" in fault.message
+
+
+async def test_a_large_result_is_spilled_and_arrives_as_the_real_value(server: Server, hire: Hire) -> None:
+    hire()
+    made = await server.outcome(await server.call("def f(n): return ['x'] * n", "f", VALUE_BYTES_MAX))
+    assert set(made.outputs) == {"$spilled", "bytes"}
+    assert json.loads(server.ledger.files[made.outputs["$spilled"]]) == ["x"] * VALUE_BYTES_MAX
+    used = await server.outcome(await server.call("def g(d): return len(d['deep'][0])", "g", {"deep": [made.outputs]}))
+    assert used.outputs == VALUE_BYTES_MAX
+
+
+async def test_large_outputs_of_a_command_are_spilled_one_by_one(server: Server, hire: Hire) -> None:
+    hire()
+    command = (
+        'echo "small=1" >> $MENDFLOW_OUTPUT; (printf "big="; head -c 100000 /dev/zero | tr "\\0" x) >> $MENDFLOW_OUTPUT'
+    )
+    outputs = (await server.outcome(await server.shell(command))).outputs
+    assert outputs["small"] == 1
+    assert msgspec.json.decode(server.ledger.files[outputs["big"]["$spilled"]]) == "x" * 100_000
+
+
+async def test_a_function_that_ends_its_process_is_a_fault_and_the_next_one_runs(server: Server, hire: Hire) -> None:
+    hire()
+    source = (
+        "import ctypes, os, sys\n"
+        "def leave(): print('bye'); os._exit(3)\n"
+        "def crash(): ctypes.string_at(0)\n"
+        "def polite(): sys.exit(4)\n"
+        "def fine(): return 1\n"
+    )
+    jobs = [await server.call(source, name) for name in ("leave", "crash", "polite", "fine")]
+    left, crashed, polite, fine = [await server.outcome(job) for job in jobs]
+    assert left.fault is not None and left.fault.category is Category.JOB
+    assert left.fault.exit_code == 3 and left.fault.log_tail == "bye\n"
+    assert crashed.fault is not None and crashed.fault.category is Category.JOB and crashed.fault.signal == 11
+    assert polite.fault is not None and polite.fault.name == "SystemExit"
+    assert fine.outputs == 1
+
+
+async def test_a_function_is_taken_from_the_flows_folder_only_if_its_source_is_the_deployed_one(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:
+    hire()
+    folder = tmp_path / "flow"
+    folder.mkdir()
+    (folder / "sibling.py").write_text("NAME = 'sibling'")
+    deployed = "import sibling\ndef f(): return sibling.NAME + ' and ' + __file__\n"
+    (folder / "steps.py").write_text(deployed)
+    code = server.keep(deployed.encode())
+    spec = JobSpec(item=ItemId("i"), function=FunctionRef(module="steps", name="f", code=code, folder=str(folder)))
+    assert (await server.outcome(await server.submit(spec))).outputs == f"sibling and {folder}/steps.py"
+    (folder / "steps.py").write_text("def f(): return 'edited since'")
+    fault = (await server.outcome(await server.submit(spec))).fault
+    assert fault is None or "edited" not in fault.message
+    simple = server.keep(b"def f(): return 'deployed'")
+    spec = JobSpec(item=ItemId("i"), function=FunctionRef(module="steps", name="f", code=simple, folder=str(folder)))
+    assert (await server.outcome(await server.submit(spec))).outputs == "deployed"
+
+
+async def test_two_versions_of_a_module_do_not_meet(server: Server, hire: Hire) -> None:
+    hire()
+    jobs = [await server.call(f"def f(): return {number}", "f") for number in (1, 2, 1, 2)]
+    assert [(await server.outcome(job)).outputs for job in jobs] == [1, 2, 1, 2]
+
+
+async def test_what_a_function_leaves_lying_about_does_not_reach_the_next(server: Server, hire: Hire) -> None:
+    hire()
+    source = (
+        "import os, resource\n"
+        "def f():\n"
+        "  seen = [os.listdir('.'), os.environ.get('MARK'), resource.getrlimit(resource.RLIMIT_NOFILE)[0]]\n"
+        "  open('left', 'w').close(); os.mkdir('folder'); return seen\n"
+    )
+    limited = await server.outcome(await server.call(source, "f", env={"MARK": "x"}, limits=Limits(open_files=70)))
+    plain = await server.outcome(await server.call(source, "f"))
+    assert limited.outputs == [[], "x", 70]
+    assert plain.outputs[:2] == [[], None] and plain.outputs[2] != 70
+
+
+async def test_a_function_with_files_works_in_its_own_folder(server: Server, hire: Hire) -> None:  # FM-6
+    hire()
+    source = "def f(): open('out.txt', 'w').write(open('in.txt').read().upper())"
+    inputs, files = {"in.txt": server.keep(b"abc")}, {"out": "out.txt"}
+    outcome = await server.outcome(await server.call(source, "f", inputs=inputs, files=files))
+    assert server.ledger.files[outcome.files["out"].sha256] == b"ABC"
+    fault = (await server.outcome(await server.call("def f(): pass", "f", files=files))).fault
+    assert fault is not None and fault.category is Category.OUTPUT and "out.txt" in fault.message
+
+
+async def test_many_short_jobs_on_two_slots_are_all_reported_once(server: Server, hire: Hire) -> None:
+    hire(slots=2)
+    jobs = [await server.call("def f(n): return n", "f", number) for number in range(300)]
+    jobs += [await server.shell(f"echo n={number} > $MENDFLOW_OUTPUT") for number in range(100)]
+    for number, job in enumerate(jobs[:300]):
+        assert (await server.outcome(job)).outputs == number
+    for number, job in enumerate(jobs[300:]):
+        assert (await server.outcome(job)).outputs == {"n": number}
+    assert all(fences == [1] for fences in server.ledger.accepted_fences.values())

@@ -17,7 +17,7 @@ from mendflow.core.model.jobs import Measures, Outcome, Resources
 from mendflow.core.model.sync import Assignment, Capacity, SyncAnswer
 from mendflow.pilot.appetite import slot_depth, smoothed, want
 from mendflow.pilot.attempts import Attempts, Held
-from mendflow.pilot.home import Home, remove_tree, write_whole
+from mendflow.pilot.home import BESIDE, Home, remove_attempt, remove_tree, write_whole
 from mendflow.pilot.http import ServerAway
 from mendflow.pilot.lease import LeaseClock, boot_ms
 from mendflow.pilot.slots import SlotLink, end_slot, find_slot, kill_leftovers, kill_strays, start_slot
@@ -40,6 +40,7 @@ class Agent:
         self.mean_ms: float | None = None
         self.changed = asyncio.Event()
         self.leaving = False
+        self.state_news = False  # an attempt was stopped or went on since the server was last told
         self.idle_since = boot_ms()
         self._home = home
         self._pilot = pilot
@@ -94,8 +95,9 @@ class Agent:
         """Remove folders of attempts that nobody has any more."""
         known = {os.path.basename(self._home.attempt(*key)) for key in self.attempts.all}
         for entry in os.scandir(self._home.attempts):
-            if entry.name not in known and not self._keep:
-                remove_tree(entry.path)
+            owner = next((entry.name.removesuffix(end) for end in BESIDE if entry.name.endswith(end)), entry.name)
+            if owner not in known and not self._keep:
+                remove_attempt(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
 
     async def finish(self, grace_ms: int, hurry: asyncio.Event) -> None:
         """Give back what has not started, let what runs end within the grace, then end all slots."""
@@ -181,7 +183,7 @@ class Agent:
         if done.ran_us > 100_000 or held.slot < 0:
             self._home.result(*held.key).unlink(missing_ok=True)
         if done.folder and not self._keep:
-            self._go(asyncio.to_thread(remove_tree, self._home.attempt(*held.key)))
+            self._go(asyncio.to_thread(remove_attempt, self._home.attempt(*held.key)))
         self._staging.release(held.pins)
 
     def _lose(self, key: AttemptKey) -> None:
@@ -195,7 +197,7 @@ class Agent:
         held.forgotten = True
         if held.link is not None:
             held.link.control(key, "kill")
-        elif held.state == "held":
+        elif held.state != "staging":
             self._drop(held)
 
     def _drop(self, held: Held) -> None:
@@ -206,7 +208,7 @@ class Agent:
             self.attempts.ready.remove(held)
         self._staging.release(held.pins)
         if held.spec is not None and (held.spec.inputs or held.spec.files):
-            self._go(asyncio.to_thread(remove_tree, self._home.attempt(*held.key)))
+            self._go(asyncio.to_thread(remove_attempt, self._home.attempt(*held.key)))
         if waiting is not None:
             self._prepare(waiting)
 
@@ -230,7 +232,12 @@ class Agent:
         held.cancelled |= control == "cancel"
         if held.link is not None:
             held.link.control(key, control)
-        elif held.cancelled and held.state == "held":
+        elif held.state == "staging":
+            return
+        elif not held.cancelled:
+            held.state = "suspended" if held.suspended else "held"
+            self.state_news = True
+        else:
             self._fail(held, Fault(name="cancelled", category=Category.CANCELLED, message="it was cancelled"))
 
     # towards a slot
@@ -361,6 +368,7 @@ class Agent:
             held = Held(pulse.job, pulse.fence, Resources(), link=link, slot=link.number)
             self.attempts.add(held)
             link.holds.add(held.key)
+        self.state_news |= held.state != pulse.state
         held.state, held.measures = pulse.state, pulse.measures
         held.log_tail = pulse.log_tail or held.log_tail
 
@@ -369,7 +377,8 @@ class Agent:
         held = self.attempts.all.get(key)
         if held is None or held.done is not None:
             return
-        held.link, held.state = None, "held"
+        held.link, held.state = None, "suspended" if held.suspended else "held"
+        self.state_news |= held.suspended
         if held.forgotten or self.leaving:
             self._drop(held)
         elif held.cancelled:

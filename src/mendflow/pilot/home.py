@@ -18,6 +18,9 @@ import msgspec
 from mendflow.core.model.problems import Mistake
 from mendflow.pilot.wire import Done
 
+BESIDE = (".out", ".err", ".output", ".sh")
+"""Files of the pilot beside an attempt's folder: the two logs, the outputs, and a command too long for an argument."""
+
 
 class HomeTaken(Mistake):
     code = "home-taken"
@@ -109,6 +112,16 @@ def write_whole(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_bytes(content)
     temporary.replace(path)
+
+
+def remove_attempt(folder: str) -> None:
+    """Remove an attempt's folder, and what the pilot has put beside it so that the job finds its folder empty."""
+    for suffix in BESIDE:
+        try:
+            os.unlink(folder + suffix)
+        except OSError:
+            continue
+    remove_tree(folder)
 
 
 def remove_tree(folder: str) -> None:

@@ -112,7 +112,7 @@ class Link:
         """Whether there is something to tell that the request on its way does not say."""
         if any(key not in flight.reports for key in self._agent.attempts.reports):
             return True
-        return self._agent.appetite(self._exchange_ms) > flight.want and flight.want == 0
+        return self._agent.state_news or (self._agent.appetite(self._exchange_ms) > flight.want and flight.want == 0)
 
     def _speak(self, *, leaving: bool) -> "asyncio.Task[None]":
         attempts = self._agent.attempts
@@ -132,6 +132,7 @@ class Link:
             heard=self._heard,
             version=SYNC_VERSION,
         )
+        self._agent.state_news = False
         reports = frozenset(attempts.reports)
         flight = Flight(self._serial, boot_ms(), request.want, not reports, reports)
         self._flights.append(flight)

@@ -37,7 +37,7 @@ class ShellRun:
         self.work = work
         self.folder = home.attempt(work.job, work.fence)
         self._logs: dict[int, LogFile] = {}
-        self._files = {name: LogFile(f"{self.folder}/.mendflow.{name}") for name in ("out", "err")}
+        self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
         self.tail = Tail(SHIPPED_BYTES)
         if not work.own_folder:
             os.makedirs(self.folder, exist_ok=True)
@@ -77,7 +77,7 @@ class ShellRun:
         os.chdir(self.folder)
         if len(text) < COMMAND_BYTES_MAX:
             return ["sh", "-c", text]
-        path = f"{self.folder}/.mendflow.sh"
+        path = f"{self.folder}.sh"
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as script:
             script.write(text)
         return ["sh", path]
@@ -88,7 +88,7 @@ class ShellRun:
             "MENDFLOW_CASE": self.work.case,
             "MENDFLOW_ITEM": self.work.item,
             "MENDFLOW_ATTEMPT": str(self.work.fence),
-            "MENDFLOW_OUTPUT": f"{self.folder}/.mendflow.output",
+            "MENDFLOW_OUTPUT": f"{self.folder}.output",
         }
 
     @property
@@ -159,7 +159,7 @@ class ShellRun:
 
     def _outputs(self) -> tuple[Value, list[str], Fault | None]:
         try:
-            outputs = read_outputs(f"{self.folder}/.mendflow.output")
+            outputs = read_outputs(f"{self.folder}.output")
             if outputs is None:
                 return None, [], None
             kept, spills = within_bounds(outputs, self.folder)

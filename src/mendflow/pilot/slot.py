@@ -17,7 +17,7 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Measures, Outcome
-from mendflow.pilot.home import Home, remove_tree, write_whole
+from mendflow.pilot.home import Home, remove_attempt, write_whole
 from mendflow.pilot.lane import Lane
 from mendflow.pilot.lease import LeaseClock, boot_ms
 from mendflow.pilot.processes import Reaper, become_reaper, descendants
@@ -239,7 +239,7 @@ class Slot:
         self._shell = self._watch = None
         self._ended(done)
         if not done.folder and not self._keep:
-            remove_tree(shell.folder)
+            remove_attempt(shell.folder)
 
     def _kill(self, end: End) -> None:
         """End the running attempt now, and whatever it started."""
