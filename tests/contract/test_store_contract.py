@@ -2,6 +2,9 @@
 
 import asyncio
 import json
+import subprocess
+import sys
+from abc import ABC, abstractmethod
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -22,14 +25,15 @@ def ids(documents: list[Document]) -> list[str]:
     return [document.id for document in documents]
 
 
-class StoreContract:
+class StoreContract(ABC):
     """`make` gives a store on a folder; the same folder again gives the same store, if it persists at all."""
 
-    def make(self, folder: Path) -> Store:
-        raise NotImplementedError
+    @abstractmethod
+    def make(self, folder: Path) -> Store: ...
 
     async def settle(self, store: Store) -> None:
-        """Wait until searches have caught up, for stores whose searches lag."""
+        """Wait until searches have caught up; these stores' searches do not lag."""
+        return
 
     @pytest.fixture
     async def store(self, tmp_path: Path) -> AsyncIterator[Store]:
@@ -336,7 +340,10 @@ class StoreContract:
 
 
 class DurableContract(StoreContract):
-    """What a store that outlives its process does besides."""
+    """What a store that outlives its process does besides. `source` is Python that makes the same store as `make`."""
+
+    @abstractmethod
+    def source(self, folder: Path) -> str: ...
 
     async def test_what_returned_is_there_after_closing_and_opening_again(self, tmp_path: Path) -> None:  # JS-2
         store = self.make(tmp_path)
@@ -350,6 +357,51 @@ class DurableContract(StoreContract):
         assert await again.write([Append("s", [b"z"], 2), Put("job", "a", b"3", 2)]) == [Done(3), Done(3)]
         await again.close()
 
+    async def test_what_returned_is_there_after_kill_9(self, tmp_path: Path) -> None:  # JS-2
+        """A process writes and says of each write when it has returned; it is killed in the middle, three times."""
+        for life in range(3):
+            acknowledged = _write_until_killed(WRITES_AND_TELLS.format(store=self.source(tmp_path), life=life), 300)
+            store = self.make(tmp_path)
+            await store.open()
+            for writer, number in acknowledged:
+                document = await store.get("job", f"{life}/{writer}")
+                assert document is not None and json.loads(document.body) >= number
+                assert document.version == json.loads(document.body) + 1
+                assert await store.length(f"{life}/{writer}") in (document.version - 1, document.version)
+                assert await store.length(f"{life}/{writer}") > number
+            await store.close()
+
+
+WRITES_AND_TELLS = """
+import asyncio
+{store}
+from mendflow.stores.contract import Append, Put
+
+async def write(writer):
+    for number in range(1_000_000):
+        await store.write([Append(f"{life}/{{writer}}", [b"x" * 100], number)])
+        await store.write([Put("job", f"{life}/{{writer}}", str(number).encode(), number)])
+        print(writer, number, flush=True)
+
+async def main():
+    await store.open()
+    await asyncio.gather(*(write(writer) for writer in range(8)))
+
+asyncio.run(main())
+"""
+
+
+def _write_until_killed(script: str, lines: int) -> list[tuple[int, int]]:
+    """What the process had said was written when it was killed."""
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        said = [line for line, _ in zip(process.stdout, range(lines), strict=False)]
+        process.kill()
+        said += process.stdout.readlines()
+    told = [line.split() for line in said if line.endswith("\n")]
+    assert len(told) >= lines
+    return [(int(writer), int(number)) for writer, number in told]
+
 
 class TestMemory(StoreContract):
     def make(self, folder: Path) -> Store:
@@ -359,3 +411,6 @@ class TestMemory(StoreContract):
 class TestSqlite(DurableContract):
     def make(self, folder: Path) -> Store:
         return SqliteStore(folder / "store.db")
+
+    def source(self, folder: Path) -> str:
+        return f"from mendflow.stores.sqlite import SqliteStore\nstore = SqliteStore({str(folder / 'store.db')!r})"

@@ -167,7 +167,7 @@ def evolve(job: Job, event: Event) -> None:
             assert event.fence > job.fence, f"job {job.id}: a grant must raise the fence"
             _enter(job, JobState.RUNNING)
             job.fence, job.pilot = event.fence, event.pilot
-            job.history.append(Attempt(fence=event.fence, pilot=event.pilot, granted_at=event.at))
+            _open_attempt(job, event)
         case PutBack():
             _enter(job, JobState.AVAILABLE)
             _close_attempt(job, event.end, event.at, event.fault, event.measures)
@@ -257,6 +257,12 @@ def _charge(job: Job, end: str, own: bool) -> None:
         job.losses += 1
 
 
+def _open_attempt(job: Job, grant: Granted) -> None:
+    job.history.append(Attempt(fence=grant.fence, pilot=grant.pilot, granted_at=grant.at))
+    if len(job.history) > HISTORY_FIRST + HISTORY_LAST:
+        del job.history[HISTORY_FIRST:-HISTORY_LAST]
+
+
 def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measures: Measures) -> None:
     history = job.history
     if not history or history[-1].end:
@@ -271,5 +277,3 @@ def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measure
         fault=fault,
         measures=measures,
     )
-    if len(history) > HISTORY_FIRST + HISTORY_LAST:
-        del history[HISTORY_FIRST:-HISTORY_LAST]

@@ -1,0 +1,312 @@
+"""What can go wrong around a SQLite file: each gets a clear sentence, and loses nothing."""
+
+import asyncio
+import json
+import os
+import socket
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.stores import sqlite_migrations, sqlite_writer
+from mendflow.stores.contract import Append, Done, Put, Taken, Where
+from mendflow.stores.sqlite import SqliteStore
+
+BLOB = json.dumps("x" * 4000).encode()
+
+
+async def opened(path: Path) -> SqliteStore:
+    store = SqliteStore(path)
+    await store.open()
+    return store
+
+
+def run(script: str) -> str:
+    """What a process says that runs the script to its end."""
+    return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+
+
+def let_others_only_read(path: Path) -> None:
+    for folder in path.parents:
+        if folder.stat().st_uid == os.getuid() and folder != Path("/"):
+            folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
+    path.chmod(0o444)
+    path.with_name(path.name + ".lock").chmod(0o666)
+
+
+# One server a file
+
+
+async def test_a_second_server_on_the_file_is_told_who_has_it(tmp_path: Path) -> None:
+    first = await opened(tmp_path / "store.db")
+    with pytest.raises(StoreUnavailable) as refused:
+        await opened(tmp_path / "store.db")
+    assert f"store.db is in use by process {os.getpid()} on {socket.gethostname()}" in refused.value.message
+    assert "stop that server" in refused.value.message
+    await first.close()
+    second = await opened(tmp_path / "store.db")
+    await second.close()
+
+
+async def test_a_server_in_another_process_keeps_us_out_until_it_dies(tmp_path: Path) -> None:
+    script = f"""
+import asyncio
+from mendflow.stores.sqlite import SqliteStore
+async def main():
+    await SqliteStore({str(tmp_path / "store.db")!r}).open()
+    print("open", flush=True)
+    await asyncio.sleep(1000)
+asyncio.run(main())
+"""
+    process = await asyncio.create_subprocess_exec(sys.executable, "-c", script, stdout=asyncio.subprocess.PIPE)
+    assert process.stdout is not None and await process.stdout.readline() == b"open\n"
+    with pytest.raises(StoreUnavailable, match=f"in use by process {process.pid}"):
+        await opened(tmp_path / "store.db")
+    process.kill()
+    await process.wait()
+    store = await opened(tmp_path / "store.db")
+    await store.close()
+
+
+# The disk
+
+
+async def test_a_full_disk_refuses_the_group_whole_and_writing_goes_on_when_there_is_space(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    await store.write([Put("job", "before", b"1", 0), Append("s", [b"x"], 0)])
+    main = store._ready().main
+    (pages,) = main.execute("PRAGMA page_count").fetchone()
+    main.execute(f"PRAGMA max_page_count = {pages + 5}")
+    results = await asyncio.gather(
+        store.write([Put("job", "small", b"1", 0)]),
+        store.write([Put("job", f"big{n}", BLOB, 0) for n in range(100)]),
+        store.write([Append("s", [b"y"], 1)]),
+        return_exceptions=True,
+    )
+    for result in results:
+        assert isinstance(result, StoreUnavailable)
+        assert "store.db: there is no space left" in result.message
+    assert await store.get("job", "small") is None and await store.get("job", "big0") is None
+    assert await store.read("s") == [b"x"]
+    main.execute("PRAGMA max_page_count = 1000000")
+    assert await store.write([Put("job", "big0", BLOB, 0), Append("s", [b"y"], 1)]) == [Done(1), Done(2)]
+    await store.close()
+
+
+async def test_a_disk_that_stops_taking_data_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    """A limit on the size of files stands for the full disk: the kernel itself refuses the writes."""
+    script = f"""
+import asyncio, json, resource, signal
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.stores.contract import Put
+from mendflow.stores.sqlite import SqliteStore
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+async def main():
+    store = SqliteStore({str(tmp_path / "store.db")!r})
+    await store.open()
+    hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, hard))
+    kept, refused = [], []
+    for number in range(200):
+        if number == 150:
+            resource.setrlimit(resource.RLIMIT_FSIZE, (hard, hard))
+        try:
+            await store.write([Put("job", str(number), json.dumps("x" * 4000).encode(), 0)])
+            kept.append(number)
+        except StoreUnavailable as error:
+            refused.append([number, error.message])
+    print(json.dumps([kept, refused]))
+    await store.close()
+asyncio.run(main())
+"""
+    kept, refused = json.loads(run(script))
+    assert refused and max(number for number, _ in refused) == 149
+    assert set(range(150, 200)) <= set(kept)
+    assert all("store.db: " in message and "space" in message for _, message in refused)
+    store = await opened(tmp_path / "store.db")
+    found = [int(document.id) async for document in store.scan("job")]
+    assert sorted(found) == kept
+    await store.close()
+
+
+async def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    write = asyncio.ensure_future(store.write([Put("job", "a", b"1", 0)]))
+    await asyncio.wait([write], timeout=0.1)
+    assert not write.done()
+    other.execute("ROLLBACK")
+    assert await write == [Done(1)]
+    other.close()
+    await store.close()
+
+
+async def test_a_file_that_stays_locked_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_writer, "LOCKED_SECONDS_MAX", 0.05)
+    store = await opened(tmp_path / "store.db")
+    other = sqlite3.connect(tmp_path / "store.db", isolation_level=None)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(StoreUnavailable, match=r"store\.db: another program holds it locked: close that program"):
+        await store.write([Put("job", "a", b"1", 0)])
+    other.execute("ROLLBACK")
+    assert await store.write([Put("job", "a", b"1", 0)]) == [Done(1)]
+    other.close()
+    await store.close()
+
+
+# The file
+
+
+async def test_a_folder_that_does_not_exist_is_named(tmp_path: Path) -> None:
+    with pytest.raises(StoreUnavailable, match=r"nowhere/store\.db: .*check that its folder exists"):
+        await opened(tmp_path / "nowhere" / "store.db")
+
+
+async def test_a_file_that_is_no_database_is_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    path.write_text("dear diary, " * 500)
+    with pytest.raises(StoreUnavailable, match="it is not a mendflow store"):
+        await opened(path)
+    assert path.read_text() == "dear diary, " * 500
+
+
+async def test_a_folder_in_place_of_the_file_is_named(tmp_path: Path) -> None:
+    (tmp_path / "store.db").mkdir()
+    with pytest.raises(StoreUnavailable, match=r"store\.db: it cannot be opened"):
+        await opened(tmp_path / "store.db")
+
+
+async def test_a_damaged_file_is_told_as_such(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await opened(path)
+    await store.write([Put("job", str(number), BLOB, 0) for number in range(200)])
+    await store.close()
+    size = path.stat().st_size
+    with path.open("r+b") as file:
+        file.seek(4096)
+        file.write(b"\xa5" * (size - 4096))
+    with pytest.raises(StoreUnavailable, match="it is damaged"):
+        store = await opened(path)
+        try:
+            await store.write([Put("job", "new", b"1", 0)])
+        finally:
+            await store.close()
+
+
+async def test_a_file_that_may_only_be_read_is_told_as_such(tmp_path: Path) -> None:
+    """Root may write everything; so a process that has put its privileges away tries it."""
+    path = tmp_path / "store.db"
+    store = await opened(path)
+    await store.close()
+    script = f"""
+import asyncio, os
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.stores.sqlite import SqliteStore
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+try:
+    asyncio.run(SqliteStore({str(path)!r}).open())
+except StoreUnavailable as error:
+    print(error.message)
+"""
+    let_others_only_read(path)
+    assert f"{path}: it may not be written" in run(script)
+
+
+# The schema
+
+
+async def test_a_file_of_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    store = await opened(path)
+    await store.close()
+    with sqlite3.connect(path) as connection:
+        connection.execute("INSERT INTO schema_version VALUES (99, 'from the future')")
+    connection.close()
+    with pytest.raises(StoreUnavailable, match=r"newer mendflow \(schema 99; this one knows up to 1\): upgrade"):
+        await opened(path)
+
+
+def test_migrations_are_numbered_without_a_gap() -> None:
+    assert [step.number for step in sqlite_migrations.MIGRATIONS] == [*range(1, sqlite_migrations.NEWEST + 1)]
+
+
+async def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "store.db"
+    store = await opened(path)
+    await store.write([Put("job", "a", b"1", 0)])
+    await store.close()
+    broken = sqlite_migrations.Migration(2, "broken", ("CREATE TABLE half (x)", "CREATE NONSENSE"))
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_migrations, "MIGRATIONS", (*sqlite_migrations.MIGRATIONS, broken))
+        patch.setattr(sqlite_migrations, "NEWEST", 2)
+        with pytest.raises(StoreUnavailable, match="NONSENSE"):
+            await opened(path)
+    store = await opened(path)
+    tables = store._ready().main.execute("SELECT name FROM sqlite_master WHERE name = 'half'").fetchall()
+    assert tables == [] and await store.get("job", "a") is not None
+    await store.close()
+
+
+# The writer
+
+
+async def test_a_commit_is_synced_and_survives_by_the_log(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    main = store._ready().main
+    assert main.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    assert main.execute("PRAGMA synchronous").fetchone() == (2,)
+    await store.close()
+
+
+async def test_calls_made_together_share_one_commit(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    seen: list[str] = []
+    store._ready().main.set_trace_callback(seen.append)
+    await asyncio.gather(*(store.write([Put("job", str(number), b"1", 0)]) for number in range(200)))
+    assert seen.count("COMMIT") == 1
+    await store.close()
+
+
+async def test_a_large_call_is_written_like_a_small_one(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    count = 3 * sqlite_writer.ON_THE_LOOP_WRITES_MAX + 7
+    assert await store.write([Put("job", str(number), b"1", 0) for number in range(count)]) == [Done(1)] * count
+    again = await store.write([Put("job", str(number), b"2", number % 2) for number in range(count)])
+    assert [isinstance(each, Taken) for each in again] == [number % 2 == 0 for number in range(count)]
+    assert await store.count("job") == {"": count}
+    await store.close()
+
+
+async def test_a_caller_that_gives_up_leaves_the_others_alone(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    writes = [asyncio.ensure_future(store.write([Put("job", str(number), b"1", 0)])) for number in range(10)]
+    await asyncio.sleep(0)
+    writes[3].cancel()
+    results = await asyncio.gather(*writes, return_exceptions=True)
+    assert [result for number, result in enumerate(results) if number != 3] == [[Done(1)]] * 9
+    await store.close()
+
+
+async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "store.db")
+    reader = store._ready().there
+    seen: list[str] = []
+    reader.set_trace_callback(seen.append)
+    for where in ([Where("case", "c")], [Where("state", "running")], [Where("status", "running")]):
+        await store.search("job", where)
+    await store.count("job", [Where("case", "c")], by="state")
+    await store.count("job", by="state")
+    reader.set_trace_callback(None)
+    for statement in seen:
+        plan = " ".join(row[3].decode() for row in reader.execute(f"EXPLAIN QUERY PLAN {statement}"))
+        assert "USING INDEX documents_by_" in plan or "USING COVERING INDEX documents_by_" in plan, (statement, plan)
+    await store.close()

@@ -1,0 +1,48 @@
+"""How many jobs a pilot asks for."""
+
+import pytest
+
+from mendflow.core.scheduling.batch import PER_SLOT_MAX, mean_after, rounds, want
+
+
+def test_a_pilot_that_knows_nothing_asks_for_what_it_can_start() -> None:
+    assert want(slots=4, free_slots=3, held=0, mean_ms=None, exchange_ms=5) == 3
+
+
+def test_for_long_jobs_it_asks_for_exactly_its_free_slots() -> None:
+    assert want(slots=4, free_slots=4, held=0, mean_ms=2000, exchange_ms=5) == 4
+    assert want(slots=4, free_slots=0, held=0, mean_ms=2000, exchange_ms=5) == 0
+
+
+def test_for_very_short_jobs_it_asks_for_many_but_bounded() -> None:
+    assert want(slots=2, free_slots=2, held=0, mean_ms=0.2, exchange_ms=5) == 2 + 2 * PER_SLOT_MAX
+
+
+def test_what_it_holds_already_counts() -> None:
+    assert want(slots=2, free_slots=0, held=100, mean_ms=0.2, exchange_ms=5) == 2 * PER_SLOT_MAX - 100
+    assert want(slots=2, free_slots=0, held=500, mean_ms=0.2, exchange_ms=5) == 0
+
+
+def test_the_longer_the_jobs_the_fewer_it_asks_for() -> None:
+    asked = [want(slots=2, free_slots=2, held=0, mean_ms=ms, exchange_ms=5) for ms in (0, 1, 5, 10, 25, 49, 50, 1000)]
+    assert asked == sorted(asked, reverse=True) and asked[-1] == 2
+
+
+def test_slow_exchanges_make_it_ask_for_more() -> None:
+    assert want(slots=1, free_slots=1, held=0, mean_ms=100, exchange_ms=5) == 1
+    assert want(slots=1, free_slots=1, held=0, mean_ms=100, exchange_ms=500) > 10
+
+
+@pytest.mark.parametrize(("asked", "slots", "expected"), [(0, 2, 1), (2, 2, 1), (3, 2, 2), (128, 2, 64), (5, 0, 5)])
+def test_rounds_are_how_often_the_room_is_used(asked: int, slots: int, expected: int) -> None:
+    assert rounds(asked, slots) == expected
+
+
+def test_one_long_job_counts_at_once_and_short_ones_bring_the_mean_down_again() -> None:
+    mean = mean_after(None, 2.0)
+    assert mean == 2.0
+    mean = mean_after(mean, 5000)
+    assert mean == 5000
+    for _ in range(100):
+        mean = mean_after(mean, 2.0)
+    assert mean < 3
