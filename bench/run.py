@@ -22,13 +22,13 @@ from bench.subject import Kind, Sizes
 ROOT = Path(__file__).resolve().parent.parent
 PEERS_PYTHON = ROOT / ".venv-peers" / "bin" / "python"
 PATIENCE_S = 300
-GOODBYE_S = 10
 USUAL = Sizes(python=5000, shell=1000, chain=200)
 QUICK = Sizes(python=1000, shell=200, chain=100)
 
 
 def main(arguments: Sequence[str]) -> int:
     options = _options(arguments)
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     chosen = [entry for entry in ENTRIES if not options.only or any(word in entry.module for word in options.only)]
     sizes = QUICK if options.quick else USUAL
     measured, left_out = rounds(chosen, sizes, options.rounds, options.peers_python)
@@ -95,8 +95,8 @@ def measure(entry: Entry, sizes: Sizes, peers_python: str) -> dict[Kind, Took]:
     words = [f"{kind}={sizes.of(kind)}" for kind in Kind]
     code, text = grouped([python, "-m", entry.module, *words])
     found = [line for line in text.splitlines() if line.startswith("{")]
-    if code != 0 and not found:
-        raise LeftOut(_reason(text))
+    if not found:
+        raise LeftOut(f"it did not end within {PATIENCE_S} s" if code == -signal.SIGKILL else _reason(text))
     return {Kind(kind): Took(int(took["jobs"]), took["seconds"]) for kind, took in json.loads(found[-1]).items()}
 
 
@@ -106,7 +106,7 @@ def _reason(text: str) -> str:
 
 
 def grouped(command: Sequence[str]) -> tuple[int, str]:
-    """Run a command with a home of its own; whatever it leaves behind is killed."""
+    """Run a command with a home of its own; whatever it leaves behind is killed, also when we are told to end."""
     with tempfile.TemporaryDirectory(prefix="bench-home-") as home, tempfile.TemporaryFile("w+") as out:
         process = subprocess.Popen(
             command,
@@ -121,11 +121,12 @@ def grouped(command: Sequence[str]) -> tuple[int, str]:
             code = process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             code = -signal.SIGKILL
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
+        finally:
+            try:
+                os.killpg(process.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+            process.wait()
         out.seek(0)
         return code, out.read()
 
