@@ -130,7 +130,7 @@ def test_an_unchanged_flow_run_again_with_reuse_runs_nothing(shell: Shell) -> No
     shell.write("night.yaml", NIGHT)
     shell.ok("run", "night.yaml", "--quiet")
     assert "2 reused" in shell.ok("run", "night.yaml", "--quiet", "--reuse")
-    shell.write("night.yaml", NIGHT.replace("tr a-z A-Z", "tr a-z A-Z -s"))
+    shell.write("night.yaml", NIGHT.replace("tr a-z A-Z", "tr -s a-z A-Z"))
     changed = shell.ok("run", "night.yaml", "--quiet", "--reuse")
     assert "1 reused" in changed
     assert "ran again: shout: " in changed
@@ -147,6 +147,9 @@ def test_a_stopped_case_is_gone_on_with(shell: Shell) -> None:
     assert "Traceback" not in out
     (case,) = shell.json("cases")
     assert case["status"] == "running"
+    alone = shell("watch", "last")
+    assert alone.returncode == 6
+    assert f"mendflow resume {case['id']}" in alone.stderr
     shell.write("go", "")
     assert "completed in" in shell.ok("resume")
     refused = shell("resume", "last")
@@ -169,7 +172,8 @@ def test_a_second_run_on_the_same_folder_is_refused_and_others_look_at_the_first
     shell.write("go", "")
     assert running.wait(60) == 0
     watched, _ = watching.communicate(timeout=60)
-    assert case["id"] in watched
+    assert watching.returncode == 0
+    assert f"{case['id']} completed in" in watched
 
 
 def test_a_person_completes_a_task_by_the_command_line(shell: Shell) -> None:  # AD-6

@@ -2,8 +2,9 @@
 
 import asyncio
 import sys
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 import typer
 from rich.text import Text
@@ -12,14 +13,17 @@ from mendflow.cli.exits import Exit
 from mendflow.cli.link import connected, waited
 from mendflow.cli.options import CaseArgument, Data, Json, OutputDir, Quiet, Server, Target, TokenFile
 from mendflow.cli.printing import STYLES, print_json, say
-from mendflow.cli.progress import follow, progress
+from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
 from mendflow.cli.summary import all_items, fetch_outputs, print_summary, result_json, write_report
 from mendflow.client import Client
-from mendflow.core.model.problems import NotFound
-from mendflow.core.model.views import Why
+from mendflow.core.model.problems import Conflict, NotFound, Unreachable
+from mendflow.core.model.views import CaseView, Why
 from mendflow.report.words import one_line, plain
+from mendflow.wiring import find_server
 
 app = typer.Typer()
+
+T = TypeVar("T")
 
 FOLLOW_EVERY_S = 0.5
 
@@ -89,20 +93,16 @@ def watch(
     """Show how a case goes, until it ends."""
     folder = Path(output_dir).absolute() if output_dir else None
 
+    target = Target(server, token_file, data)
+
     async def seen() -> Exit:
-        async with connected(Target(server, token_file, data)) as client:
-            shown = progress(quiet=quiet)
-            try:
-                view = await follow(client, (await client.case(case)).id, shown)
-            finally:
-                shown.close()
-            assert view is not None, "nothing stops it but its end"
-            fetched = await fetch_outputs(client, view, folder) if folder else {}
-            if json:
-                print_json(result_json(view, fetched, None))
-            else:
-                print_summary(view, await all_items(client, view.id), fetched, None)
-            return Exit.OK if view.status == "completed" else Exit.CASE_FAILED
+        view = await _watched(target, case, quiet=quiet)
+        fetched = await _asked(target, lambda client: fetch_outputs(client, view, folder)) if folder else {}
+        if json:
+            print_json(result_json(view, fetched, None))
+        else:
+            print_summary(view, await _asked(target, lambda client: all_items(client, view.id)), fetched, None)
+        return Exit.OK if view.status == "completed" else Exit.CASE_FAILED
 
     raise typer.Exit(waited(seen()))
 
@@ -126,6 +126,43 @@ def report(
             return await write_report(client, view, await all_items(client, view.id), path)
 
     say(str(waited(write())))
+
+
+async def _watched(target: Target, case: str, *, quiet: bool) -> CaseView:
+    """The case when it has ended."""
+    if target.server or find_server(target.folder):
+        try:
+            async with connected(target) as client:
+                return await _shown(client, case, quiet=quiet, patience_s=PATIENCE_S if target.server else 1.0)
+        except Unreachable:
+            if target.server:
+                raise
+    view = await _asked(target, lambda client: client.case(case))
+    if view.status not in ENDED:
+        raise Conflict(f"nobody works on {view.id} now; mendflow resume {view.id} goes on with it")
+    return view
+
+
+async def _shown(client: Client, case: str, *, quiet: bool, patience_s: float) -> CaseView:
+    shown = progress(quiet=quiet)
+    try:
+        ended = await follow(client, (await client.case(case)).id, shown, patience_s=patience_s)
+    finally:
+        shown.close()
+    assert ended is not None, "nothing stops it but its end"
+    return ended
+
+
+async def _asked(target: Target, ask: Callable[[Client], Awaitable[T]]) -> T:
+    """Ask, and if the server that ran on the folder has ended just then, ask the folder."""
+    try:
+        async with connected(target) as client:
+            return await ask(client)
+    except Unreachable:
+        if target.server:
+            raise
+    async with connected(target) as client:
+        return await ask(client)
 
 
 async def _job_id(client: Client, subject: str) -> str:

@@ -131,14 +131,16 @@ def _cells(count: NameCount) -> list[Text | ProgressBar]:
     return [Text(one_line(count.name, 40)), bar, *cells]
 
 
-async def follow(client: Client, case: str, shown: Progress, stop: asyncio.Event | None = None) -> CaseView | None:
+async def follow(
+    client: Client, case: str, shown: Progress, stop: asyncio.Event | None = None, *, patience_s: float = PATIENCE_S
+) -> CaseView | None:
     """Show the case until it has ended; None if `stop` was set before. A server that is away for a short while is
     waited for."""
-    wait_s, patience_ends = LOOK_EVERY_S[0], time.monotonic() + PATIENCE_S
+    wait_s, patience_ends = LOOK_EVERY_S[0], time.monotonic() + patience_s
     while True:
         try:
             view = await client.case(case)
-            patience_ends = time.monotonic() + PATIENCE_S
+            patience_ends = time.monotonic() + patience_s
             shown.show(view)
             if view.status in ENDED:
                 return view
