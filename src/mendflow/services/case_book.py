@@ -29,7 +29,7 @@ def name_of(item: str) -> str:
     return item.partition("[")[0]
 
 
-class CaseDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+class CaseDocument(msgspec.Struct, kw_only=True):
     id: CaseId
     flow: str
     digest: str

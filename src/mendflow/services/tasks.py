@@ -23,7 +23,7 @@ OPEN_STATES: tuple[TaskState, ...] = ("offered", "claimed")
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
-class TaskDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+class TaskDocument(msgspec.Struct, kw_only=True):
     id: str
     case: CaseId
     item: ItemId

@@ -116,7 +116,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     measures: Measures = Measures()
 
 
-class Job(msgspec.Struct, kw_only=True, omit_defaults=True):
+class Job(msgspec.Struct, kw_only=True):
     """The job's document. Changed only by core/scheduling/jobs.py; written whole, by compare-and-set on its version."""
 
     id: JobId

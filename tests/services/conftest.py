@@ -1,0 +1,114 @@
+"""A whole domain in this process, on a store in memory, and a pilot that does what the test says."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.sync import Assignment, Beat, Capacity, Measures, Report, SyncAnswer, SyncRequest
+from mendflow.services.clock import SystemClock
+from mendflow.services.house import House, HouseRules
+from mendflow.services.local_domain import LocalDomain
+from mendflow.stores.contract import Store
+from mendflow.stores.files import FolderKeeper
+from mendflow.stores.memory import MemoryStore
+
+CAPACITY = Capacity(slots=4, cpus=4.0, memory_bytes=8 << 30, disk_bytes=8 << 30)
+
+
+def house_on(store: Store, folder: Path, *, lease_ms: int = 30_000) -> House:
+    keeper = FolderKeeper(folder / "files")
+    keeper.open()
+    rules = HouseRules(lease_ms=lease_ms, files_roots=None)
+    return House(store=store, keeper=keeper, clock=SystemClock(), rules=rules, version="test")
+
+
+@pytest.fixture
+async def house(tmp_path: Path) -> AsyncIterator[House]:
+    house = house_on(MemoryStore(), tmp_path)
+    await house.open()
+    yield house
+    await house.close()
+
+
+@pytest.fixture
+def domain(house: House) -> LocalDomain:
+    return LocalDomain(house)
+
+
+class HandPilot:
+    """A pilot in the test's hands: it asks, holds what it got, and reports what it is told to."""
+
+    def __init__(self, domain: LocalDomain, name: str = "p-1", capacity: Capacity = CAPACITY) -> None:
+        self.domain = domain
+        self.name = PilotId(name)
+        self.capacity = capacity
+        self.serial = 0
+        self.heard = 0
+        self.held: list[Assignment] = []
+
+    async def sync(self, *, want: int = 0, wait_ms: int = 0, leaving: bool = False, **reports: Outcome) -> SyncAnswer:
+        """One exchange. Reports are given by item name."""
+        ended = [(each, reports[each.spec.item]) for each in self.held if each.spec.item in reports]
+        self.serial += 1
+        request = SyncRequest(
+            pilot=self.name,
+            serial=self.serial,
+            heard=self.heard,
+            host="here",
+            capacity=self.capacity,
+            want=want,
+            wait_ms=wait_ms,
+            leaving=leaving,
+            running=[
+                Beat(each.job, each.fence, "running", Measures()) for each in self.held if each.spec.item not in reports
+            ],
+            reports=[Report(each.job, each.fence, outcome) for each, outcome in ended],
+        )
+        answer = await self.domain.sync(request)
+        self.heard = self.serial
+        gone = {(ref.job, ref.fence) for ref in (*answer.accepted, *answer.refused, *answer.lost)}
+        self.held = [each for each in self.held if (each.job, each.fence) not in gone] + answer.jobs
+        return answer
+
+    async def run_all(self, play: Callable[[JobSpec], Outcome], *, most: int = 1000) -> None:
+        """Run what there is until there is nothing more."""
+        for _ in range(most):
+            await self.sync(want=4, wait_ms=50)
+            if not self.held:
+                return
+            await self.sync(**{each.spec.item: play(each.spec) for each in self.held})
+        raise AssertionError("there is no end of jobs")
+
+
+@pytest.fixture
+def pilot(domain: LocalDomain) -> HandPilot:
+    return HandPilot(domain)
+
+
+@pytest.fixture
+def another_pilot(domain: LocalDomain) -> Callable[..., HandPilot]:
+    return lambda name, capacity=CAPACITY: HandPilot(domain, name, capacity)
+
+
+@pytest.fixture
+async def hasty_house(tmp_path: Path) -> AsyncIterator[House]:
+    """Its leases are short."""
+    house = house_on(MemoryStore(), tmp_path, lease_ms=600)
+    await house.open()
+    yield house
+    await house.close()
+
+
+@pytest.fixture
+def restart() -> Callable[[House], Awaitable[None]]:
+    """As after a crash: new services over what the store holds."""
+
+    async def again(house: House) -> None:
+        house.on_broken("the test says so")
+        while house.health().status != "ok":
+            await house.clock.sleep(20)
+
+    return again

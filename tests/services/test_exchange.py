@@ -1,0 +1,185 @@
+"""The exchange with pilots: fences, leases, answers that overtake each other, and who gets which job."""
+
+import asyncio
+from typing import Any
+
+import pytest
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
+from mendflow.core.model.ids import FlowName, PilotId
+from mendflow.core.model.jobs import JobState, Outcome
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.sync import Capacity, SyncRequest
+from mendflow.services.local_domain import LocalDomain
+
+JOB_FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
+NODE_LOST = Outcome(fault=Fault(name="disk", category=Category.RESOURCE, message="the disk is full"))
+
+
+async def start(domain: LocalDomain, **options: Any) -> str:
+    await domain.deploy(Flow(name=FlowName("one"), body=Job(name="a", command="true", **options)))
+    return (await domain.start("one", {}, who="me")).id
+
+
+async def job_of(domain: LocalDomain, case: str) -> Any:
+    return await domain.job(str((await domain.item(case, "a")).job))
+
+
+async def test_a_report_under_an_old_fence_is_refused(domain: LocalDomain, pilot: Any) -> None:
+    # JS-1 JS-7
+    case = await start(domain, retries=1)
+    await pilot.sync(want=1)
+    [first] = pilot.held
+    await pilot.sync(a=JOB_FAILED)
+    await pilot.sync(want=1, wait_ms=1000)
+    [second] = pilot.held
+    assert (first.fence, second.fence) == (1, 2)
+    pilot.held = [first]
+    answer = await pilot.sync(a=Outcome(outputs="old"))
+    assert [ref.fence for ref in answer.refused] == [1]
+    assert "lease 1 is over (latest is 2)" in (await domain.notices())[0].message
+    job = await job_of(domain, case)
+    assert job.outcome is None, "the refused report must not be merged"
+
+
+async def test_a_report_that_is_told_again_is_accepted_again_and_counts_once(domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain)
+    await pilot.sync(want=1)
+    held = list(pilot.held)
+    await pilot.sync(a=Outcome(outputs=1))
+    pilot.held = held
+    answer = await pilot.sync(a=Outcome(outputs=1))
+    assert [ref.job for ref in answer.accepted] == [held[0].job]
+    assert (await domain.case(case)).counts[0].done == 1
+
+
+async def test_a_fault_of_the_infrastructure_does_not_spend_the_jobs_retries(domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain, retries=0)
+    await pilot.sync(want=1)
+    await pilot.sync(a=NODE_LOST)
+    await pilot.sync(want=1, wait_ms=2000)
+    await pilot.sync(a=Outcome())
+    job = await job_of(domain, case)
+    assert (job.state, job.failures, job.losses) == (JobState.COMPLETED, 0, 1)
+    assert [attempt.end for attempt in job.history] == ["failed", "completed"]  # JS-2: each transition recorded
+
+
+async def test_a_job_whose_answer_was_lost_goes_back_at_no_charge(domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain)
+    await pilot.sync(want=1)
+    pilot.held, pilot.heard = [], 0
+    await pilot.sync()
+    assert (await job_of(domain, case)).state is JobState.RUNNING, "the answer may still be on its way"
+    await pilot.sync()
+    job = await job_of(domain, case)
+    assert (job.state, job.losses, job.failures, job.fence) == (JobState.AVAILABLE, 0, 0, 1)
+
+
+async def test_a_job_that_its_pilot_had_and_no_longer_names_is_lost(domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain)
+    await pilot.sync(want=1)
+    await pilot.sync()
+    pilot.held = []  # the pilot's machine was restarted
+    await pilot.sync()
+    job = await job_of(domain, case)
+    assert (job.state, job.losses) == (JobState.AVAILABLE, 1)
+
+
+async def test_an_overtaken_request_is_answered_with_nothing(domain: LocalDomain, pilot: Any) -> None:
+    await start(domain)
+    pilot.serial = 5
+    await pilot.sync()
+    pilot.serial = 2
+    answer = await pilot.sync(want=1)
+    assert (answer.jobs, answer.lease_ms) == ([], 0)
+
+
+async def test_a_newer_request_releases_the_held_one(domain: LocalDomain, pilot: Any) -> None:
+    held = asyncio.create_task(pilot.sync(want=1, wait_ms=10_000))
+    await asyncio.sleep(0.02)
+    await pilot.sync()
+    answer = await asyncio.wait_for(held, 1)
+    assert answer.jobs == []
+
+
+async def test_a_held_request_is_answered_when_a_job_comes(domain: LocalDomain, pilot: Any) -> None:
+    # PJ-1: the pilot pulls, and waits with its hand out
+    held = asyncio.create_task(pilot.sync(want=1, wait_ms=10_000))
+    await asyncio.sleep(0.02)
+    await start(domain)
+    answer = await asyncio.wait_for(held, 1)
+    assert [job.spec.item for job in answer.jobs] == ["a"]
+
+
+async def test_a_silent_pilot_loses_its_jobs_after_one_lease(hasty_house: Any, another_pilot: Any) -> None:
+    # JS-7
+    domain = LocalDomain(hasty_house)
+    lost, other = another_pilot("lost"), another_pilot("other")
+    lost.domain = other.domain = domain
+    case = await start(domain)
+    await lost.sync(want=1)
+    while not other.held:
+        await other.sync(want=1, wait_ms=100)
+    answer = await lost.sync()
+    assert [ref.fence for ref in answer.lost] == [1], "the old holder must stop it"
+    await other.sync(a=Outcome())
+    job = await job_of(domain, case)
+    assert (job.state, job.fence, job.losses, job.failures) == (JobState.COMPLETED, 2, 1, 0)
+
+
+async def test_a_pilot_that_leaves_gives_back_what_it_has(domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain)
+    await pilot.sync(want=1)
+    await pilot.sync(leaving=True)
+    job = await job_of(domain, case)
+    assert (job.state, job.losses) == (JobState.AVAILABLE, 1)
+    assert await domain.pilots() == []
+
+
+async def test_jobs_survive_a_restart_with_their_holder(
+    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+) -> None:
+    # JS-7: the lease holds, so the running attempt is credited
+    case = await start(domain)
+    await pilot.sync(want=1)
+    await restart(house)
+    answer = await pilot.sync()
+    assert answer.lost == []
+    await pilot.sync(a=Outcome(outputs="kept"))
+    assert (await domain.item(case, "a")).outputs == "kept"
+    assert (await domain.case(case)).status == "completed"
+
+
+async def test_what_does_not_fit_is_not_handed_out_and_why_names_the_best_pilot(
+    domain: LocalDomain, another_pilot: Any
+) -> None:
+    # JS-6
+    small = another_pilot("p-7", Capacity(slots=1, cpus=2.0, memory_bytes=16 * 10**9, disk_bytes=10**12))
+    case = await start(domain, resources=NeededResources(memory_bytes=64 * 10**9))
+    answer = await small.sync(want=1)
+    assert answer.jobs == []
+    why = await domain.why(f"{case}:a")
+    assert "64 GB of memory" in why.sentence
+    assert "p-7" in why.sentence
+    assert "16 GB" in why.sentence
+
+
+async def test_short_jobs_are_shared_between_pilots_that_want_them(domain: LocalDomain, another_pilot: Any) -> None:
+    body = ForEach(name="all", items=list(range(100)), body=Job(name="a", command="true"))
+    await domain.deploy(Flow(name=FlowName("many"), body=body))
+    one, two = another_pilot("one"), another_pilot("two")
+    await one.sync(want=64)
+    await two.sync(want=64)
+    await domain.start("many", {}, who="me")
+    await one.sync(want=64)
+    await two.sync(want=64)
+    assert len(one.held) == 50
+    assert len(two.held) >= 25
+
+
+async def test_a_pilot_of_another_version_is_told_what_to_do(domain: LocalDomain) -> None:
+    capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
+    request = SyncRequest(pilot=PilotId("old"), serial=1, host="h", capacity=capacity, want=1, version=99)
+    with pytest.raises(Mistake, match="same version of mendflow"):
+        await domain.sync(request)

@@ -1,0 +1,79 @@
+"""The four ways to submit a job, over the meta-scheduler's contract alone."""
+
+from typing import Any
+
+import pytest
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Flow, Job, Sequence
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import Outcome, Submission
+from mendflow.services.local_domain import LocalDomain
+
+FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="it ended with exit code 3"))
+
+
+def flow(way: Submission) -> Flow:
+    first = Job(name="first", command="true", submission=way)
+    return Flow(name=FlowName("f"), body=Sequence(name="s", body=(first, Job(name="then", command="true"))))
+
+
+async def status(domain: LocalDomain, case: str) -> str:
+    return (await domain.case(case)).status
+
+
+@pytest.mark.parametrize("way", [Submission.WAIT, Submission.POLL, Submission.NOTIFY])
+async def test_the_flow_goes_on_when_the_job_is_over(domain: LocalDomain, pilot: Any, way: Submission) -> None:
+    # FM-5 FM-3: the same contract serves all of them
+    await domain.deploy(flow(way))
+    case = (await domain.start("f", {}, who="me")).id
+    await pilot.sync(want=4, wait_ms=1000)
+    assert [each.spec.item for each in pilot.held] == ["first"]
+    await pilot.sync(first=Outcome(outputs=1))
+    while not pilot.held:
+        await pilot.sync(want=4, wait_ms=1000)
+    assert [each.spec.item for each in pilot.held] == ["then"]
+    await pilot.sync(then=Outcome())
+    assert await status(domain, case) == "completed"
+
+
+@pytest.mark.parametrize("way", [Submission.WAIT, Submission.POLL, Submission.NOTIFY])
+async def test_a_failure_fails_the_flow(domain: LocalDomain, pilot: Any, way: Submission) -> None:
+    # FM-5
+    await domain.deploy(flow(way))
+    case = (await domain.start("f", {}, who="me")).id
+    await pilot.sync(want=4, wait_ms=1000)
+    await pilot.sync(first=FAILED)
+    while await status(domain, case) == "running":
+        await pilot.sync(wait_ms=20)
+    view = await domain.case(case)
+    assert view.fault is not None
+    assert view.fault.message == "it ended with exit code 3"
+
+
+async def test_the_flow_does_not_wait_for_a_forgotten_job(domain: LocalDomain, pilot: Any) -> None:
+    # FM-5
+    await domain.deploy(flow(Submission.FORGET))
+    case = (await domain.start("f", {}, who="me")).id
+    await pilot.sync(want=4, wait_ms=1000)
+    assert {each.spec.item for each in pilot.held} == {"first", "then"}
+    await pilot.sync(then=Outcome())
+    assert await status(domain, case) == "completed"
+    await pilot.sync(first=FAILED)
+    assert await status(domain, case) == "completed"
+    notices = await domain.notices()
+    assert "which nobody waits for, failed: it ended with exit code 3" in notices[0].message
+
+
+async def test_a_forgotten_job_is_still_known_after_its_case_is_over_and_the_server_restarted(
+    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+) -> None:
+    # FM-5
+    await domain.deploy(flow(Submission.FORGET))
+    case = (await domain.start("f", {}, who="me")).id
+    await pilot.sync(want=4, wait_ms=1000)
+    await pilot.sync(then=Outcome())
+    await restart(house)
+    await pilot.sync(first=FAILED)
+    assert "nobody waits for" in (await domain.notices())[0].message
+    assert await status(domain, case) == "completed"
