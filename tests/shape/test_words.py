@@ -25,7 +25,7 @@ FORBIDDEN: dict[str, str] = {
 FORBIDDEN_IN_CODE: dict[str, str] = {
     r"\bNotImplementedError\b": "is not written yet",
     r"pytest\.(skip|xfail|importorskip)|mark\.(skip|skipif|xfail)": "a test that may prove nothing",
-    r"unittest\.mock|\bMagicMock\b": "a stand-in as proof",
+    r"\b(Magic|Async)?Mock\(": "a stand-in as proof",
 }
 BROAD = frozenset({"Exception", "BaseException"})
 SILENCED = re.compile(r"#\s*(noqa|type:\s*ignore)(\[[\w, -]+\]|:\s*[\w, ]+?)?\s*(?P<reason>.*)$")

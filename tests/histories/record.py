@@ -1,0 +1,98 @@
+"""Record the histories that are not there yet: `python -m tests.histories.record`.
+
+One that is there is never written again: it is what an earlier version wrote, and stands for the journals on people's
+disks. To guard something new, add a story here."""
+
+from collections.abc import Callable
+from random import Random
+
+import msgspec
+
+from mendflow.core.engine.messages import Event, SubmitJob
+from mendflow.core.model.flow import Expr, Flow, ForEach, Input, Job
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import Outcome
+from mendflow.formats.yaml import load_flow
+from tests.core.engine.random_flows import random_flow
+from tests.core.engine.world import Asking, Play, failed, file
+from tests.histories.history import FOLDER, SUFFIX, write
+from tests.property.test_engine_laws import Chaos
+from tests.shape.source import ROOT
+
+MANY = 5_000
+
+
+def night() -> list[Event]:
+    """The example, with three stars, all going well."""
+
+    def answer(order: Asking) -> Outcome:
+        assert isinstance(order, SubmitJob)
+        outputs = {"offset": "7", "brightness": f"{order.serial:03}", "brightest": "9"}
+        return Outcome(outputs=outputs, files={name: file(name) for name in order.spec.files}, exit_code=0)
+
+    return Play(_example("night"), {"stars": 3}).run_out(answer).journal
+
+
+def approval() -> list[Event]:
+    """A person says no."""
+    play = Play(_example("approval"))
+    play.done("draft", outputs={"words": "6"})
+    play.fail("approve", "rejected")
+    return play.run_out().journal
+
+
+def too_late() -> list[Event]:
+    """Nobody answers in time."""
+    play = Play(_example("approval"))
+    return play.done("draft", outputs={"words": "6"}).ring().run_out().journal
+
+
+def crowd() -> list[Event]:
+    """More turns than one event begins: the rest follows bit by bit. The case is left in the middle."""
+    body = Job(name="one", command="echo ${{ item }}")
+    each = ForEach(name="each", first=1, last=Expr("int(inputs.many)"), body=body, on_fault="finish")
+    flow = Flow(name=FlowName("crowd"), body=each, inputs={"many": Input(type="number", required=True)})
+    play = Play(flow, {"many": MANY})
+    while going_on := play.case.going_on:
+        play.proceed(going_on)
+    for number, serial in enumerate([*play.out][:40]):
+        play.finish(serial, failed() if number % 7 == 3 else Outcome(outputs={"n": number}))
+    return play.journal
+
+
+def _example(name: str) -> Flow:
+    """An example without the folder that it was read from, which differs from machine to machine."""
+    return msgspec.structs.replace(load_flow(ROOT / "examples" / f"{name}.yaml"), folder="")
+
+
+def chaos(seed: int) -> Callable[[], list[Event]]:
+    """A random flow in a random world that interferes."""
+
+    def lived() -> list[Event]:
+        random = Random(seed)
+        world = Chaos(random_flow(random), random)
+        world.live(interference=60)
+        return world.journal
+
+    return lived
+
+
+STORIES: dict[str, Callable[[], list[Event]]] = {
+    "night": night,
+    "approval": approval,
+    "too-late": too_late,
+    "crowd": crowd,
+    **{f"chaos-{seed}": chaos(seed) for seed in (3, 11, 12, 15, 20, 27)},
+}
+
+
+def main() -> None:
+    for name, story in STORIES.items():
+        path = FOLDER / f"{name}{SUFFIX}"
+        if not path.exists():
+            write(path, story())
+            print(f"recorded {path.name}, {path.stat().st_size:,} bytes")
+
+
+if __name__ == "__main__":
+    main()
