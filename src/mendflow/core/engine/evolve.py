@@ -153,11 +153,11 @@ def _suspend(run: Run, fact: Suspend, _event: Event) -> None:
     if fact.item is None:
         run.case.status = "suspended"
         for instance, kind in _items(run):
-            if not instance.suspended:
+            if not instance.suspended and instance.serial not in run.case.answered:
                 kind.suspend(run, instance)
     elif (found := _item(run, fact.item)) is not None:
         instance, kind = found
-        if run.case.status == "running":
+        if run.case.status == "running" and instance.serial not in run.case.answered:
             kind.suspend(run, instance)
         instance.suspended = True
 
@@ -176,7 +176,7 @@ def _resume(run: Run, fact: Resume, _event: Event) -> None:
         if run.case.status == "suspended":
             run.case.facts.extend(facts)
             return
-        if not facts:
+        if not facts and instance.serial not in run.case.answered:
             kind.resume(run, instance)
         _guarded(run, instance, kind.wake, instance)
         for each in facts:
