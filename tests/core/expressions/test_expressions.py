@@ -38,6 +38,7 @@ DATA: dict[str, Value] = {
     "nested": [[1, 2], [3]],
     "jobs.fetch": {"outputs": {"rows": 5, "names": ["p", "q"]}, "files": {"raw": {"$file": "abc"}}, "exit_code": 0},
     "jobs.my-job": {"outputs": {"ok": True}},
+    "jobs.in": {"outputs": 1},
     "links.a->b": True,
 }
 
@@ -64,6 +65,7 @@ def value_of(text: str, data: Mapping[str, Value] = DATA) -> Value:
         ("jobs.my-job.outputs.ok", True),
         ("jobs.my-job.outputs.ok && jobs.fetch.exit_code == 0", True),
         ("jobs.`my-job`.outputs.ok", True),
+        ("jobs.in.outputs", 1),
         ("inputs['max-size'] + 1", 8),
         ("jobs.fetch.files.raw", {"$file": "abc"}),
         ("inputs.none", None),
@@ -210,10 +212,10 @@ def test_an_expression_that_is_never_closed_is_refused() -> None:
     ("text", "said", "offset"),
     [
         ("a +", "ends too early", 3),
-        ("nosuch(a)", "undeclared reference to 'nosuch'", 6),
-        ("jobs.my-job.x + nosuch(a)", "undeclared reference to 'nosuch'", 22),
+        ("nosuch(a)", "there is no function or name `nosuch`", 6),
+        ("jobs.my-job.x + nosuch(a)", "there is no function or name `nosuch`", 22),
         ("1 2", "'2'", 2),
-        ("'a' + 1", "no matching overload", 4),
+        ("'a' + 1", "`+` cannot be done with these kinds of values: string, int", 4),
         ("jobs[x].y", "written out", 0),
         ("a.map(1, 2)", "simple identifier", 6),
         ("", "ends too early", 0),

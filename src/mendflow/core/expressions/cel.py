@@ -25,8 +25,12 @@ from mendflow.core.model.values import Value
 TEXT_CHARS_MAX: Final = 10_000
 COMPILED_MAX: Final = 4096
 
+CHECKERS_MAX: Final = 64
+
 ERROR_LINE: Final = re.compile(r"ERROR: <input>:(\d+):(\d+): ([^\n]*)")
 MISSING_KEY: Final = re.compile(r'Key not found in map : "(.*)"')
+NO_FUNCTION: Final = re.compile(r"undeclared reference to '([^']*)'")
+WRONG_KINDS: Final = re.compile(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
 NO_OVERLOAD: Final = re.compile(r"No matching overloads found : (.*)")
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -249,22 +253,34 @@ def syntax_error(original_offset: Callable[[int], int], text: str, message: str)
 
 
 def shorten(sentence: str) -> str:
+    if found := NO_FUNCTION.search(sentence):
+        return f"there is no function or name `{found.group(1)}`"
+    if found := WRONG_KINDS.search(sentence):
+        return f"`{found.group(1).strip('_')}` cannot be done with these kinds of values: {found.group(2)}"
     if "expecting {" in sentence:
         what = sentence.split("'")[1] if "'" in sentence else ""
         return "the expression ends too early" if what == "<EOF>" else f"`{what}` is not expected here"
     return sentence.removeprefix("Syntax error: ").replace("<EOF>", "the end")
 
 
+@lru_cache(maxsize=CHECKERS_MAX)
+def checker(roots: frozenset[str]) -> Any:
+    """An environment in which just these names are declared. Making one is slow, and few sets of names are in use."""
+    return cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=_EXTENSIONS)
+
+
+@lru_cache(maxsize=COMPILED_MAX)
 def flaw(text: str) -> ExpressionError | None:
     """What is wrong with an expression, as far as its text shows: its syntax, its functions, its constants' kinds."""
     try:
         found = compiled(text)
     except ExpressionError as error:
         return error
+    if found.path:
+        return None
     scanned = scan(text)
-    roots = {name.split(".", 1)[0] for name in found.names}
     try:
-        cel.NewEnv(variables=dict.fromkeys(roots, cel.Type.DYN), extensions=_EXTENSIONS).compile(scanned.text)
+        checker(frozenset(name.split(".", 1)[0] for name in found.names)).compile(scanned.text)
     except RuntimeError as error:
         # The checker wants both sides of `? :` to be of one kind; we need not.
         if "'_?_:_'" not in str(error):

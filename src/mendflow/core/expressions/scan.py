@@ -17,7 +17,11 @@ WORDS: Final = frozenset({"true", "false", "null", "in"})
 TYPES: Final = frozenset(
     {"int", "uint", "double", "bool", "string", "bytes", "list", "map", "null_type", "type", "dyn"}
 )
-RESERVED: Final = WORDS | TYPES | NAMESPACES | FAMILIES
+KEPT: Final = frozenset(
+    {"as", "break", "const", "continue", "else", "for", "function", "if", "import", "let", "loop", "package"}
+    | {"namespace", "return", "var", "void", "while"}
+)
+RESERVED: Final = WORDS | TYPES | NAMESPACES | FAMILIES | KEPT
 """Names that a variable cannot have."""
 
 TOKEN: Final = re.compile(
@@ -82,8 +86,8 @@ def tokenize(text: str) -> list[Token]:
 
 
 def quote_family_members(text: str) -> tuple[str, tuple[int, ...]]:
-    """Write `jobs.my-job` as CEL has it, with the member in backquotes."""
-    if "-" not in text or not any(family in text for family in FAMILIES):
+    """Write `jobs.my-job` and `jobs.in` as CEL has them, with the member in backquotes."""
+    if not any(family in text for family in FAMILIES):
         return text, ()
     pieces: list[str] = []
     inserted: list[int] = []
@@ -93,7 +97,7 @@ def quote_family_members(text: str) -> tuple[str, tuple[int, ...]]:
         if token.text not in FAMILIES or dot.text != "." or (before is not None and before.text == "."):
             continue
         member = FAMILY_MEMBER.match(text, dot.end)
-        if member and "-" in member.group():
+        if member and ("-" in member.group() or member.group() in WORDS):
             pieces.append(text[end : dot.end] + f"`{member.group()}`")
             inserted += [dot.end + len(inserted), member.end() + len(inserted) + 1]
             end = member.end()

@@ -12,11 +12,12 @@ from typing import Any, Generic, Literal, ParamSpec, TypeVar, Union, Unpack, get
 
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.ids import FlowName
+from mendflow.core.model.problems import BadFlow
 from mendflow.formats.links import linked
 from mendflow.formats.python.building import Building, under_way
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.options import JobOptions, checked
-from mendflow.formats.python.places import bad
+from mendflow.formats.python.places import bad, of_function
 from mendflow.formats.python.sources import function_ref
 
 P = ParamSpec("P")
@@ -139,25 +140,36 @@ class FlowFunction(Generic[P, R]):
 
     def _build(self) -> Flow:
         building = Building(self._on_failure, self._env)
-        inputs = inputs_of(self.function)
+        try:
+            inputs = inputs_of(self.function)
+        except BadFlow as error:
+            raise of_function(self.function, error) from None
         token = under_way.set(building)
         try:
             arguments = {name: Handle(building, f"inputs.{name}") for name in inputs}
             result = self.function(**arguments)  # type: ignore[call-arg,arg-type]  # handles stand for the inputs
         finally:
             under_way.reset(token)
-        outputs = {} if result is None else result if isinstance(result, dict) else {"result": result}
         if not building.jobs:
-            raise bad(f"the flow `{self.name}` has no jobs: its function calls none")
+            raise of_function(self.function, bad(f"the flow `{self.name}` has no jobs: its function calls none"))
         return Flow(
             name=FlowName(self.name),
             body=linked(f"{self.name}.jobs", building.jobs, self._on_failure),
             inputs=inputs,
-            outputs=template_of(outputs, building, f"what {self.name} returns"),
+            outputs=self._outputs(building, result),
             description=(inspect.getdoc(self.function) or "").partition("\n")[0],
             calls=tuple(building.calls.values()),
             folder=str(Path(inspect.getsourcefile(self.function) or ".").resolve().parent),
         )
+
+    def _outputs(self, building: Building, result: Any) -> dict[str, Any]:
+        """A dict is the outputs; anything else is the output `result`."""
+        outputs = {} if result is None else result if isinstance(result, dict) else {"result": result}
+        try:
+            template: dict[str, Any] = template_of(outputs, building, f"what {self.name} returns")
+        except BadFlow as error:
+            raise of_function(self.function, error) from None
+        return template
 
 
 @overload

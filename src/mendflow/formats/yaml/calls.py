@@ -66,6 +66,6 @@ class FlowFiles:
                 else:
                     self._known[key] = self.load(target, shown)
             except BadFlow as error:
-                reading.problems.extend(error.problems)
+                reading.include(error.problems)
                 self._known[key] = None
         return self._known[key]

@@ -16,8 +16,8 @@ from mendflow.core.model.values import Value
 from mendflow.formats.files import TEXT_BYTES_MAX, too_large
 
 DEPTH_MAX: Final = 100
-NODES_MAX: Final = 500_000
-EXPANDED_MAX: Final = 1_000_000
+NODES_MAX: Final = 200_000
+EXPANDED_MAX: Final = 300_000
 
 LOADER: Final = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 PLAIN_TAGS: Final = {f"tag:yaml.org,2002:{kind}" for kind in ("str", "int", "float", "bool", "null", "seq", "map")}
@@ -40,8 +40,12 @@ class Place(msgspec.Struct, frozen=True):
 
 
 class Scalar(msgspec.Struct, frozen=True):
+    """`written` is the text as it stands in the file, where the value is something else: `1.10` is a number, but as a
+    text it is not `1.1`."""
+
     place: Place
     value: Value
+    written: str = ""
 
 
 class Items(msgspec.Struct, frozen=True):
@@ -187,7 +191,7 @@ class Builder:
         match event:
             case yaml.ScalarEvent():
                 place = self._seen(event)
-                self._close(Scalar(place, scalar_value(event)), 1, event.anchor)
+                self._close(Scalar(place, scalar_value(event), event.value), 1, event.anchor)
             case yaml.AliasEvent():
                 self._alias(event)
             case yaml.SequenceStartEvent():
@@ -255,7 +259,7 @@ class Builder:
         raise self.refuse(node.place, "a key must be a word; put text that starts with `{` or `[` in quotes")
 
     def _enter(self, parent: Open, map_node: Entries, key: Scalar, node: Node) -> None:
-        name = key.value if isinstance(key.value, str) else key_text(key.value)
+        name = key.value if isinstance(key.value, str) else key.written
         if name == "<<":
             parent.merges.append(node)
         elif name in map_node.entries:
@@ -275,9 +279,3 @@ class Builder:
                     raise self.refuse(part.place, "`<<` takes a map, or a list of maps")
                 for name, entry in part.entries.items():
                     done.node.entries.setdefault(name, entry)
-
-
-def key_text(value: Value) -> str:
-    return (
-        {None: "null", True: "true", False: "false"}[value] if value is None or isinstance(value, bool) else str(value)
-    )

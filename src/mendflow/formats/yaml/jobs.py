@@ -9,7 +9,7 @@ from mendflow.core.model.jobs import FunctionRef, Limits, Submission
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml import tables
 from mendflow.formats.yaml.build import Build, Seat
-from mendflow.formats.yaml.document import Entries, Items, Node
+from mendflow.formats.yaml.document import Entries, Items, Node, Scalar
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reading import Reading
 
@@ -17,7 +17,7 @@ from mendflow.formats.yaml.reading import Reading
 def shell_job(build: Build, fields: Fields, seat: Seat) -> Activity:
     command = fields.get("run", "")
     node = fields.node_of("run")
-    if not command.strip() and node is not None:
+    if isinstance(node, Scalar) and isinstance(node.value, str) and not command.strip():
         build.reading.problem(node, "the command is empty")
     return Job(command=command, **seat.node(), **common(build, fields))
 

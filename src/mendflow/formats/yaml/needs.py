@@ -3,7 +3,7 @@
 A job needs what it says it needs, and every job beside it whose results it uses. `needs` joins with all; a link of
 `after` must be decided but has no say in whether the job runs."""
 
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -14,6 +14,8 @@ from mendflow.formats.yaml import tables
 from mendflow.formats.yaml.build import NAME, Build, Seat
 from mendflow.formats.yaml.document import Entries, Items, Node, Place, describe
 from mendflow.formats.yaml.reading import Reading, Use
+
+SHOWN_MAX: Final = 12
 
 
 class Named(msgspec.Struct):
@@ -86,24 +88,31 @@ def demand_known(reading: Reading, name: str, job: Named, jobs: dict[str, Named]
         del job.after[other]
 
 
+def shown(circle: list[str]) -> str:
+    """A circle as people read it, its middle left out if it is long."""
+    names = circle if len(circle) <= SHOWN_MAX else [*circle[: SHOWN_MAX - 3], "...", *circle[-3:]]
+    return " -> ".join(names)
+
+
 def refuse_circles(reading: Reading, jobs: dict[str, Named]) -> None:
     """Walk along the needs; a job that is met again on its own way closes a circle."""
     done: set[str] = set()
     for start in jobs:
-        way: list[str] = []
+        way: dict[str, None] = {}
         pending: list[tuple[str, bool]] = [(start, False)]
         while pending:
             name, leaving = pending.pop()
             if leaving:
-                way.pop()
+                del way[name]
                 done.add(name)
             elif name not in done and name not in way:
-                way.append(name)
+                way[name] = None
                 pending.append((name, True))
                 for other, place in (jobs[name].needs | jobs[name].after).items():
                     if other in way:
-                        circle = [*way[way.index(other) :], other]
-                        reading.problem(place, "these jobs wait for each other in a circle: " + " -> ".join(circle))
+                        names = list(way)
+                        circle = [*names[names.index(other) :], other]
+                        reading.problem(place, f"these jobs wait for each other in a circle: {shown(circle)}")
                         done.add(other)
                     else:
                         pending.append((other, False))

@@ -4,7 +4,9 @@ Names are gathered while the file is read and judged when it has been read whole
 does not matter. An *area* is a part of the flow with data of its own: the flow, a scope, a turn of a loop, a handler.
 What is in an area is seen in it and in the areas inside it, and nowhere else."""
 
-from collections.abc import Iterator
+import re
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal
@@ -14,9 +16,9 @@ import msgspec
 from mendflow.core.expressions import ExpressionError, flaw, pieces
 from mendflow.core.expressions.scan import Reference, scan
 from mendflow.core.model.flow import Expr
-from mendflow.core.model.problems import Problem
+from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.formats.spelling import nearest
-from mendflow.formats.yaml.document import Node, Place, Scalar, place_at
+from mendflow.formats.yaml.document import Node, Place, Scalar
 
 PROBLEMS_MAX: Final = 200
 ALWAYS_KNOWN: Final = frozenset({"inputs"})
@@ -46,15 +48,22 @@ class Reading:
         self._activities: dict[str, tuple[Place, tuple[int, ...]]] = {}
         self._aliases: tuple[str, ...] = ()
         self._handlers: tuple[str, ...] = ()
+        self._line_starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     # What is wrong
 
     def problem(self, where: Node | Place, message: str, suggestion: str = "") -> None:
         place = where if isinstance(where, Place) else where.place
-        if len(self.problems) < PROBLEMS_MAX:
-            self.problems.append(
-                Problem(file=self.file, line=place.line, column=place.column, message=message, suggestion=suggestion)
-            )
+        self.problems.append(
+            Problem(file=self.file, line=place.line, column=place.column, message=message, suggestion=suggestion)
+        )
+        if len(self.problems) >= PROBLEMS_MAX:
+            enough = Problem(file=self.file, message=f"there may be more; these are the first {PROBLEMS_MAX} problems")
+            raise BadFlow(problems=[*self.problems, enough])
+
+    def include(self, problems: Iterable[Problem]) -> None:
+        """Take over what was found wrong in another file."""
+        self.problems.extend(problems)
 
     # Areas, variables, names of activities
 
@@ -139,8 +148,12 @@ class Reading:
             if started < 0 or started > node.place.end:
                 # The text stands in the file in another form, folded or with escapes.
                 started = max(at, node.place.start)
-            self.expression(piece.text, place_at(self.text, started))
+            self.expression(piece.text, self.place(started))
             at = started + len(piece.text)
+
+    def place(self, offset: int) -> Place:
+        line = bisect_right(self._line_starts, offset)
+        return Place(line, offset - self._line_starts[line - 1] + 1, offset, offset)
 
     def inside(self, place: Place, offset: int) -> Place:
         """The place some characters further on, as long as that is the same line."""

@@ -56,7 +56,7 @@ class Text:
     def read(self, reading: Reading, node: Node) -> Any:
         if not isinstance(node, Scalar) or node.value is None:
             return refuse(self, reading, node)
-        text = node.value if isinstance(node.value, str) else str(plain(node)).lower()
+        text = node.value if isinstance(node.value, str) else node.written
         if self.pattern and not re.search(self.pattern, text):
             return refuse(self, reading, node)
         if self.template:

@@ -1,0 +1,83 @@
+"""The schema that editors use is the one that the parser's tables make, and agrees with the parser."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from mendflow.formats.schema import PATH, schema_text
+from tests.formats.conftest import Complaints
+
+EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
+
+
+@pytest.fixture(scope="module")
+def validator() -> Any:
+    schema = json.loads(PATH.read_text())
+    jsonschema.Draft202012Validator.check_schema(schema)
+    return jsonschema.Draft202012Validator(schema)
+
+
+def test_the_published_schema_is_up_to_date() -> None:
+    assert PATH.read_text() == schema_text(), "run: python -m mendflow.formats.schema"
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=[path.name for path in EXAMPLES])
+def test_it_accepts_every_example(validator: Any, path: Path) -> None:
+    validator.validate(yaml.safe_load(path.read_text()))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "steps: [x, {run: y, name: z}, [a, b]]",
+        "jobs: {a: {while: 'x > 3', do: x}}",
+        "jobs: {a: {for-each: [1], do: [x]}, b: {for-each: {from: 1, to: 3}, run: x, needs: a, after: [a]}}",
+        "steps: [{scope: x, catch: {do: y}, on-alarm: [{every: 1 s, do: z}]}]",
+        "steps: [{choose: [{when: 'true', do: x}, {otherwise: y}]}]",
+        "x-anything: {a: 1}\nsteps: [{exit: }]",
+        "inputs: {a: , b: 3, c: {type: list}}\nsteps: [x]",
+    ],
+)
+def test_it_accepts_sound_flows(validator: Any, text: str) -> None:
+    validator.validate(yaml.safe_load(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{}",
+        "name: x",
+        "jobs: {a: x}\nsteps: [x]",
+        "jobs: {}",
+        "jobs: {a: {rum: x}}",
+        "jobs: {a: {run: x, python: 'm:f'}}",
+        "jobs: {a: {run: x, memry: 2 GB}}",
+        "jobs: {a: {run: x, role: r}}",
+        "jobs: {a: {task: x}}",
+        "jobs: {a: {run: x, retries: many}}",
+        "jobs: {a: {run: x, memory: 2}}",
+        "jobs: {a: {run: x, submit: later}}",
+        "jobs: {a: {while: 'x > 3'}}",
+        "jobs: {a: {for-each: {from: 1}, run: x}}",
+        "jobs: {a b: x}",
+        "steps: [{run: x, needs: a}]",
+        "steps: [{pick: {on-alarm: {do: x}}}]",
+        "steps: []",
+        "on-failure: never\nsteps: [x]",
+        "inputs: {a: {typ: list}}\nsteps: [x]",
+    ],
+)
+def test_it_rejects_what_the_parser_rejects(validator: Any, complaints: Complaints, text: str) -> None:
+    assert not validator.is_valid(yaml.safe_load(text))
+    assert complaints(text)
+
+
+def test_every_key_has_a_description_for_editors(validator: Any) -> None:
+    described = [validator.schema["properties"], validator.schema["$defs"]["step"]["properties"]]
+    for properties in described:
+        for name, each in properties.items():
+            assert each.get("description"), name

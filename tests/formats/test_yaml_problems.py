@@ -1,0 +1,257 @@
+"""What is wrong with a flow file is told all at once, each with its place and what was probably meant."""
+
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.problems import BadFlow
+from mendflow.formats.check import check
+from mendflow.formats.yaml import load_flow, read_flow
+from tests.formats.conftest import Complaints
+
+
+def test_all_problems_come_at_once_in_the_order_of_the_file(complaints: Complaints) -> None:
+    found = complaints("""\
+nam: x
+inputs:
+  limit: {type: nummer, default: 3}
+jobs:
+  fetch:
+    run: one
+    memry: 2 GB
+  count:
+    needs: fecth
+    run: echo ${{ jobs.fetch.outputs.n + inputs.limt }}
+    time: soon
+    if: 1 +
+""")
+    assert found == [
+        "1:1: a flow has no key `nam` (did you mean `name`?)",
+        "3:17: one of string, number, boolean, list, map, file is expected here, not the text `nummer` "
+        "(did you mean `number`?)",
+        "7:5: a `run` step has no key `memry` (did you mean `memory`?)",
+        "9:12: there is no job `fecth` beside `count` (did you mean `fetch`?)",
+        "10:42: the flow has no input `limt`; declare it under `inputs:` (did you mean `limit`?)",
+        "11:11: a duration (such as 90 s, 10 min, 1h30m, 2 days) is expected here, not the text `soon`",
+        "12:12: in the expression `1 +`: the expression ends too early",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "the file is empty"),
+        ("# only a remark\n", "the file is empty"),
+        ("- a\n", "1:1: a flow is a map with `jobs:` or `steps:`, not a list"),
+        ("name: x\n", "1:1: the flow does nothing: give it `jobs:` or `steps:`"),
+        ("jobs: {a: x}\nsteps: [x]\n", "2:1: a flow has `jobs` or `steps`, not both"),
+        ("jobs: {}\n", "1:7: `jobs` needs at least one job"),
+        ("steps: []\n", "1:8: a list of steps needs at least one step"),
+        ("jobs:\n  a:\n", "2:5: a step is expected here"),
+        ("jobs:\n  a:\n    run:\n", "3:5: `run` has no value: a shell command is expected"),
+        ("jobs:\n  a: {run: ' '}\n", "2:12: the command is empty"),
+        ("jobs:\n  a: x\n  a: y\n", "3:3: `a` is given twice; it stands in line 2 already"),
+        ("jobs:\n  a b: x\n", "2:3: a name (letters, digits, _ and -; first a letter) is expected here"),
+        (f"jobs:\n  {'a' * 101}: x\n", "2:3: a name may have 100 characters; this has 101"),
+        ("jobs: {a: x}\n---\njobs: {b: y}\n", "2:1: a second document starts here"),
+        ("jobs:\n\ta: x\n", "2:1: a tab stands where YAML wants spaces"),
+        ("jobs: {a: x\n", "this is not YAML: did not find expected ',' or '}'"),
+        ("jobs:\n  a:\n    run: echo a: b\n", "3:16: a second `:` in one line"),
+        ("jobs:\n  a: @x\n", "2:6: a text that starts with `@` must be in quotes"),
+        ("jobs:\n  a: \x00\n", "2:6: this character cannot stand in a flow file"),
+        ("jobs: !!python/object:os.system\n  a: x\n", "1:7: the tag `!!python/object:os.system` is not taken"),
+        ("jobs: !mine {a: x}\n", "1:7: the tag `!mine` is not taken"),
+        ("jobs: *x\n", "1:7: `*x` stands for nothing"),
+        ("jobs: &x {a: *x}\n", "1:14: `*x` stands for nothing: no `&x` ended before it"),
+        ("? [a]\n: b\n", "1:3: a key must be a word"),
+        ("jobs:\n  a: {<<: 3, run: x}\n", "2:11: `<<` takes a map"),
+        ("jobs:\n  a: {run: x, python: 'm:f'}\n", "2:15: a step does one thing; this has `run` and `python`"),
+        ("jobs:\n  a: {rum: x}\n", "2:6: nothing says what this step does; give it one of"),
+        ("jobs:\n  a: {run: x, role: r}\n", "2:15: `role` goes with `task`, not with `run`"),
+        ("jobs:\n  a: {task: x}\n", "2:6: `role` is missing: who may do it"),
+        ("jobs:\n  a: {run: x, name: b}\n", "2:15: a job of a `jobs:` map has its name before the colon"),
+        ("steps:\n  - {run: x, needs: a}\n", "2:14: `needs` is for the jobs of a `jobs:` map"),
+        ("jobs:\n  a: {steps: [{name: b, run: x}]}\n  b: x\n", "`b` is the name of something in line 2 already"),
+        ("jobs:\n  a: {run: x, needs: a}\n", "2:22: `a` cannot wait for itself"),
+        ("jobs:\n  a: x\n  b: {run: x, needs: a, after: a}\n", "3:32: `a` stands under `needs` already"),
+        ("jobs:\n  a: {run: x, cpus: many}\n", "2:21: a number from 0 on, or ${{ an expression }}, is expected here"),
+        ("jobs:\n  a: {run: x, memory: 2}\n", "2 lacks its unit (did you mean `2 MB`?)"),
+        ("jobs:\n  a: {run: x, time: 5 fortnights}\n", "2:21: a duration"),
+        ("jobs:\n  a: {run: x, retries: 1.5}\n", "2:24: a whole number from 0 on is expected here"),
+        ("jobs:\n  a: {run: x, submit: notfy}\n", "(did you mean `notify`?)"),
+        ("jobs:\n  a: {run: x, env: [a]}\n", "2:20: a map of texts is expected here, not a list"),
+        ("jobs:\n  a: {run: x, limits: {files: 3}}\n", "2:24: `limits` has no key `files`"),
+        ("jobs:\n  a: {run: x, inputs: {a.csv: nope.csv}}\n", "2:31: there is no file `nope.csv`"),
+        ("jobs:\n  a: {run: x, inputs: {../a: 'http://x'}}\n", "`../a` must be a path inside the job's folder"),
+        ("jobs:\n  a: {run: x, files: {f: /etc/passwd}}\n", "`/etc/passwd` must be a path inside the job's folder"),
+        ("jobs:\n  a: {stage: {f: nope.csv}}\n", "2:18: there is no file `nope.csv`"),
+        ("jobs:\n  a: {for-each: 3, run: x}\n", "2:17: a list is expected here"),
+        ("jobs:\n  a: {for-each: {items: [1], from: 2}, run: x}\n", "`for-each` goes over `items`, or counts"),
+        ("jobs:\n  a: {for-each: {from: 2}, run: x}\n", "`from` and `to` go together"),
+        ("jobs:\n  a: {for-each: {items: [], as: list}, run: x}\n", "`list` means something in expressions already"),
+        ("steps:\n  - choose: [{when: true}]\n", "2:14: a branch has `when` and `do`, or `otherwise`"),
+        ("steps:\n  - choose: [{otherwise: x}, {when: true, do: y}]\n", "`otherwise` stands alone, and last"),
+        ("steps:\n  - while: true\n", "2:5: `while` needs `do:`"),
+        ("steps:\n  - rethrow:\n", "`rethrow` stands only inside the `do` of a `catch`"),
+        ("steps:\n  - compensate: all\n", "`compensate` stands only inside"),
+        ("steps:\n  - pick: {}\n", "`pick` needs something to wait for"),
+        ("steps:\n  - pick: {on-alarm: {every: 1 s, do: x}}\n", "`every` is for the alarms of a scope"),
+        ("steps:\n  - scope: x\n    on-alarm: {do: x}\n", "an alarm needs `after`"),
+        ("steps:\n  - set: {3x: 1}\n", "2:11: a variable is expected here"),
+        ("steps:\n  - wait-until: tomorrow\n", "2:17: a moment"),
+        ("steps:\n  - {run: x, if: 'a ${{ true }}'}\n", "put all of it into one ${{ ... }}"),
+        ("steps:\n  - python: nope\n", "2:13: a function, as `file.py:function`"),
+        ("steps:\n  - python: nope.py:f\n", "2:13: there is no file `nope.py`"),
+        ("steps:\n  - python: ../x.py:f\n", "`../x.py` leads out of the flow's folder"),
+        ("inputs: {a: {type: list, default: 3}}\nsteps: [x]\n", "the default of a list must be a list"),
+        ("inputs: [a]\nsteps: [x]\n", "1:9: `inputs` is a map of inputs by name, not a list"),
+    ],
+)
+def test_each_mistake_has_its_place_and_its_sentence(complaints: Complaints, text: str, said: str) -> None:
+    found = complaints(text)
+    assert any(said in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("steps:\n  - echo ${{ a\n", "2:5: `${{` has no `}}` after it"),
+        ("steps:\n  - |\n    echo\n    x ${{ 1 + }} ${{ foo(2) }}\n", "4:14: in the expression `1 +`"),
+        (
+            "steps:\n  - |\n    echo\n    x ${{ 1 }} ${{ foo(2) }}\n",
+            "4:23: in the expression `foo(2)`: there is no function",
+        ),
+        ('steps:\n  - "echo ${{ total }}"\n', "2:15: there is no variable `total` here"),
+        ("steps:\n  - {name: a, run: x}\n  - x ${{ a }}\n", "there is no variable `a` (did you mean `jobs.a`?)"),
+        ("inputs: {n: 1}\nsteps: ['x ${{ n }}']\n", "there is no variable `n` (did you mean `inputs.n`?)"),
+        ("variables: {total: 1}\nsteps: ['x ${{ totl }}']\n", "`totl` here (did you mean `total`?)"),
+        ("steps:\n  - x ${{ jobs[inputs.n].outputs }}\n", "needs a name that is written out"),
+        ("steps:\n  - x ${{ links.a }}\n", "`links` is not for flow files"),
+        ("jobs:\n  a: x ${{ jobs.a.outputs }}\n", "`jobs.a` is asked for by `a` itself"),
+        ("steps:\n  - x\noutputs: {n: '${{ jobs.stp.outputs }}'}\n", "there is no job `stp` in this flow"),
+        (
+            "jobs:\n  l: {for-each: [1], steps: [{name: inner, run: x}]}\n  o: x ${{ jobs.inner.outputs }}\n",
+            "3:12: `jobs.inner` cannot be seen here: it is inside a loop",
+        ),
+        ("jobs:\n  l: {for-each: [1], run: x}\n  o: x ${{ item }}\n", "3:12: there is no variable `item` here"),
+        ("steps:\n  - scope: x\n    variables: {v: 1}\n  - y ${{ v }}\n", "4:11: there is no variable `v` here"),
+    ],
+)
+def test_expressions_are_judged_where_they_stand(complaints: Complaints, text: str, said: str) -> None:
+    found = complaints(text)
+    assert any(said in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("text", "circle"),
+    [
+        ("jobs:\n  a: {run: x, needs: b}\n  b: {run: x, needs: a}\n", "a -> b -> a"),
+        ("jobs:\n  a: {run: x, needs: c}\n  b: {run: x, needs: a}\n  c: {run: x, after: b}\n", "a -> c -> b -> a"),
+        ("jobs:\n  a: {run: 'x ${{ jobs.b.outputs }}'}\n  b: {run: x, needs: a}\n", "a -> b -> a"),
+    ],
+)
+def test_a_circle_of_needs_is_spelled_out(complaints: Complaints, text: str, circle: str) -> None:
+    (found,) = complaints(text)
+    assert found.endswith(f"these jobs wait for each other in a circle: {circle}")
+
+
+def test_a_missing_python_function_is_found_with_the_one_that_was_meant(tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text("def count():\n    pass\n")
+    with pytest.raises(BadFlow, match=r"work.py has no function `cuont` \(did you mean `count`\?\)"):
+        read_flow("steps:\n  - python: work.py:cuont\n", tmp_path / "f.yaml")
+
+
+def test_a_misspelt_file_is_suggested(tmp_path: Path) -> None:
+    (tmp_path / "numbers.csv").write_text("1")
+    with pytest.raises(BadFlow, match=r"there is no file `numbrs.csv` in .* \(did you mean `numbers.csv`\?\)"):
+        read_flow("steps:\n  - {run: x, inputs: [numbrs.csv]}\n", tmp_path / "f.yaml")
+
+
+def test_called_files_stay_in_the_folder_and_never_form_a_circle(tmp_path: Path) -> None:
+    inside = tmp_path / "inside"
+    inside.mkdir()
+    (tmp_path / "outside.yaml").write_text("steps: [x]\n")
+    (inside / "link.yaml").symlink_to(tmp_path / "outside.yaml")
+    (inside / "a.yaml").write_text("steps: [{call: b.yaml}]\n")
+    (inside / "b.yaml").write_text("steps: [{call: a.yaml}]\n")
+    (inside / "out.yaml").write_text("steps: [{call: ../outside.yaml}, {call: link.yaml}, {call: /etc/x.yaml}]\n")
+    with pytest.raises(BadFlow, match=r"these flows call each other in a circle: a\.yaml -> b\.yaml -> a\.yaml"):
+        load_flow(inside / "a.yaml")
+    with pytest.raises(BadFlow) as caught:
+        load_flow(inside / "out.yaml")
+    assert [each.message.partition("`")[2].partition("`")[0] for each in caught.value.problems] == [
+        "../outside.yaml",
+        "link.yaml",
+        "/etc/x.yaml",
+    ]
+
+
+def test_what_a_called_flow_is_given_is_judged_too(tmp_path: Path) -> None:
+    (tmp_path / "sub.yaml").write_text("inputs: {limit: , n: 2}\nsteps: [x]\n")
+    (tmp_path / "bad.yaml").write_text("steps: [{rum: x}]\n")
+    (tmp_path / "a.yaml").write_text(
+        "steps:\n  - {call: sub.yaml, with: {limt: 1}}\n  - call: bad.yaml\n  - call: sbu.yaml\n"
+    )
+    with pytest.raises(BadFlow) as caught:
+        load_flow(tmp_path / "a.yaml")
+    found = [str(each).replace(f"{tmp_path}/", "") for each in caught.value.problems]
+    assert found[0] == "a.yaml:2:28: the flow `sub` needs the input `limit` under `with:`"
+    assert found[1] == "a.yaml:2:29: the flow `sub` has no input `limt` (did you mean `limit`?)"
+    assert found[2] == "a.yaml:4:11: there is no flow file `sbu.yaml` (did you mean `sub.yaml`?)"
+    assert found[3].startswith("bad.yaml:1:9: nothing says what this step does")
+
+
+def test_a_file_that_is_too_large_is_refused_before_it_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "large.yaml"
+    with path.open("wb") as file:
+        file.truncate(100_000_000)
+    with pytest.raises(BadFlow, match="the file is 100 MB; a flow file may have 10 MB"):
+        load_flow(path)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: " + "[" * 5000, "nested more than 100 deep"),
+        ("{a: " * 5000, "nested more than 100 deep"),
+        ("- " * 5000, "nested more than 100 deep"),
+        ("x-a: [" + "a," * 250_000 + "a]", "more than 200,000 values"),
+        (
+            "x-0: &a0 [x,x,x,x,x,x,x,x,x]\n"
+            + "".join(f"x-{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)),
+            "with its aliases written out this holds more than 300,000 values",
+        ),
+        (
+            "x-0: &a0 {k: 1}\n"
+            + "".join(f"x-{n}: &a{n} {{<<: [*a{n - 1}, *a{n - 1}], k{n}: *a{n - 1}}}\n" for n in range(1, 40)),
+            "with its aliases written out",
+        ),
+    ],
+    ids=["lists", "maps", "dashes", "long", "laughs", "merges"],
+)
+def test_a_text_that_grows_without_bound_is_refused(complaints: Complaints, text: str, said: str) -> None:
+    assert any(said in line for line in complaints(text))
+
+
+def test_very_many_problems_end_with_a_word_on_it(complaints: Complaints) -> None:
+    found = complaints("jobs:\n" + "".join(f"  j{n}: {{run: x, needs: q{n}}}\n" for n in range(1000)))
+    assert len(found) == 201
+    assert "there may be more; these are the first 200 problems" in found[-1]
+
+
+def test_bytes_that_are_not_utf_8_have_a_place(tmp_path: Path) -> None:
+    path = tmp_path / "f.yaml"
+    path.write_bytes(b"jobs:\n  a: caf\xe9\n")
+    with pytest.raises(BadFlow, match=r"f.yaml:2:9: this is not UTF-8 text: byte 0xe9"):
+        load_flow(path)
+
+
+def test_check_goes_through_all_files(tmp_path: Path) -> None:
+    (tmp_path / "good.yaml").write_text("steps: [x]\n")
+    (tmp_path / "bad.yaml").write_text("steps: [{rum: x}]\n")
+    files = [tmp_path / name for name in ("good.yaml", "bad.yaml", "gone.yaml", "flow.xml")]
+    found = [str(each).replace(f"{tmp_path}/", "") for each in check(files)]
+    assert found[0].startswith("bad.yaml:1:9: nothing says what this step does")
+    assert found[1] == "gone.yaml: there is no such file (did you mean `good.yaml`?)"
+    assert found[2] == "flow.xml: a flow file ends in .yaml, .yml or .py"
+    assert len(found) == 3
