@@ -19,6 +19,11 @@ def dead(pid: int) -> bool:
     return state(pid) in ("", "Z")
 
 
+def stands_still(pid: int) -> bool:
+    """Stopped, or waiting without end for a stopped child that it shares its memory with."""
+    return state(pid) in ("T", "D")
+
+
 def peak_of(pid: int) -> int:
     lines = Path(f"/proc/{pid}/status").read_text().splitlines()
     return 1024 * next(int(line.split()[1]) for line in lines if line.startswith("VmHWM"))
@@ -143,7 +148,7 @@ async def test_suspending_really_stops_the_whole_tree_and_resuming_lets_it_end(
     pids = await pids_in(server, tmp_path / "a", tmp_path / "b")
     await server.running(job)
     await server.order(job, Control.SUSPEND)
-    await server.until(lambda: all(state(pid) == "T" for pid in pids), "all processes to stand still")
+    await server.until(lambda: all(stands_still(pid) for pid in pids), "all processes to stand still")
     await server.until(lambda: server.ledger.beats[job].state == "suspended", "the beat to say so")
     (tmp_path / "go").touch()
     assert job not in server.ledger.outcomes

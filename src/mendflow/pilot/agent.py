@@ -14,8 +14,9 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Measures, Outcome, Resources
-from mendflow.core.model.sync import Assignment, Capacity, SyncAnswer
-from mendflow.pilot.appetite import slot_depth, smoothed, want
+from mendflow.core.model.sync import Assignment, Capacity, Control, SyncAnswer
+from mendflow.core.scheduling import batch
+from mendflow.pilot.appetite import slot_depth
 from mendflow.pilot.attempts import Attempts, Held
 from mendflow.pilot.home import BESIDE, Home, remove_attempt, remove_tree, write_whole
 from mendflow.pilot.http import ServerAway
@@ -70,9 +71,15 @@ class Agent:
         for number in range(self._capacity.slots):
             if number not in self._links:
                 await self._new_slot(number)
-        for number, link in self._links.items():
+        for number, link in list(self._links.items()):
             link.retiring = number >= self._capacity.slots
+            self._retire(link)
         self._dispatch()
+
+    def _retire(self, link: SlotLink) -> None:
+        """A slot beyond the number that is wanted now may end its job, and then ends itself."""
+        if link.retiring and not link.holds:
+            link.stop()
 
     async def _adopt(self, number: int) -> None:
         link = self._links[number] = SlotLink(number, self._hear_slot, self._lose_slot)
@@ -134,18 +141,16 @@ class Agent:
     def appetite(self, exchange_ms: float) -> int:
         if self.leaving:
             return 0
-        links = [link for link in self._links.values() if not link.retiring]
-        free = sum(1 for link in links if not link.holds)
-        held = self.attempts.unstarted()
-        waiting = held - sum(1 for link in links if link.holds)
-        short = self.mean_ms is not None and self.mean_ms <= 50
-        return want(
-            free_slots=free,
-            slots=len(links),
-            held=held if short else waiting,
-            mean_runtime_ms=self.mean_ms,
-            exchange_ms=exchange_ms,
-        )
+        slots = self._capacity.slots
+        busy = sum(1 for link in self._links.values() if link.holds)
+        free = max(0, slots - busy)
+        waiting = max(0, self.attempts.alive() - busy)
+        return batch.want(slots=slots, free_slots=free, held=waiting, mean_ms=self.mean_ms, exchange_ms=exchange_ms)
+
+    @property
+    def backlog(self) -> bool:
+        """Whether there is more work at hand than the slots are running."""
+        return self.attempts.alive() > self._capacity.slots
 
     @property
     def short_work(self) -> bool:
@@ -153,6 +158,16 @@ class Agent:
         return self.mean_ms is not None and self.mean_ms < 3 and any(link.holds for link in self._links.values())
 
     # the server's answer
+
+    def obey_late(self, answer: SyncAnswer) -> None:
+        """An answer that a newer one has overtaken: its jobs are not ours, but what it says is over is over."""
+        for ref in (*answer.accepted, *answer.refused):
+            self._judged((ref.job, ref.fence))
+        for ref in answer.lost:
+            self._lose((ref.job, ref.fence))
+        for order in answer.orders:
+            if order.control is Control.CANCEL:
+                self._control((order.job, order.fence), order.control.value)
 
     def obey(self, answer: SyncAnswer) -> None:
         for ref in (*answer.accepted, *answer.refused):
@@ -162,7 +177,7 @@ class Agent:
         for assignment in answer.jobs:
             self._take(assignment)
         for order in answer.orders:
-            self._control((order.job, order.fence), str(order.control))
+            self._control((order.job, order.fence), order.control.value)
         self._dispatch()
 
     def _judged(self, key: AttemptKey) -> None:
@@ -180,7 +195,7 @@ class Agent:
         for link in self._links.values():
             if link.number == held.slot or held.slot < 0:
                 link.ack(held.key)
-        if done.ran_us > 100_000 or held.slot < 0:
+        if held.slot < 0:
             self._home.result(*held.key).unlink(missing_ok=True)
         if done.folder and not self._keep:
             self._go(asyncio.to_thread(remove_attempt, self._home.attempt(*held.key)))
@@ -314,11 +329,11 @@ class Agent:
             held.fence,
             case,
             spec.item,
-            spec.command or "",
+            (spec.command or ":") if spec.function is None else "",
             call,
             module,
             f"{digest}:{code}",
-            spec.env if spec.command is not None else {},
+            spec.env if spec.function is None else {},
             spec.files,
             own_folder,
             spec.resources.wall_ms,
@@ -360,6 +375,7 @@ class Agent:
         if message.done or message.returned:
             self._dispatch()
             self._look_whether_quiet()
+            self._retire(link)
         self.changed.set()
 
     def _hear_pulse(self, link: SlotLink, pulse: Pulse) -> None:
@@ -379,7 +395,7 @@ class Agent:
             return
         held.link, held.state = None, "suspended" if held.suspended else "held"
         self.state_news |= held.suspended
-        if held.forgotten or self.leaving:
+        if held.forgotten or self.leaving or held.work is None:
             self._drop(held)
         elif held.cancelled:
             self._control(key, "cancel")
@@ -397,7 +413,7 @@ class Agent:
             held.slot = link.number
             link.holds.discard(done.key)
         held.done = done
-        self.mean_ms = smoothed(self.mean_ms, done.ran_us / 1000)
+        self.mean_ms = batch.mean_after(self.mean_ms, done.ran_us / 1000)
         waiting = self.attempts.over(held)
         if waiting is not None:
             self._prepare(waiting)
@@ -436,6 +452,8 @@ class Agent:
         if self._ending or self._links.get(link.number) is not link:
             return
         del self._links[link.number]
+        if link.retiring and not link.holds:
+            return
         if not link.greeted.done() or not link.greeted.result():
             log.warning("slot %d ended before it could speak", link.number)
         if link.process is not None:
@@ -461,4 +479,9 @@ class Agent:
     def _go(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._landed)
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("this should not have happened", exc_info=error)

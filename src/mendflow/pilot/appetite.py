@@ -1,35 +1,20 @@
-"""How many jobs a pilot asks for, and how many a slot gets at a time: it follows how short recent jobs were.
+"""How many attempts a slot gets at a time: it follows how short recent jobs were.
 
-Long jobs are never hoarded: another pilot could run them now. Short ones are, because otherwise slots would idle
-for a whole exchange with the server after each."""
+How many the pilot asks the server for is decided in core/scheduling/batch.py. Of those a slot has a few at hand while
+jobs are short, so that neither it nor the agent waits for the other; the rest stays with the agent, for whichever slot
+is free first."""
 
 import math
 
-WANT_MAX = 128
-"""No pilot asks for more at once, however short its jobs."""
+SHORT_MS = 25.0
+"""Of jobs longer than this a slot has one at a time."""
 
-SHORT_MS = 50.0
-"""Jobs longer than this are asked for one per free slot."""
-
-
-def want(*, free_slots: int, slots: int, held: int, mean_runtime_ms: float | None, exchange_ms: float) -> int:
-    """Jobs to ask for now: one per free slot, and for short jobs what all slots can do during two exchanges."""
-    if mean_runtime_ms is None or mean_runtime_ms > SHORT_MS:
-        return max(0, free_slots - held)
-    ahead = math.ceil(slots * 2 * exchange_ms / max(mean_runtime_ms, 0.05))
-    return max(0, min(slots + ahead, WANT_MAX) - held)
+AT_HAND_MS = 8.0
+AT_HAND_MAX = 64
 
 
-def slot_depth(mean_runtime_ms: float | None) -> int:
-    """How many attempts a slot may have at a time: about five milliseconds of work."""
-    if mean_runtime_ms is None or mean_runtime_ms > SHORT_MS:
+def slot_depth(mean_ms: float | None) -> int:
+    """How many attempts a slot may have at a time."""
+    if mean_ms is None or mean_ms > SHORT_MS:
         return 1
-    return max(1, min(32, math.ceil(5.0 / max(mean_runtime_ms, 0.05))))
-
-
-def smoothed(mean_ms: float | None, sample_ms: float) -> float:
-    """The running mean of runtimes: quick to rise, so that one long job ends the hoarding, slower to fall."""
-    if mean_ms is None:
-        return sample_ms
-    weight = 0.5 if sample_ms > mean_ms else 0.1
-    return mean_ms + weight * (sample_ms - mean_ms)
+    return max(1, min(AT_HAND_MAX, math.ceil(AT_HAND_MS / max(mean_ms, 0.05))))

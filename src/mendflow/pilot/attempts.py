@@ -18,7 +18,7 @@ _NOTHING = Measures()
 _PLAIN = Resources()
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Held:
     """One attempt in the agent. `link` is the slot that has it; `forgotten` means that nobody wants its result."""
 
@@ -36,6 +36,7 @@ class Held:
     suspended: bool = False
     cancelled: bool = False
     forgotten: bool = False
+    alive: bool = True
     done: Done | None = None
 
     @property
@@ -56,12 +57,14 @@ class Attempts:
         self.ready: deque[Held] = deque()
         self.reports: dict[AttemptKey, RawReport] = {}
         self._by_job: dict[JobId, Held] = {}
+        self._alive = 0
         self._after: dict[AttemptKey, Held] = {}
 
     def add(self, held: Held) -> Held | None:
         """Take an attempt in. If an older attempt of the same job is still alive here, that is given: it must end
         before the new one may start."""
         self.all[held.key] = held
+        self._alive += 1
         older = self._by_job.get(held.job)
         self._by_job[held.job] = held
         if older is not None and older.done is None and older.key in self.all:
@@ -74,6 +77,9 @@ class Attempts:
 
     def over(self, held: Held) -> Held | None:
         """An attempt has ended in its slot; the attempt that waited for its end, if there is one."""
+        if held.alive:
+            held.alive = False
+            self._alive -= 1
         if held.link is not None:
             held.link.holds.discard(held.key)
             held.link = None
@@ -93,9 +99,9 @@ class Attempts:
         reports = self.reports
         return [held.beat() for key, held in self.all.items() if key not in reports and not held.forgotten]
 
-    def unstarted(self) -> int:
-        """How many attempts are here, or in slots, beyond the one that each slot may be running."""
-        return sum(1 for held in self.all.values() if held.done is None)
+    def alive(self) -> int:
+        """How many attempts have not ended yet, here or in slots."""
+        return self._alive
 
     def fits(self, held: Held, links: list[SlotLink]) -> bool:
         """Whether the pilot has what the attempt needs beside what runs in other slots."""

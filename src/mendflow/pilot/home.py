@@ -55,7 +55,7 @@ class Home:
     def make(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         for part in (self.attempts, self.results, self.slots, self.cache, self.code):
-            part.mkdir(exist_ok=True)
+            part.mkdir(exist_ok=True, mode=0o700)
 
     def lock(self) -> int:
         """Hold the folder until the returned descriptor is closed or this process dies."""
@@ -100,6 +100,8 @@ class Home:
         """Results that slots wrote and that no server has judged; what cannot be read was never whole."""
         found = []
         for path in sorted(self.results.iterdir()):
+            if path.name.startswith("."):
+                continue  # one that is just being written, or that never was
             try:
                 found.append(msgspec.msgpack.decode(path.read_bytes(), type=Done))
             except (OSError, msgspec.MsgspecError):

@@ -25,7 +25,12 @@ SYNC_PATH = "/api/v1/pilots/sync"
 FIRST_WAIT_MS = 1_000
 WAIT_MS_MAX = 5_000
 LINGER_MS = 3
-GATHER_MS = 10
+GATHER_MS = 5
+"""While there is work enough at hand, news is gathered for this long."""
+
+PATIENCE_MS = 10
+"""A request with reports is answered at once; only when it is not for this long does another follow it."""
+
 ANSWER_MS = 10_000
 BACKOFF_MS_MAX = 1_000
 LOG_NEWS_MS = 2_000
@@ -72,9 +77,11 @@ class Link:
         self._exchange_ms = 4.0
         self._lease_ms = 0
         self._answered_at = 0
+        self._spoke_at = 0
         self._not_before = 0
         self._backoff_ms = 0
         self._refusal: LinkRefused | None = None
+        self._said_away = False
         self.away_since = 0
 
     async def converse(self) -> NoReturn:
@@ -99,14 +106,15 @@ class Link:
             return self._not_before - now
         if len(self._flights) >= 2:
             return None
+        gathered_at = self._spoke_at + GATHER_MS if self._agent.backlog else now
         if not self._flights:
             if self._agent.attempts.reports or not self._agent.short_work:
-                return 0
+                return max(0, gathered_at - now)
             return max(0, self._answered_at + LINGER_MS - now)
         flight = self._flights[0]
         if not self._news(flight):
             return None
-        return 0 if flight.quiet else max(0, flight.sent_at + GATHER_MS - now)
+        return max(0, (gathered_at if flight.quiet else flight.sent_at + PATIENCE_MS) - now)
 
     def _news(self, flight: Flight) -> bool:
         """Whether there is something to tell that the request on its way does not say."""
@@ -134,12 +142,18 @@ class Link:
         )
         self._agent.state_news = False
         reports = frozenset(attempts.reports)
-        flight = Flight(self._serial, boot_ms(), request.want, not reports, reports)
+        self._spoke_at = boot_ms()
+        flight = Flight(self._serial, self._spoke_at, request.want, not reports, reports)
         self._flights.append(flight)
         task = asyncio.get_running_loop().create_task(self._fly(flight, _ENCODER.encode(request), request.wait_ms))
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._landed)
         return task
+
+    def _landed(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            log.error("this should not have happened", exc_info=error)
 
     def _wait_ms(self) -> int:
         """How long the server may hold its answer: a third of the lease, so that two may be lost in a row."""
@@ -161,17 +175,20 @@ class Link:
         now = boot_ms()
         if isinstance(error, ServerRefused) and error.status in (401, 403):
             self._refusal = LinkRefused(f"{error}. Give the pilot the server's token with --token or MENDFLOW_TOKEN.")
-        if not self.away_since:
-            self.away_since = now
+        self.away_since = self.away_since or now
+        if self._backoff_ms and not self._said_away:  # a connection may well end; a server that is there takes the next
+            self._said_away = True
             log.warning("the server is away (%s); jobs go on while their lease holds", error)
         self._backoff_ms = min(max(self._backoff_ms * 2, 50), BACKOFF_MS_MAX)
         self._not_before = now + self._backoff_ms
 
     def _hear(self, flight: Flight, answer: SyncAnswer) -> None:
-        if self.away_since:
+        if self._said_away:
+            self._said_away = False
             log.warning("the server is back after %.1f s", (boot_ms() - self.away_since) / 1000)
         self.away_since = self._backoff_ms = self._not_before = 0
-        if flight.serial < self._heard:
+        if flight.serial < self._heard or not answer.lease_ms:
+            self._agent.obey_late(answer)
             return
         self._heard = flight.serial
         self._answered_at = boot_ms()

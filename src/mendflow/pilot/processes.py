@@ -81,6 +81,23 @@ def descendants(root: int, *, spare: int = 0) -> list[int]:
     return found
 
 
+def below_any(pid: int, roots: set[int]) -> bool:
+    """Whether a process is one of `roots` or below one. Asked upwards: parents die and are replaced meanwhile, and then
+    the question is asked again."""
+    at = pid
+    while at > 1:
+        if at in roots:
+            return True
+        fields = _stat_fields(at)
+        if not fields:
+            if at == pid:
+                return False
+            at = pid
+            continue
+        at = int(fields[1])
+    return False
+
+
 def resident_bytes(pids: list[int]) -> int:
     total = 0
     for pid in pids:

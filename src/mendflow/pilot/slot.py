@@ -35,6 +35,7 @@ KEEP_RESULT_US = 100_000
 PULSE_MS = 1_000
 LEASE_LOOK_MS = 200
 NAP_MS = 1
+GATHER_MS = 4
 FIRST_AGENT_MS = 10_000
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -52,11 +53,14 @@ class Slot:
         self._shell: ShellRun | None = None
         self._watch: Watch | None = None
         self._results: dict[AttemptKey, Done] = {}
+        self._stored: set[AttemptKey] = set()
+        self._told_tail = ""
         self._fresh: list[Done] = []
         self._pulses: list[Pulse] = []
         self._returned: list[AttemptKey] = []
         self._next_pulse = 0
         self._napping_until = 0
+        self._told_at = 0
         self._over = False
         self._listener = listener
         self._agent: socket.socket | None = None
@@ -103,6 +107,8 @@ class Slot:
             due = min(due, self._watch.started + LONG_MS)
         if self._napping_until:
             due = min(due, self._napping_until)
+        if self._fresh:
+            due = min(due, self._told_at + GATHER_MS)
         until_lease = self._lease.stop_at - boot_ms()
         return max(0, min(due - now, until_lease))
 
@@ -234,8 +240,7 @@ class Slot:
             self._poll.unregister(outlet)
         shell.drain()
         ended_at = time.time_ns() // 1_000_000
-        ran_us = watch.ran_ms(now_ms()) * 1000
-        done = shell.done(watch, self._reaper, ended_at, max(ran_us, 300))
+        done = shell.done(watch, self._reaper, ended_at, watch.ran_us())
         self._shell = self._watch = None
         self._ended(done)
         if not done.folder and not self._keep:
@@ -328,7 +333,7 @@ class Slot:
             peak_bytes=peak,
             stdout_bytes=len(tail) + self._lane.cut_bytes(),
         )
-        return _failed(work, msgspec.structs.replace(fault, log_tail=tail), measures, watch.ran_ms(now_ms()) * 1000)
+        return _failed(work, msgspec.structs.replace(fault, log_tail=tail), measures, watch.ran_us())
 
     def _drop_worker(self) -> None:
         """The worker has another version of a module loaded: the next call gets a fresh one."""
@@ -344,6 +349,7 @@ class Slot:
     def _store(self, done: Done) -> None:
         try:
             write_whole(self._home.result(done.job, done.fence), _ENCODER.encode(done))
+            self._stored.add(done.key)
         except OSError:
             pass  # a full disk: the result is still in memory, as long as this process lives
 
@@ -360,6 +366,7 @@ class Slot:
         self._poll.register(connection, select.POLLIN)
         self._outgoing.clear()
         self._fresh, self._returned = [], []
+        self._told_tail = ""
         held = [self._pulse()] if self._watch is not None else []
         hello = FromSlot(done=list(self._results.values()), pulses=held, hello=True, pid=os.getpid())
         self._outgoing += frame(_ENCODER.encode(hello))
@@ -382,7 +389,8 @@ class Slot:
         self._queue.extend(message.run)
         for job, fence in message.acks:
             done = self._results.pop((job, fence), None)
-            if done is not None and done.ran_us > KEEP_RESULT_US:
+            if done is not None and done.key in self._stored:
+                self._stored.discard(done.key)
                 self._home.result(job, fence).unlink(missing_ok=True)
         for job, fence, control in message.controls:
             self._control((job, fence), control)
@@ -412,16 +420,16 @@ class Slot:
         match control:
             case "suspend":
                 self._give_back(self._unstarted())
-                watch.suspend()
+                watch.suspend() if self._watch is watch else None
             case "resume":
                 watch.resume()
             case "cancel":
                 self._give_back(self._unstarted())
-                watch.cancel()
+                watch.cancel() if self._watch is watch else None
             case "kill":
                 self._kill(End.KILLED)
-                return
-        self._pulses.append(self._pulse())
+        if self._watch is watch:
+            self._pulses.append(self._pulse())
 
     def _lose_agent(self) -> None:
         """No agent any more: finish what runs, keep the results for the next agent, drop what has not begun."""
@@ -449,17 +457,23 @@ class Slot:
         state = "suspended" if watch.suspended else "running"
         measures = Measures(started_at=watch.started_at, peak_bytes=watch.peak_bytes)
         tail = self._shell.tail.text() if self._shell is not None else self._lane.log_tail().decode(errors="replace")
+        tail, self._told_tail = ("" if tail == self._told_tail else tail), tail
         return Pulse(watch.work.job, watch.work.fence, state, measures, tail)
 
     def _tell(self) -> None:
         if self._agent is None:
             self._fresh, self._pulses, self._returned = [], [], []
             return
-        if self._fresh or self._pulses or self._returned:
+        if self._pulses or self._returned or (self._fresh and not self._gathering()):
+            self._told_at = now_ms()
             message = FromSlot(self._fresh, self._pulses, self._returned)
             self._outgoing += frame(_ENCODER.encode(message))
             self._fresh, self._pulses, self._returned = [], [], []
         self._flush()
+
+    def _gathering(self) -> bool:
+        """Whether results may wait a moment for more of them: while there is other work at hand."""
+        return bool(self._queue) and now_ms() < self._told_at + GATHER_MS
 
     def _flush(self) -> None:
         if self._agent is None or not self._outgoing:

@@ -12,7 +12,7 @@ from collections.abc import Callable
 import msgspec
 
 from mendflow.pilot.home import Home
-from mendflow.pilot.processes import children, descendants, kill_tree, marked, send
+from mendflow.pilot.processes import below_any, children, kill_tree, marked, send
 from mendflow.pilot.wire import AttemptKey, Frames, FromSlot, ToSlot, Work, frame
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -175,8 +175,8 @@ def kill_strays(slots: set[int]) -> None:
 
 def kill_leftovers(pilot: str, slots: set[int]) -> None:
     """Kill what is left of an earlier life of this pilot whose slots died too: it carries the pilot's name."""
-    spared = {os.getpid(), *slots, *(pid for slot in slots for pid in descendants(slot))}
-    send([pid for pid in marked(f"MENDFLOW_PILOT={pilot}") if pid not in spared], signal.SIGKILL)
+    found = marked(f"MENDFLOW_PILOT={pilot}")
+    send([pid for pid in found if not below_any(pid, slots)], signal.SIGKILL)
 
 
 class _short:

@@ -26,7 +26,8 @@ class Watch:
 
     def __init__(self, work: Work, family: Callable[[], list[int]]) -> None:
         self.work = work
-        self.started = now_ms()
+        self._started_ns = time.monotonic_ns()
+        self.started = self._started_ns // 1_000_000
         self.started_at = time.time_ns() // 1_000_000
         self.peak_bytes = 0
         self.end: End | None = None
@@ -48,6 +49,10 @@ class Watch:
     def ran_ms(self, now: int) -> int:
         still = now - self._still_since if self.suspended else 0
         return now - self.started - self._still_ms - still
+
+    def ran_us(self) -> int:
+        still_ms = self._still_ms + (now_ms() - self._still_since if self.suspended else 0)
+        return max(1, (time.monotonic_ns() - self._started_ns) // 1000 - still_ms * 1000)
 
     def due(self) -> int:
         """When this must be looked at again."""
