@@ -254,7 +254,10 @@ class NobodyStarves(RuleBasedStateMachine):
         self.queue = Queue(patience_ms=50)
         self.now = 0
         self.serial = 0
-        self.running: dict[PilotId, list[tuple[int, float]]] = {PilotId(f"p-{n}"): [] for n in range(pilots)}
+        # Every pilot is busy already, with jobs that end one after another.
+        self.running: dict[PilotId, list[tuple[int, float]]] = {
+            PilotId(f"p-{n}"): [(end, 1) for end in (10, 17, 24, 31)] for n in range(pilots)
+        }
         self.large_done = False
         self.queue.add(JobId("large"), Resources(cpus=4), 0, 0)
 
@@ -272,7 +275,7 @@ class NobodyStarves(RuleBasedStateMachine):
         free = 4 - sum(cpus for _, cpus in self.running[name])
         whole = Capacity(slots=4, cpus=4, memory_bytes=0, disk_bytes=0)
         offer = Offer(cpus=free, memory_bytes=0, disk_bytes=0, pilot=name, whole=whole)
-        for id in self.queue.take(offer, 4, self.now):
+        for id in self.queue.take(offer, 1, self.now):  # one at a time, so that they never end all at once
             self.large_done = self.large_done or id == "large"
             self.running[name].append((self.now + lasts, 4 if id == "large" else 1))
         assert sum(cpus for _, cpus in self.running[name]) <= 4
@@ -282,8 +285,10 @@ class NobodyStarves(RuleBasedStateMachine):
         if not hasattr(self, "queue"):
             return
         for _ in range(60):
-            self.small_ones_stream_in(2, 30, 0)
+            self.now += 3
             for name in self.running:
+                self.serial += 1
+                self.queue.add(JobId(f"s{self.serial}"), Resources(cpus=1), 0, self.now)
                 self.ask(name, 30)
         assert self.large_done
 
