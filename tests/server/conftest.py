@@ -1,17 +1,24 @@
 """A domain, a server before it on a free port, and clients of that server."""
 
 from collections.abc import AsyncIterator
-from contextlib import AsyncExitStack
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
 from typing import Protocol
 
 import aiohttp
 import pytest
 
 from mendflow.client import Client
+from mendflow.core.model.ids import PilotId
 from mendflow.server.access import Access
 from mendflow.server.app import create_app
 from mendflow.server.runner import Served, serve
+from mendflow.services.clock import SystemClock
 from mendflow.services.domain import Domain
+from mendflow.services.house import House, HouseRules
+from mendflow.services.local_domain import LocalDomain
+from mendflow.stores.files import FolderKeeper
+from mendflow.stores.sqlite import SqliteStore
 from tests.server.memory_domain import MemoryDomain
 
 
@@ -19,19 +26,52 @@ class Serving(Protocol):
     async def __call__(self, access: Access = ..., *, file_bytes_max: int = ...) -> Served: ...
 
 
-@pytest.fixture
-def domain() -> Domain:
-    return MemoryDomain()
+class TestedDomain(Domain, Protocol):
+    """A domain that can be asked to answer what it holds."""
+
+    def let_go(self, pilot: PilotId | None) -> None: ...
+
+
+class RealDomain(LocalDomain):
+    def let_go(self, pilot: PilotId | None) -> None:
+        self._house.let_go(pilot)
+
+
+@asynccontextmanager
+async def _real(data: Path) -> AsyncIterator[TestedDomain]:
+    keeper = FolderKeeper(data / "files")
+    house = House(
+        store=SqliteStore(data / "store.db"),
+        keeper=keeper,
+        clock=SystemClock(),
+        rules=HouseRules(),
+        version="0",
+    )
+    await house.open()
+    keeper.open()
+    try:
+        yield RealDomain(house)
+    finally:
+        await house.close()
+
+
+@pytest.fixture(params=["memory", "real"])
+async def domain(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TestedDomain]:
+    """What is said over HTTP holds for the small domain of these tests and for the real one."""
+    if request.param == "memory":
+        yield MemoryDomain()
+        return
+    async with _real(tmp_path) as real:
+        yield real
 
 
 @pytest.fixture
-async def serving(domain: Domain) -> AsyncIterator[Serving]:
+async def serving(domain: TestedDomain) -> AsyncIterator[Serving]:
     """Starts servers of the domain, and stops them in the end."""
     async with AsyncExitStack() as stack:
 
         async def start(access: Access | None = None, *, file_bytes_max: int = 1 << 20) -> Served:
-            let_go = getattr(domain, "let_go", None)
-            app = create_app(domain, access=access or Access(), let_go=let_go, file_bytes_max=file_bytes_max)
+            app = create_app(domain, access=access or Access(), let_go=domain.let_go, file_bytes_max=file_bytes_max)
             served = await serve(app)
             stack.push_async_callback(served.stop)
             return served

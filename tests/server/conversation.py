@@ -17,7 +17,8 @@ def job_flow(name: str = "one") -> Flow:
 
 def loop_flow(name: str = "many", turns: int = SEVERAL) -> Flow:
     body = model.Job(name="turn", command="true")
-    return Flow(name=FlowName(name), body=model.ForEach(name="each", items=list(range(turns)), body=body))
+    each = model.ForEach(name="each", items=list(range(turns)), body=body)
+    return Flow(name=FlowName(name), body=each, inputs={"n": model.Input()})
 
 
 def task_flow(name: str = "ask", role: str = "editor") -> Flow:

@@ -1,18 +1,20 @@
 """Every refusal has one shape, whoever refused: {code, message, fields}. Nothing of our inside is told."""
 
 import logging
+from pathlib import Path
 from typing import Any
 
 import aiohttp
 import msgspec
 import pytest
 
+from mendflow.core.model.problems import Conflict
 from mendflow.core.model.views import CaseView
 from mendflow.server.access import Access, single_token
+from mendflow.server.answers import body_of
 from mendflow.server.app import JSON_BYTES_MAX, create_app
 from mendflow.server.runner import Served, serve
 from tests.server.conftest import Serving
-from tests.server.conversation import job_flow
 from tests.server.memory_domain import MemoryDomain
 
 
@@ -139,9 +141,6 @@ async def test_a_token_is_never_in_the_log(
     assert "wr0ng-token" not in caplog.text
 
 
-async def test_what_json_cannot_say_is_told_in_words(served: Served, http: aiohttp.ClientSession) -> None:
-    body = msgspec.json.encode(msgspec.structs.replace(job_flow(), name=""))
-    headers = {"Content-Type": "application/json"}
-    async with http.post(f"{served.url}/api/v1/flows", data=body, headers=headers) as response:
-        assert response.status == 422
-        assert (await _told(response))["code"] == "bad-flow"
+def test_what_json_cannot_say_is_told_in_words() -> None:
+    told = msgspec.json.decode(body_of(Conflict("not so", near={"name": "x"}, path=Path("a/b"))))
+    assert told == {"code": "conflict", "message": "not so", "fields": {"near": {"name": "x"}, "path": "a/b"}}

@@ -13,7 +13,17 @@ from urllib.parse import urlsplit
 import aiohttp
 import msgspec
 
-from mendflow.core.model.problems import Conflict, Forbidden, Mistake, NotFound, ServerFailed, Unauthorized, Unreachable
+from mendflow.core.model.problems import (
+    BadFlow,
+    Conflict,
+    Forbidden,
+    Mistake,
+    NotFound,
+    Problem,
+    ServerFailed,
+    Unauthorized,
+    Unreachable,
+)
 
 T = TypeVar("T")
 
@@ -52,6 +62,8 @@ def mistake_of(status: int, body: bytes) -> Mistake:
     known = {kind.code: kind for kind in _kinds(Mistake)}
     kind = known.get(told.code) or _BY_STATUS.get(status, Mistake)
     fields = {name: value for name, value in told.fields.items() if name not in ("self", "message")}
+    if issubclass(kind, BadFlow):
+        fields["problems"] = msgspec.convert(fields.get("problems", []), list[Problem | str])
     return kind(told.message, **fields)
 
 

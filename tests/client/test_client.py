@@ -1,0 +1,231 @@
+"""The client raises what the server raised, survives a server that comes and goes, and moves files whole."""
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from aiohttp import web
+
+from mendflow.client import Client
+from mendflow.client.transport import mistake_of
+from mendflow.core.model.problems import (
+    BadFlow,
+    Conflict,
+    Mistake,
+    NotFound,
+    Problem,
+    ServerFailed,
+    StoreUnavailable,
+    Unreachable,
+)
+from mendflow.core.model.values import FileRef
+from mendflow.server.access import Access
+from mendflow.server.answers import body_of
+from mendflow.server.app import create_app
+from mendflow.server.runner import Served, serve
+from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow
+from tests.server.memory_domain import MemoryDomain
+
+# Mistakes
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "kind"),
+    [
+        (409, b'{"code":"conflict","message":"m","fields":{"case":"c"}}', Conflict),
+        (422, b'{"code":"bad-flow","message":"m","fields":{}}', BadFlow),
+        (503, b'{"code":"store-unavailable","message":"m","fields":{}}', StoreUnavailable),
+        (503, b'{"code":"unreachable","message":"m","fields":{}}', Unreachable),
+        (404, b'{"code":"a-code-of-tomorrow","message":"m","fields":{}}', NotFound),
+        (418, b'{"code":"a-code-of-tomorrow","message":"m","fields":{}}', Mistake),
+        (500, b"<html>a proxy's page</html>", ServerFailed),
+        (502, b"", Unreachable),
+    ],
+)
+def test_a_refusal_becomes_the_mistake_that_it_was(status: int, body: bytes, kind: type[Mistake]) -> None:
+    mistake = mistake_of(status, body)
+    assert type(mistake) is kind
+    assert mistake.message
+
+
+def test_the_problems_of_a_flow_arrive_with_their_places() -> None:
+    problems: list[Problem | str] = [
+        Problem(file="a.yaml", line=3, column=5, message="no such key", suggestion="needs"),
+        "and another",
+    ]
+    told = mistake_of(422, body_of(BadFlow(problems=problems)))
+    assert isinstance(told, BadFlow)
+    assert told.problems == BadFlow(problems=problems).problems
+
+
+def test_the_fields_of_a_mistake_arrive_whatever_they_are_called() -> None:
+    body = b'{"code":"conflict","message":"m","fields":{"case":"c","message":"x","self":1}}'
+    assert mistake_of(409, body).fields["case"] == "c"
+
+
+@pytest.mark.parametrize("url", ["", "ftp://x", "http://", "file:///etc"])
+def test_what_is_no_address_is_refused_at_once(url: str) -> None:
+    with pytest.raises(Mistake, match="address"):
+        Client(url)
+
+
+@pytest.mark.parametrize("url", ["http://h:1", "http://h:1/", "h:1", "http://h:1/api/v1", "http://h:1/api/v1/"])
+def test_an_address_may_be_written_in_several_ways(url: str) -> None:
+    assert Client(url).url == "http://h:1"
+
+
+@pytest.mark.parametrize("id", ["", "align", "align/x", "/3"])
+async def test_an_id_that_names_no_job_is_told_without_asking(id: str) -> None:
+    with pytest.raises(NotFound, match="CASE/NUMBER"):
+        await Client("http://127.0.0.1:9").job(id)
+
+
+# A server that comes and goes
+
+
+async def test_a_server_that_is_away_is_told_in_a_sentence(unused_port: int) -> None:
+    async with Client(f"http://127.0.0.1:{unused_port}") as client:
+        with pytest.raises(Unreachable, match="is the server running"):
+            await client.suspend("last")
+
+
+async def test_a_read_waits_for_a_server_that_is_just_starting(unused_port: int) -> None:
+    async with Client(f"http://127.0.0.1:{unused_port}") as client:
+        asked = asyncio.create_task(client.health())
+        await asyncio.sleep(0)
+        served = await serve(create_app(MemoryDomain(), access=Access()), port=unused_port)
+        assert (await asked).status == "ok"
+        await served.stop()
+
+
+class Flaky:
+    """A server that hangs up on the first requests without an answer."""
+
+    def __init__(self, hang_ups: int) -> None:
+        self.asked = 0
+        self._hang_ups = hang_ups
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        self.asked += 1
+        if self.asked <= self._hang_ups:
+            assert request.transport is not None
+            request.transport.close()
+        return web.Response(status=409, text='{"code":"conflict","message":"it answered","fields":{}}')
+
+    async def start(self) -> tuple[web.AppRunner, str]:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self.answer)
+        runner = web.AppRunner(app)
+        await runner.setup()
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        return runner, f"http://127.0.0.1:{runner.addresses[0][1]}"
+
+
+async def test_only_what_can_be_repeated_without_harm_is_repeated() -> None:
+    flaky = Flaky(hang_ups=1)
+    runner, url = await flaky.start()
+    async with Client(url) as client:
+        with pytest.raises(Unreachable):
+            await client.remove("c")
+        assert flaky.asked == 1
+        for harmless in (client.case("c"), client.start("f"), client.send("c", "x", 1), client.deploy(job_flow())):
+            flaky.asked = 0
+            with pytest.raises(Conflict, match="it answered"):
+                await harmless
+            assert flaky.asked == 2
+    await runner.cleanup()
+
+
+async def test_happenings_go_on_where_they_broke_off_when_the_server_is_restarted() -> None:
+    domain = MemoryDomain()
+    served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
+    async with Client(served.url) as client:
+        await client.deploy(loop_flow())
+        case = await client.start("many")
+        told = client.happenings(case.id)
+        seen = [(await anext(told)).serial]
+        await served.stop()
+        served = await serve(create_app(domain, access=Access(), let_go=domain.let_go), port=served.port)
+        await do_jobs(client, SEVERAL)
+        seen += [one.serial async for one in told]
+        assert seen == list(range(1, len(seen) + 1))
+        assert (await client.case(case.id)).status == "completed"
+    await served.stop()
+
+
+async def test_happenings_give_up_when_the_server_does_not_come_back(unused_port: int) -> None:
+    async with Client(f"http://127.0.0.1:{unused_port}") as client:
+        with pytest.raises(Unreachable):
+            async for _ in client.happenings("c", patience_s=0.3):
+                pass
+
+
+async def test_waiting_has_an_end_when_one_is_given(client: Client) -> None:
+    await client.deploy(job_flow())
+    case = await client.start("one")
+    with pytest.raises(TimeoutError):
+        await client.wait(case.id, timeout_s=0.2)
+    assert (await client.case(case.id)).status == "running"
+
+
+async def test_waiting_for_no_case_is_told(client: Client) -> None:
+    with pytest.raises(NotFound):
+        await client.wait("none")
+
+
+# Files
+
+
+def _names(folder: Path) -> list[str]:
+    return sorted(path.name for path in folder.iterdir())
+
+
+async def test_a_file_goes_up_once_and_comes_down_whole(client: Client, tmp_path: Path) -> None:
+    source = tmp_path / "table.csv"
+    source.write_bytes(b"a,b\n" * 100_000)
+    ref = await client.upload(source)
+    assert ref == FileRef(sha256=hashlib.sha256(source.read_bytes()).hexdigest(), bytes=400_000, name="table.csv")
+    assert await client.upload(source, "other.csv") == FileRef(sha256=ref.sha256, bytes=400_000, name="other.csv")
+    target = await client.download(ref, tmp_path / "new" / "folder" / "copy.csv")
+    assert target.read_bytes() == source.read_bytes()
+    assert _names(target.parent) == ["copy.csv"]
+
+
+async def test_a_file_that_is_not_there_is_told(client: Client, tmp_path: Path) -> None:
+    with pytest.raises(NotFound, match="there is no file"):
+        await client.upload(tmp_path / "none")
+    with pytest.raises(NotFound):
+        await client.download("0" * 64, tmp_path / "new" / "copy")
+    assert _names(tmp_path / "new") == []
+
+
+class Damaged(MemoryDomain):
+    async def kept(self, sha256: str) -> AsyncIterator[bytes]:
+        yield b"x" * len(self._files[sha256])
+
+
+async def test_a_damaged_download_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
+    served = await serve(create_app(Damaged(), access=Access()))
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    source, target = folder / "source", folder / "target"
+    source.write_bytes(b"good")
+    target.write_bytes(b"old")
+    async with Client(served.url) as client:
+        ref = await client.upload(source)
+        with pytest.raises(Unreachable, match="damaged"):
+            await client.download(ref, target)
+    await served.stop()
+    assert target.read_bytes() == b"old"
+    assert _names(folder) == ["source", "target"]
+
+
+async def test_a_proxy_in_the_environment_is_not_asked(
+    served: Served, monkeypatch: pytest.MonkeyPatch, http: aiohttp.ClientSession
+) -> None:
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    async with Client(served.url) as client:
+        assert (await client.health()).status == "ok"

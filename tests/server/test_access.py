@@ -1,0 +1,252 @@
+"""Safe by default: no token, no strangers. With tokens, each may do what its roles say, and no more."""
+
+from collections.abc import Mapping
+
+import aiohttp
+import msgspec
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.problems import Forbidden, Invalid, Mistake, NotFound, Unauthorized
+from mendflow.server.access import (
+    Access,
+    Token,
+    check_binding,
+    hash_of,
+    load_tokens,
+    may,
+    new_token,
+    read_tokens,
+    single_token,
+)
+from mendflow.server.app import create_app
+from mendflow.server.runner import Served, serve
+from mendflow.services.domain import Domain
+from tests.server.conftest import Serving
+from tests.server.conversation import job_flow, sync_request, task_flow
+
+PEOPLE = read_tokens(
+    "\n".join(
+        [
+            "# who may do what",
+            f"boss   admin        {hash_of('t-boss')}",
+            f"ann    user,editor  {hash_of('t-ann')}",
+            f"bob    user         {hash_of('t-bob')}   # no editor",
+            f"eve    editor       {hash_of('t-eve')}",
+            f"rita   reader       {hash_of('t-rita')}",
+            "",
+            f"node7  pilot        {hash_of('t-node7')}",
+        ]
+    )
+)
+
+
+@pytest.fixture
+async def guarded(serving: Serving) -> Served:
+    return await serving(Access(PEOPLE))
+
+
+# Where the server listens
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1", "127.8.9.1", "::1", "[::1]", "localhost"])
+def test_loopback_needs_no_token(host: str) -> None:
+    check_binding(host, [])
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "", "192.168.1.4", "example.org", "localhost.example.org"])
+def test_any_other_address_is_refused_without_a_token_and_says_what_to_do(host: str) -> None:
+    with pytest.raises(Forbidden, match="MENDFLOW_TOKEN"):
+        check_binding(host, [])
+    check_binding(host, single_token("t"))
+
+
+async def test_the_server_itself_refuses_to_start_open_to_all(domain: Domain) -> None:
+    with pytest.raises(Forbidden, match="without a token"):
+        await serve(create_app(domain, access=Access()), host="0.0.0.0")
+
+
+# Tokens
+
+
+def test_a_new_token_is_known_by_its_line_alone() -> None:
+    token, line = new_token("node7", ["pilot"])
+    assert token not in line
+    assert read_tokens(line) == [Token("node7", frozenset({"pilot"}), hash_of(token))]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "ann user",
+        "ann user secret-itself",
+        f"ann USER {hash_of('x')}",
+        f"a/b user {hash_of('x')}",
+        f"ann , {hash_of('x')}",
+    ],
+)
+def test_a_wrong_line_is_told_by_its_number_and_not_shown(line: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        read_tokens(f"# first\n{line}\n", "tokens.txt")
+    assert "tokens.txt, line 2" in refused.value.message
+    assert "secret-itself" not in refused.value.message
+
+
+def test_a_token_given_twice_is_refused() -> None:
+    with pytest.raises(Invalid, match="given again"):
+        read_tokens(f"a user {hash_of('x')}\nb admin {hash_of('x')}")
+
+
+def test_a_token_file_that_is_not_there_is_told(tmp_path: object) -> None:
+    with pytest.raises(NotFound, match="token file"):
+        load_tokens(f"{tmp_path}/none")
+
+
+# Browsers, where there is no token
+
+
+def _headers(**given: str) -> list[tuple[bytes, bytes]]:
+    return [(name.replace("_", "-").encode(), value.encode()) for name, value in given.items()]
+
+
+@pytest.mark.parametrize(
+    "host", ["evil.example", "evil.example:8642", "127.0.0.1.evil.example", "10.0.0.1", "", "[", "::1:1"]
+)
+def test_a_foreign_name_for_this_machine_is_refused(host: str) -> None:
+    with pytest.raises(Forbidden):
+        Access().admit("GET", "/api/v1/cases", _headers(host=host))
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8642", "localhost", "LOCALHOST:1", "[::1]:8642"])
+def test_a_name_of_this_machine_is_taken(host: str) -> None:
+    assert Access().admit("POST", "/api/v1/cases", _headers(host=host)).name == "local"
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"origin": "https://evil.example"},
+        {"origin": "null"},
+        {"origin": "http://localhost:3000"},
+        {"sec_fetch_site": "cross-site"},
+    ],
+)
+def test_a_page_of_another_site_changes_nothing(sent: Mapping[str, str]) -> None:
+    with pytest.raises(Forbidden):
+        Access().admit("POST", "/api/v1/cases", _headers(host="localhost:8642", **sent))
+    assert Access().admit("POST", "/api/v1/cases", _headers(host="localhost:8642", origin="http://localhost:8642"))
+
+
+@pytest.mark.parametrize(("said", "name"), [("ann", "ann"), ("", "local"), ("a b\r\nc", "local"), ("x" * 65, "local")])
+def test_without_tokens_a_user_says_who_it_is(said: str, name: str) -> None:
+    assert Access().admit("GET", "/", _headers(host="localhost", x_mendflow_user=said)).name == name
+
+
+def test_with_tokens_nobody_says_who_it_is() -> None:
+    headers = _headers(host="any.example", authorization="Bearer t-ann", x_mendflow_user="boss")
+    assert Access(PEOPLE).admit("GET", "/api/v1/cases", headers).name == "ann"
+
+
+# Roles
+
+
+@pytest.mark.parametrize(
+    ("role", "method", "path", "allowed"),
+    [
+        ("pilot", "POST", "/pilots/sync", True),
+        ("pilot", "PUT", "/files/0", True),
+        ("pilot", "GET", "/files/0", True),
+        ("pilot", "GET", "/cases", False),
+        ("pilot", "POST", "/cases", False),
+        ("pilot", "GET", "/health", True),
+        ("reader", "GET", "/cases", True),
+        ("reader", "HEAD", "/files/0", True),
+        ("reader", "PUT", "/files/0", False),
+        ("reader", "POST", "/tasks/c/1/claim", False),
+        ("reader", "POST", "/pilots/sync", False),
+        ("user", "POST", "/cases", True),
+        ("user", "PUT", "/files/0", True),
+        ("user", "POST", "/pilots/sync", False),
+        ("editor", "GET", "/tasks", True),
+        ("editor", "POST", "/tasks/c/1/claim", True),
+        ("editor", "POST", "/cases", False),
+        ("admin", "POST", "/pilots/sync", True),
+        ("admin", "POST", "/cases/c/remove", True),
+    ],
+)
+def test_a_role_may_do_this_and_not_that(role: str, method: str, path: str, allowed: bool) -> None:
+    assert may(frozenset({role}), method, f"/api/v1{path}") is allowed
+
+
+async def test_no_token_or_a_wrong_one_is_turned_away_everywhere(guarded: Served, http: aiohttp.ClientSession) -> None:
+    for authorization in ("", "Bearer wrong", "Bearer ", "Basic dXNlcjp0LWJvc3M=", "t-boss"):
+        for method, path in (("GET", "/cases"), ("POST", "/cases"), ("POST", "/pilots/sync"), ("GET", "/nothing")):
+            headers = {"Authorization": authorization} if authorization else {}
+            async with http.request(method, f"{guarded.url}/api/v1{path}", headers=headers) as response:
+                assert response.status == 401
+                assert response.headers["WWW-Authenticate"] == "Bearer"
+                assert (await response.json())["code"] == "unauthorized"
+
+
+async def test_health_is_open_to_probes(guarded: Served, http: aiohttp.ClientSession) -> None:
+    async with http.get(f"{guarded.url}/api/v1/health") as response:
+        assert response.status == 200
+
+
+async def test_a_pilot_only_exchanges_and_moves_files(guarded: Served) -> None:
+    async with Client(guarded.url, "t-node7") as pilot:
+        assert (await pilot.sync(sync_request(1))).serial == 1
+        assert not await pilot.has("0" * 64)
+        with pytest.raises(Forbidden):
+            await pilot.cases()
+
+
+async def test_a_reader_reads_and_a_user_starts_under_its_own_name(guarded: Served) -> None:
+    async with Client(guarded.url, "t-bob") as bob, Client(guarded.url, "t-rita") as rita:
+        await bob.deploy(job_flow())
+        case = await bob.start("one")
+        assert case.owner == "bob"
+        assert (await rita.case(case.id)).id == case.id
+        with pytest.raises(Forbidden):
+            await rita.remove(case.id)
+        with pytest.raises(Forbidden):
+            await bob.sync(sync_request(1))
+
+
+async def test_a_task_is_for_those_who_have_its_role(guarded: Served) -> None:  # AD-6
+    async with (
+        Client(guarded.url, "t-ann") as ann,
+        Client(guarded.url, "t-bob") as bob,
+        Client(guarded.url, "t-eve") as eve,
+        Client(guarded.url, "t-boss") as boss,
+    ):
+        await bob.deploy(task_flow(role="editor"))
+        case = await bob.start("ask")
+        item = await bob.item(case.id, "approve")
+        task = f"{case.id}/{item.serial}"
+        for refused in (bob.claim(task), bob.complete(task, {}), bob.reject(task), bob.release(task)):
+            with pytest.raises(Forbidden, match="editor"):
+                await refused
+        assert (await eve.claim(task)).claimed_by == "eve"
+        assert (await eve.release(task)).claimed_by == ""
+        await boss.claim(task)
+        await boss.release(task)
+        await ann.claim(task)
+        assert (await ann.complete(task, {})).ended_by == "ann"
+
+
+async def test_a_server_with_one_token_lets_its_holder_do_all(serving: Serving) -> None:
+    served = await serving(Access(single_token("only")))
+    async with Client(served.url, "only") as client:
+        await client.deploy(job_flow())
+        await client.start("one")
+        assert len((await client.sync(sync_request(1, want=1, wait_ms=5000))).jobs) == 1
+    async with Client(served.url) as stranger:
+        with pytest.raises(Unauthorized):
+            await stranger.cases()
+
+
+def test_a_refusal_shows_no_token() -> None:
+    with pytest.raises(Mistake) as refused:
+        Access(PEOPLE).admit("GET", "/api/v1/cases", _headers(host="h", authorization="Bearer t-wrong"))
+    assert "t-wrong" not in msgspec.json.encode([refused.value.message, str(refused.value.fields)]).decode()

@@ -1,0 +1,87 @@
+"""A server inside another program's event loop: it opens a port, says which, and goes without a trace."""
+
+import asyncio
+import signal
+import socket
+
+import aiohttp
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.problems import Conflict
+from mendflow.server.access import Access
+from mendflow.server.app import create_app
+from mendflow.server.runner import run, serve
+from tests.server.memory_domain import MemoryDomain
+
+
+async def test_port_zero_gives_a_real_port_and_two_servers_live_side_by_side() -> None:
+    one = await serve(create_app(MemoryDomain(), access=Access()))
+    two = await serve(create_app(MemoryDomain(), access=Access()))
+    assert 0 < one.port != two.port > 0
+    async with Client(one.url) as first, Client(two.url) as second:
+        assert (await first.health()).status == (await second.health()).status == "ok"
+    await one.stop()
+    await two.stop()
+
+
+async def test_a_stopped_server_has_closed_its_port_and_left_no_task() -> None:
+    before = asyncio.all_tasks()
+    served = await serve(create_app(MemoryDomain(), access=Access()))
+    watcher = asyncio.create_task(served.finished())
+    async with aiohttp.ClientSession() as http, http.get(f"{served.url}/api/v1/health") as response:
+        assert response.status == 200
+    await served.stop()
+    await asyncio.wait_for(watcher, 10)
+    assert asyncio.all_tasks() == before
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", served.port)
+
+
+async def test_the_same_port_can_be_taken_again_at_once() -> None:
+    first = await serve(create_app(MemoryDomain(), access=Access()))
+    async with Client(first.url) as client:
+        await client.health()
+        await first.stop()
+        second = await serve(create_app(MemoryDomain(), access=Access()), port=first.port)
+        assert (await client.health()).status == "ok"
+        await second.stop()
+
+
+async def test_a_port_that_is_taken_is_told_in_words() -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(Conflict, match=f"cannot listen on 127.0.0.1:{port}"):
+            await serve(create_app(MemoryDomain(), access=Access()), port=port)
+
+
+@pytest.mark.parametrize("port", [-1, 70_000])
+async def test_a_port_that_is_none_is_told_in_words(port: int) -> None:
+    with pytest.raises(Conflict, match="cannot listen"):
+        await serve(create_app(MemoryDomain(), access=Access()), port=port)
+
+
+async def test_an_ipv6_address_works_where_the_machine_has_it() -> None:
+    served = await serve(create_app(MemoryDomain(), access=Access()), host="::1")
+    assert served.url == f"http://[::1]:{served.port}"
+    async with Client(served.url) as client:
+        assert (await client.health()).status == "ok"
+    await served.stop()
+
+
+async def test_signals_are_left_to_the_program() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    served = await serve(create_app(MemoryDomain(), access=Access()))
+    assert signal.getsignal(signal.SIGINT) is before
+    await served.stop()
+
+
+def test_the_fast_event_loop_runs_what_it_is_given() -> None:
+    async def answer() -> int:
+        served = await serve(create_app(MemoryDomain(), access=Access()))
+        await served.stop()
+        return 42
+
+    assert run(answer()) == 42
