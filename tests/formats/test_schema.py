@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from mendflow.formats.schema import PATH, schema_text
+from mendflow.formats.yaml import tables
 from tests.formats.conftest import Complaints
 
 EXAMPLES = sorted((Path(__file__).parents[2] / "examples").glob("*.yaml"))
@@ -81,3 +82,11 @@ def test_every_key_has_a_description_for_editors(validator: Any) -> None:
     for properties in described:
         for name, each in properties.items():
             assert each.get("description"), name
+
+
+def test_every_key_is_on_the_page_about_flow_files() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "reference" / "flow-format.md").read_text()
+    every = [tables.FLOW, tables.COMMON, tables.IN_JOBS, tables.LIMITS, tables.FOR_EACH, tables.BRANCH, tables.CATCH]
+    every += [tables.ON_MESSAGE, tables.ON_ALARM, *(own for _, own in tables.KINDS.values())]
+    named = {name for table in every for name in table} | set(tables.KINDS)
+    assert sorted(name for name in named if f"`{name}`" not in page) == []
