@@ -69,7 +69,7 @@ def test_a_need_that_no_pilot_can_meet_is_named_with_the_best_pilot() -> None:
     ("needs", "sentence"),
     [
         (Resources(cpus=32), "asks for 32 cpus; the largest pilot, p-2 on node2, has 8"),
-        (Resources(gpus=1), "asks for 1 gpus; the largest pilot, p-1 on node1, has 0"),
+        (Resources(gpus=1), "asks for 1 gpu; the largest pilot, p-1 on node1, has 0"),
         (Resources(disk_bytes=200 * GB), "asks for 200 GB of disk; the largest pilot, p-1 on node1, has 100 GB"),
         (
             Resources(wall_ms=7_200_000),
@@ -111,7 +111,7 @@ def test_only_pilots_at_its_site_count() -> None:
 def test_busy_pilots_are_told_from_missing_ones() -> None:
     why = why_waiting(job(Resources(cpus=2)), [pilot("p-1", busy=3), pilot("p-2", busy=4)], 5, NOW)
     assert why.sentence == "align[3]: all 2 pilots that can take it are busy; 5 jobs stand before it in the queue"
-    assert why.facts == ["on p-1 on node1 1 of cpus is free, it asks for 2"]
+    assert why.facts == ["p-1 on node1 has 1 of 4 cpus free; it asks for 2"]
     assert "the one pilot that can take it is busy" in said(job(Resources(cpus=2)), pilot("p-1", busy=3), ahead=1)
 
 
@@ -152,6 +152,19 @@ def test_a_retry_tells_until_when_it_waits_and_what_went_wrong() -> None:
     assert sentence == (
         f"align[3]: it waits until {clock(NOW + 95_000)}, 1 min 30 s from now, for retry 1 of 2; "
         "its last attempt failed: exit code 1"
+    )
+
+
+def test_a_wait_after_a_loss_says_that_no_retry_is_spent() -> None:
+    lost = job()
+    for _ in range(2):
+        for event in jobs.grant(lost, PilotId("p-1"), now=NOW):
+            jobs.evolve(lost, event)
+        for event in jobs.lose(lost, now=NOW, policy=Policy(loss_wait_ms=1000)):
+            jobs.evolve(lost, event)
+    assert said(lost) == (
+        f"align[3]: it waits until {clock(NOW + 1000)}, 1 s from now, for the next attempt, which does not spend a "
+        "retry; its last attempt was lost: its lease ended on pilot p-1"
     )
 
 

@@ -94,14 +94,13 @@ def _why_later(job: Job, now: Instant) -> Why:
     if last is None:
         return _why(job, "waiting", f"it waits for its time, {clock(job.available_at)}, {wait} from now")
     said = f": {last.fault.message}" if last.fault is not None else ""
+    ended = "failed" if last.end == "failed" else f"was {last.end}"
     if job.failures and last.end == "failed":
         nth = f"retry {job.failures} of {job.spec.retries}"
     else:
         nth = "the next attempt, which does not spend a retry"
-    sentence = (
-        f"it waits until {clock(job.available_at)}, {wait} from now, for {nth}; its last attempt {last.end}{said}"
-    )
-    return _why(job, "waiting", sentence.replace("attempt lost", "attempt was lost"), _attempts(job))
+    sentence = f"it waits until {clock(job.available_at)}, {wait} from now, for {nth}; its last attempt {ended}{said}"
+    return _why(job, "waiting", sentence, _attempts(job))
 
 
 def _why_site(job: Job, pilots: Sequence[PilotFacts]) -> Why:
@@ -140,15 +139,10 @@ def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Why:
         others = [f"{pilot.name} is kept free for {pilot.kept_for}" for pilot in free if pilot.kept_for]
         sentence = f"it will be taken soon: {before}" if ahead else "it is next in the queue and will be taken at once"
         return _why(job, "waiting", sentence, facts + others)
-    count = (
-        "the one pilot that can take it is busy"
-        if len(able) == 1
-        else f"all {len(able)} pilots that can take it are busy"
-    )
+    busy = "the one pilot that can take it is" if len(able) == 1 else f"all {len(able)} pilots that can take it are"
     nearest = min(able, key=lambda pilot: (sum(not demand.met(demand.free(pilot)) for demand in demands), pilot.id))
-    lacks = [f"{demand.tell(demand.free(nearest))} of {demand.what} is free, it asks for {demand.tell(demand.asked)}"
-             for demand in demands if not demand.met(demand.free(nearest))]  # fmt: skip
-    return _why(job, "waiting", f"{count}; {before}", [*facts, *(f"on {nearest.name} {lack}" for lack in lacks)])
+    facts += [_busy(demand, nearest) for demand in demands if not demand.met(demand.free(nearest))]
+    return _why(job, "waiting", f"{busy} busy; {before}", facts)
 
 
 def _demands(needs: Resources) -> list[Demand]:
@@ -173,12 +167,23 @@ def _unmet(needs: Resources, pilot: PilotFacts) -> list[Demand]:
 
 
 def _asks(demand: Demand, best: PilotFacts) -> str:
-    what = f" {demand.what}" if demand.what in ("cpus", "gpus") else f" of {demand.what}"
     has = "has" if demand.what != "wall time" else "has left"
     return (
-        f"asks for {demand.tell(demand.asked)}{what}; "
+        f"asks for {_amount(demand, demand.asked)}; "
         f"the {demand.superlative} pilot, {best.name}, {has} {demand.tell(demand.has(best))}"
     )
+
+
+def _amount(demand: Demand, number: float) -> str:
+    """With its unit: `2 cpus`, `1 gpu`, `64 GB of memory`."""
+    if demand.what in ("cpus", "gpus"):
+        return f"{demand.tell(number)} {demand.what[:-1] if number == 1 else demand.what}"
+    return f"{demand.tell(number)} of {demand.what}"
+
+
+def _busy(demand: Demand, pilot: PilotFacts) -> str:
+    free, whole = demand.tell(max(0, demand.free(pilot))), demand.tell(demand.has(pilot))
+    return f"{pilot.name} has {free} of {whole} {demand.what} free; it asks for {demand.tell(demand.asked)}"
 
 
 def _short(demand: Demand, pilot: PilotFacts) -> str:

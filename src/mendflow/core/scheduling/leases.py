@@ -22,10 +22,12 @@ class Holding(msgspec.Struct):
 
 
 class PilotLease(msgspec.Struct, kw_only=True):
-    """All that one pilot holds. `until` is when it is gone if it is not heard again."""
+    """All that one pilot holds. `until` is when it is gone if it is not heard again. No term of its attempts ends
+    before `none_before`: renewals only move ends on, so most of the time there is nothing to look for."""
 
     pilot: PilotId
     until: Instant
+    none_before: Instant = 0
     attempts: dict[JobId, Holding] = {}
 
 
@@ -60,7 +62,10 @@ class Leases:
         return lease
 
     def grant(self, pilot: PilotId, job: JobId, fence: int, *, now: Instant) -> None:
-        self.hear(pilot, now=now).attempts[job] = Holding(fence, now + self.lease_ms)
+        lease = self.hear(pilot, now=now)
+        if not lease.attempts:
+            lease.none_before = lease.until
+        lease.attempts[job] = Holding(fence, lease.until)
 
     def renew(self, pilot: PilotId, running: Sequence[Beat], *, now: Instant) -> list[AttemptRef]:
         """Renew what the pilot names and holds. What it names and does not hold is returned: lost to it."""
@@ -90,8 +95,10 @@ class Leases:
         """Take out every attempt whose term is over. Its job is to be given back."""
         over: list[Expired] = []
         for lease in self._pilots.values():
-            ended = [job for job, holding in lease.attempts.items() if holding.until <= now]
-            over += [Expired(lease.pilot, job, lease.attempts.pop(job).fence) for job in ended]
+            if lease.attempts and lease.none_before <= now:
+                ended = [job for job, holding in lease.attempts.items() if holding.until <= now]
+                over += [Expired(lease.pilot, job, lease.attempts.pop(job).fence) for job in ended]
+                lease.none_before = min((holding.until for holding in lease.attempts.values()), default=0)
         return over
 
     def gone(self, *, now: Instant) -> list[PilotId]:
@@ -109,9 +116,3 @@ class Leases:
         lease = self._pilots.get(pilot)
         holding = lease.attempts.get(job) if lease is not None else None
         return holding is not None and holding.fence == fence
-
-    def next_end(self) -> Instant | None:
-        """When the first term ends, if nothing is renewed before."""
-        return min(
-            (holding.until for lease in self._pilots.values() for holding in lease.attempts.values()), default=None
-        )
