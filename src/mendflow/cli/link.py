@@ -48,6 +48,8 @@ async def connected(target: Target) -> AsyncIterator[Client]:
         )
     async with AsyncExitStack() as stack:
         server = await _opened(stack, target.folder)
+        # It is here for this command alone: nobody else is to find it and lose it the next moment.
+        (target.folder / "server.json").unlink(missing_ok=True)
         yield await stack.enter_async_context(Client(server.url, server.token))
 
 
@@ -56,7 +58,7 @@ async def here(folder: Path, *, slots: int, keep: bool = False) -> AsyncIterator
     """A server in this process and a pilot beside it, on one data folder."""
     refuse_if_taken(folder)
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(running_server(ServerOptions(data=folder, files_roots=None)))
+        server = await _opened(stack, folder)
         pilot = start_pilot(
             server.url,
             work=folder / "work",

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 import msgspec
 from rich.console import Console
-from rich.table import Table
 from rich.text import Text
 
 from mendflow.report.words import one_line
@@ -26,6 +25,7 @@ STYLES = {
     "reused": "cyan",
 }
 CELL_CHARS_MAX = 400
+GAP, FOLDED_MIN = 2, 8
 WIDTH_PIPED = 160
 """Tables that go into a file or a pipe need not fit a screen, only a reader."""
 
@@ -49,15 +49,18 @@ def state_text(state: str) -> Text:
 
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]], *, fold: int = -1) -> None:
     """A table without lines. All columns keep their content whole but the one to fold, which gives way."""
-    cells = [[cell if isinstance(cell, Text) else Text(one_line(cell, CELL_CHARS_MAX)) for cell in row] for row in rows]
+    cells = [[Text(head, style="dim") for head in heads]]
+    cells += [
+        [cell if isinstance(cell, Text) else Text(one_line(cell, CELL_CHARS_MAX)) for cell in row] for row in rows
+    ]
     made = console()
-    if not made.is_terminal and "COLUMNS" not in os.environ:
-        made.width = WIDTH_PIPED
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    for index, head in enumerate(heads):
-        width = max([len(head), *(row[index].cell_len for row in cells)])
-        gives_way = index == fold % len(heads)
-        table.add_column(head, no_wrap=True, overflow="ellipsis", min_width=None if gives_way else width)
+    wide = made.width if made.is_terminal or "COLUMNS" in os.environ else WIDTH_PIPED
+    widths = [max(row[index].cell_len for row in cells) for index in range(len(heads))]
+    others = sum(widths) - widths[fold] + GAP * (len(heads) - 1)
+    widths[fold] = min(widths[fold], max(wide - others, FOLDED_MIN))
     for row in cells:
-        table.add_row(*row)
-    made.print(table)
+        for cell, width in zip(row, widths, strict=True):
+            cell.truncate(width, overflow="ellipsis", pad=True)
+        line = Text(" " * GAP).join(row)
+        line.rstrip()
+        made.print(line, soft_wrap=True)
