@@ -111,6 +111,14 @@ def _line_pattern(line: str) -> str:
     return r".*?".join(re.escape(part) for part in line.split("...")) + r"\n"
 
 
+def _text(data: bytes) -> str:
+    return data.decode(errors="replace")
+
+
+class Stuck(Exception):
+    """A command that did not end in time."""
+
+
 class Shell:
     """One bash for one page. Commands see what earlier ones left: folders, variables, jobs in the background."""
 
@@ -151,11 +159,10 @@ class Shell:
             while not (found := ended.search(seen)):
                 left = end - time.monotonic()
                 chunk = os.read(self._bash.stdout.fileno(), 65536) if left > 0 and selector.select(left) else b""
-                assert chunk, (
-                    f"no end after {timeout_s:.0f} s, or the shell ended; it printed:\n{seen.decode(errors='replace')}"
-                )
+                if not chunk:
+                    raise Stuck(f"no end after {timeout_s:.0f} s, or the shell ended; it printed:\n{_text(seen)}")
                 seen += chunk
-        return int(found[1]), seen[: found.start()].decode(errors="replace")
+        return int(found[1]), _text(seen[: found.start()])
 
     def close(self) -> None:
         """End everything that the page started: asked first, so that servers and pilots stop their own children."""
@@ -207,15 +214,20 @@ class Page:
     def _at(self, line: int, message: str) -> str:
         return f"{self._name}:{line}: {message}"
 
-    def _command(self, command: str, line: int) -> str:
-        code, printed = self._shell.run(command, self._timeout_s)
+    def _give(self, command: str, line: int) -> tuple[int, str]:
+        try:
+            return self._shell.run(command, self._timeout_s)
+        except Stuck as stuck:
+            raise AssertionError(self._at(line, f"{command}\n{stuck}")) from stuck
+
+    def _command(self, command: str, line: int) -> None:
+        code, printed = self._give(command, line)
         assert code == 0, self._at(line, f"ended with {code}: {command}\n{printed}")
-        return printed
 
     def _console(self, block: Block) -> None:
         todo = steps(block)
         for step, following in zip(todo, [*todo[1:], None], strict=True):
-            code, printed = self._shell.run(step.command, self._timeout_s)
+            code, printed = self._give(step.command, step.line)
             may_fail = following is not None and following.command == "echo $?"
             assert code == 0 or may_fail, self._at(step.line, f"ended with {code}: {step.command}\n{printed}")
             wanted = "\n".join(step.expected)

@@ -2,6 +2,7 @@
 written so that it runs."""
 
 import os
+import re
 import shutil
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 from tests.shape.pages import Block, Page, agrees, blocks, steps
 from tests.shape.source import ROOT
 
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").rglob("*.md"))]
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
 def environ(home: Path) -> dict[str, str]:
@@ -35,6 +37,13 @@ def test_every_snippet_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     home.mkdir()
     shutil.copytree(ROOT / "examples", folder / "examples")
     Page(str(page.relative_to(ROOT)), page.read_text(), folder, environ(home)).run()
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
+    targets = [target for target in LINK.findall(page.read_text()) if not target.startswith(("http", "#", "mailto:"))]
+    missing = [target for target in targets if not (page.parent / target.partition("#")[0]).exists()]
+    assert not missing, f"{page.relative_to(ROOT)} links to what is not there: {missing}"
 
 
 def run(text: str, tmp_path: Path) -> None:
