@@ -1,0 +1,266 @@
+"""Commands: what is refused and why, suspension, and the ways to interfere with one item."""
+
+import pytest
+
+from mendflow.core.engine import Case, Stale, decide, evolve, owed, snapshot
+from mendflow.core.engine.messages import (
+    Cancel,
+    CancelJob,
+    Command,
+    Deliver,
+    FinishItem,
+    FireTimer,
+    ForceComplete,
+    ForceFail,
+    Proceed,
+    RemoveItem,
+    RestartItem,
+    Resume,
+    ResumeJob,
+    StageFiles,
+    StartCase,
+    SubmitJob,
+    Suspend,
+    SuspendJob,
+    staged,
+)
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Activity, Expr, Flow, Input, Job, Parallel, Receive, Sequence, Source, Wait
+from mendflow.core.model.ids import CaseId, FlowName, ItemId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import BadFlow, Conflict, Mistake, NotFound
+from mendflow.core.model.values import Value
+from tests.core.engine.world import Play, file, flow, started
+
+A = ItemId("a")
+FAULT = Fault(name="forced", category=Category.JOB, message="by hand")
+
+
+def job(name: str, **more: object) -> Job:
+    return Job(name=name, command=name, **more)  # type: ignore[arg-type]  # the fields are the model's own
+
+
+def two() -> Sequence:
+    return Sequence(name="s", body=(job("a"), job("b")))
+
+
+def with_inputs(**inputs: Input) -> Flow:
+    return Flow(name=FlowName("f"), body=job("a"), inputs=inputs)
+
+
+@pytest.mark.parametrize(
+    ("declared", "given", "said"),
+    [
+        (Input(required=True), {}, "input x is missing"),
+        (Input(), {"x": 1, "y": 2}, "y is not an input of flow f; it has x"),
+        (Input(type="number"), {"x": "1"}, "input x must be a number"),
+        (Input(type="number"), {"x": True}, "input x must be a number"),
+        (Input(type="string"), {"x": 1}, "input x must be a string"),
+        (Input(type="boolean"), {"x": 1}, "input x must be a boolean"),
+        (Input(type="list"), {"x": {}}, "input x must be a list"),
+        (Input(type="map"), {"x": []}, "input x must be a map"),
+        (Input(type="file"), {"x": 3}, "input x must be a file"),
+    ],
+)
+def test_inputs_that_do_not_fit_are_refused_by_name(declared: Input, given: dict[str, Value], said: str) -> None:
+    case = Case.blank()
+    with pytest.raises(Mistake, match=said):
+        decide(case, StartCase(case=CaseId("c"), flow=with_inputs(x=declared), inputs=given), 1)
+    assert snapshot(case) == snapshot(Case.blank())
+
+
+def test_inputs_have_defaults() -> None:
+    body = Job(name="a", command="${{ inputs.x }} ${{ inputs.y }}")
+    flow = Flow(name=FlowName("f"), body=body, inputs={"x": Input(default=1), "y": Input(type="file")})
+    assert Play(flow, {"y": "some/path"}).command("a") == "1 some/path"
+
+
+def link(name: str) -> tuple[Source, ...]:
+    return (Source(name),)
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (Sequence(name="s", body=(job("a"), job("a"))), "two activities are called a"),
+        (Parallel(name="p", branches=(job("a", sources=link("l")),)), "no parallel around it declares link l"),
+        (Parallel(name="p", links=("l",), branches=(job("a", sources=link("l")),)), "link l has no target"),
+        (
+            Parallel(
+                name="p",
+                links=("l", "m"),
+                branches=(job("a", sources=link("l"), targets=("m",)), job("b", sources=link("m"), targets=("l",))),
+            ),
+            "wait for each other in a circle",
+        ),
+        (
+            Parallel(
+                name="p",
+                links=("l",),
+                branches=(Sequence(name="s", body=(job("a", targets=("l",)), job("b", sources=link("l")))),),
+            ),
+            "wait for each other in a circle",
+        ),
+    ],
+)
+def test_a_flow_that_could_not_run_is_refused_whole(body: Activity, said: str) -> None:
+    with pytest.raises(BadFlow, match=said):
+        decide(Case.blank(), StartCase(case=CaseId("c"), flow=flow(body)), 1)
+
+
+@pytest.mark.parametrize(
+    ("command", "mistake"),
+    [
+        (FinishItem(serial=99, outcome=Outcome()), Stale),
+        (FireTimer(serial=1), Stale),
+        (Proceed(serial=1), Stale),
+        (Proceed(serial=0), Stale),
+        (RestartItem(item=ItemId("b")), NotFound),
+        (ForceComplete(item=ItemId("b")), NotFound),
+        (ForceFail(item=ItemId("b"), fault=FAULT), NotFound),
+        (RemoveItem(item=ItemId("b")), NotFound),
+        (Suspend(item=ItemId("b")), NotFound),
+        (Resume(item=ItemId("b")), NotFound),
+        (Resume(item=A), Conflict),
+        (Resume(), Conflict),
+        (StartCase(case=CaseId("c"), flow=flow(two())), Conflict),
+    ],
+)
+def test_what_does_not_fit_is_refused_and_changes_nothing(command: Command, mistake: type[Mistake]) -> None:
+    play = started(two())
+    before = snapshot(play.case)
+    with pytest.raises(mistake):
+        play.do(command)
+    assert snapshot(play.case) == before
+
+
+@pytest.mark.parametrize("command", [Cancel(), Suspend(), Deliver(id="m", channel="c"), RestartItem(item=A)])
+def test_nothing_more_can_be_done_with_a_case_that_is_over(command: Command) -> None:
+    play = started(job("a")).done("a")
+    with pytest.raises(Conflict, match="is over"):
+        play.do(command)
+
+
+def test_the_second_answer_to_an_order_is_stale() -> None:
+    play = started(two())
+    serial = play.serial("a")
+    play.done("a")
+    with pytest.raises(Stale):
+        play.do(FinishItem(serial=serial, outcome=Outcome()))
+
+
+def test_an_event_about_something_gone_changes_nothing_but_the_position() -> None:
+    play = started(two())
+    events = decide(play.case, FinishItem(serial=play.serial("a"), outcome=Outcome()), 1)
+    evolve(play.case, events[0])
+    assert evolve(play.case, events[0]) == []
+
+
+def test_cancel_ends_the_case_and_its_jobs() -> None:
+    play = started(Parallel(name="p", branches=(job("a"), job("b"), Wait(name="w", duration=5))))
+    play.do(Cancel(reason="no longer wanted"))
+    assert (play.status, play.cancelled, play.out) == ("cancelled", 2, {})
+    assert play.ended.fault is not None and play.ended.fault.message == "no longer wanted"
+
+
+def test_a_suspended_case_keeps_facts_and_applies_them_in_order_when_it_is_resumed() -> None:
+    body = Parallel(
+        name="p", branches=(two(), Sequence(name="q", body=(Receive(name="r", channel="c", variable="x"), job("d"))))
+    )
+    play = started(body)
+    serial = play.serial("a")
+    assert play.do(Suspend()) == [SuspendJob(serial=serial)]
+    assert SuspendJob(serial=serial) in owed(play.case)
+    play.done("a").send("c", 1, id="m")
+    assert play.jobs == []
+    with pytest.raises(Stale):
+        play.do(FinishItem(serial=serial, outcome=Outcome()))
+    assert decide(play.case, Deliver(id="m", channel="c"), 1) == []
+    with pytest.raises(Conflict):
+        play.do(Suspend())
+    orders = play.do(Resume())
+    assert [order.spec.item for order in orders if isinstance(order, SubmitJob)] == ["b", "d"]
+
+
+def test_jobs_that_still_run_are_resumed_with_the_case() -> None:
+    play = started(job("a"))
+    play.do(Suspend())
+    assert play.do(Resume()) == [ResumeJob(serial=play.serial("a"))]
+
+
+def test_a_suspended_item_keeps_its_answer_and_the_rest_goes_on() -> None:
+    play = started(Parallel(name="p", branches=(two(), job("c"))))
+    play.do(Suspend(item=A))
+    with pytest.raises(Conflict):
+        play.do(Suspend(item=A))
+    play.done("a", "c")
+    assert play.jobs == []
+    play.do(Resume(item=A))
+    assert play.jobs == ["b"]
+
+
+def test_a_suspended_receive_hears_nothing_until_it_is_resumed() -> None:
+    play = started(Receive(name="r", channel="c"))
+    play.do(Suspend(item=ItemId("r")))
+    play.send("c")
+    assert play.status == "running"
+    play.do(Resume(item=ItemId("r")))
+    assert play.status == "completed"
+
+
+def test_resuming_a_case_does_not_resume_an_item_that_was_suspended_by_itself() -> None:
+    play = started(Parallel(name="p", branches=(job("a"), job("b"))))
+    play.do(Suspend(item=A))
+    play.do(Suspend())
+    assert play.do(Resume()) == [ResumeJob(serial=play.serial("b"))]
+    assert play.do(Resume(item=A)) == [ResumeJob(serial=play.serial("a"))]
+
+
+def test_a_restarted_item_runs_again_with_the_data_of_its_start() -> None:
+    play = started(Job(name="a", command="x", inputs={"in": "a/path"}))
+    first = play.serial("a")
+    play.finish(first, staged({"in": file("one")}))
+    second = play.serial("a")
+    orders = play.do(RestartItem(item=A))
+    assert orders[0] == CancelJob(serial=second)
+    assert isinstance(orders[1], StageFiles) and orders[1].files == {"in": "a/path"}
+    assert orders[1].serial not in (first, second)
+    with pytest.raises(Stale):
+        play.do(FinishItem(serial=second, outcome=Outcome()))
+    play.finish(orders[1].serial, staged({"in": file("two")}))
+    play.done("a")
+    assert play.status == "completed"
+
+
+def test_a_restarted_wait_waits_its_whole_time_again() -> None:
+    play = started(Wait(name="w", duration=100))
+    play.now += 50
+    play.do(RestartItem(item=ItemId("w")))
+    play.ring()
+    assert (play.now, play.status) == (1_150, "completed")
+
+
+def test_force_complete_ends_an_item_well_with_the_outputs_given() -> None:
+    play = started(Sequence(name="s", body=(job("a"), Job(name="b", command="${{ jobs.a.outputs }}"))))
+    play.do(ForceComplete(item=A, outputs="by hand"))
+    assert (play.command("b"), play.cancelled) == ("by hand", 1)
+
+
+def test_force_fail_throws_the_fault_given() -> None:
+    play = started(two())
+    play.do(ForceFail(item=A, fault=FAULT))
+    assert (play.ended.fault, play.cancelled) == (FAULT, 1)
+
+
+def test_a_removed_item_counts_as_skipped_and_the_flow_goes_on() -> None:
+    follow = job("b", targets=("l",))
+    branches = (Sequence(name="s", body=(job("a", sources=link("l")), job("c"))), follow)
+    play = started(Parallel(name="p", links=("l",), branches=branches))
+    play.do(RemoveItem(item=A))
+    assert play.skipped == ["a", "b"]
+    assert (play.jobs, play.cancelled) == (["c"], 1)
+
+
+def test_a_false_condition_skips_an_activity() -> None:
+    play = started(Sequence(name="s", body=(job("a", when=Expr("1 > 2")), job("b"))))
+    assert (play.skipped, play.jobs) == (["a"], ["b"])
