@@ -240,6 +240,7 @@ def test_what_cannot_be_known_yet_is_told_with_its_line(written: Written, body: 
             "the flow count takes its inputs by name; `*texts` cannot be one",
         ),
         ("@job(cpu=1)\ndef f(): pass\n", "a job has no option `cpu` (`cpus`)"),
+        ("@job\nasync def f(): pass\n", "the job `f` is a generator or async"),
         ("x = = 1\n", "this is not Python: invalid syntax"),
         ("raise SystemExit(3)\n", "SystemExit while the file was read: 3"),
         ("import nothing_of_that_name\n", "ModuleNotFoundError while the file was read"),

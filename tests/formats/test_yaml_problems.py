@@ -126,6 +126,7 @@ def test_each_mistake_has_its_place_and_its_sentence(complaints: Complaints, tex
         ("inputs: {n: 1}\nsteps: ['x ${{ n }}']\n", "there is no variable `n` (did you mean `inputs.n`?)"),
         ("variables: {total: 1}\nsteps: ['x ${{ totl }}']\n", "`totl` here (did you mean `total`?)"),
         ("steps:\n  - x ${{ jobs[inputs.n].outputs }}\n", "needs a name that is written out"),
+        ("steps:\n  - x ${{ jobs.b.outputs }}\n  - {name: b, run: x}\n", "2:11: `jobs.b` is used before it"),
         ("steps:\n  - x ${{ links.a }}\n", "`links` is not for flow files"),
         ("jobs:\n  a: x ${{ jobs.a.outputs }}\n", "`jobs.a` is asked for by `a` itself"),
         ("steps:\n  - x\noutputs: {n: '${{ jobs.stp.outputs }}'}\n", "there is no job `stp` in this flow"),
@@ -159,6 +160,17 @@ def test_a_missing_python_function_is_found_with_the_one_that_was_meant(tmp_path
     (tmp_path / "work.py").write_text("def count():\n    pass\n")
     with pytest.raises(BadFlow, match=r"work.py has no function `cuont` \(did you mean `count`\?\)"):
         read_flow("steps:\n  - python: work.py:cuont\n", tmp_path / "f.yaml")
+
+
+def test_a_python_function_may_come_about_in_any_way(tmp_path: Path) -> None:
+    (tmp_path / "work.py").write_text("from math import sqrt\nif True:\n    def a(): pass\nb = lambda: 1\n")
+    for name in ("sqrt", "a", "b"):
+        read_flow(f"steps:\n  - python: work.py:{name}\n", tmp_path / "f.yaml")
+
+
+def test_a_step_in_a_loop_may_use_what_a_later_one_left_before(tmp_path: Path) -> None:
+    text = "steps:\n  - while: true\n    do: ['x ${{ has(jobs.late) }}', {name: late, run: y}]\n"
+    read_flow(text, tmp_path / "f.yaml")
 
 
 def test_a_misspelt_file_is_suggested(tmp_path: Path) -> None:

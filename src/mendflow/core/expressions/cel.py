@@ -19,7 +19,7 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_math, ext_strings
 
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.scan import FAMILIES, Reference, scan
+from mendflow.core.expressions.scan import Reference, scan
 from mendflow.core.model.values import Value
 
 TEXT_CHARS_MAX: Final = 10_000
@@ -103,7 +103,7 @@ class Compiled:
             raise ExpressionError(f"the expression is {len(text)} characters long; at most {TEXT_CHARS_MAX} are taken")
         scanned = scan(text)
         self.text = text
-        self.references = scanned.references
+        self.references = tuple(sorted(scanned.references, key=lambda each: len(each.members)))
         self.names = frozenset(reference.name for reference in scanned.references)
         self.path = plain_path(scanned.text, scanned.references)
         try:
@@ -178,20 +178,20 @@ def walk(path: Reference, lookup: Lookup) -> Value:
 
 
 def gather(references: tuple[Reference, ...], lookup: Lookup) -> tuple[dict[str, Value], dict[str, str]]:
-    """The data that the references touch and no more, and a sentence for each name that nothing is known of. A missing
-    name is only a mistake if the evaluation comes to need it: `has(jobs.a) && jobs.a.outputs.n > 3` is fair to ask."""
+    """The data that the references (shortest first) touch and no more, and a sentence for each name that nothing is
+    known of. A missing name is only a mistake if the evaluation comes to need it: `has(jobs.a) && jobs.a.outputs.n > 3`
+    is fair to ask."""
     data: dict[str, Value] = {}
     missing: dict[str, str] = {}
-    for reference in sorted(references, key=lambda one: len(one.members)):
-        family, _, rest = reference.name.partition(".")
-        place = data.setdefault(family, {}) if family in FAMILIES else data
-        name = rest if family in FAMILIES else family
+    for name, members, _ in references:
+        family, _, rest = name.partition(".")
+        place = data.setdefault(family, {}) if rest else data
         try:
-            value = lookup(reference.name)
+            value = lookup(name)
         except KeyError as error:
-            missing[reference.name] = unknown(reference.name, error)
+            missing[name] = unknown(name, error)
             continue
-        graft(place, name, value, reference.members)
+        graft(place, rest or family, value, members)
     return data, missing
 
 

@@ -26,6 +26,7 @@ class Building:
         self.calls: dict[str, Flow] = {}
         self.on_failure = on_failure
         self.env = dict(env)
+        self._called: dict[str, int] = {}
 
     def job(self, called: str, options: JobOptions, work: dict[str, Any]) -> Handle:
         """One job; `work` is its command or its function with arguments."""
@@ -79,9 +80,9 @@ class Building:
             if given in self.jobs:
                 raise bad(f"two jobs of the flow are named `{given}`")
             return given
-        name, count = called, 1
+        name = called
         while name in self.jobs:
-            count += 1
+            self._called[called] = count = self._called.get(called, 1) + 1
             name = f"{called}-{count}"
         return name
 

@@ -39,6 +39,8 @@ class JobFunction(Generic[P, R]):
 
     def __init__(self, function: Callable[P, R], options: JobOptions) -> None:
         functools.update_wrapper(self, function)
+        if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
+            raise bad(f"the job `{function.__name__}` is a generator or async; a job returns its result as plain data")
         self.function = function
         self._options = options
 

@@ -64,7 +64,7 @@ class Build:
 
     def sequence(self, node: Node, seat: Seat) -> Activity:
         self.name(seat.name, node.place)
-        return Sequence(body=self.parts(node, seat), **seat.node())
+        return Sequence(body=self.in_order(node, seat), **seat.node())
 
     def parts(self, node: Node, seat: Seat) -> tuple[Activity, ...]:
         if not isinstance(node, Items):
@@ -73,6 +73,24 @@ class Build:
         if not node.parts:
             self.reading.problem(node, "a list of steps needs at least one step")
         return tuple(self.body(part, seat.part(count)) for count, part in enumerate(node.parts, 1))
+
+    def in_order(self, node: Node, seat: Seat) -> tuple[Activity, ...]:
+        """Steps one after another: each may use what those before it left, and nothing later, unless they repeat."""
+        started: dict[str, int] = {}
+        uses, parts = len(self.reading.uses), []
+        if not isinstance(node, Items) or not node.parts:
+            return self.parts(node, seat)
+        for count, part in enumerate(node.parts, 1):
+            named = len(self.named)
+            first_use = len(self.reading.uses)
+            parts.append(self.body(part, seat.part(count)))
+            started.update(dict.fromkeys(self.named[named:], first_use))
+        if not self.reading.is_inside(*LOOPS_WITH_BODY):
+            for place, use in enumerate(self.reading.uses[uses:], uses):
+                name = use.reference.name.removeprefix("jobs.")
+                if use.reference.name.startswith("jobs.") and place < started.get(name, 0):
+                    self.reading.problem(use.place, f"`jobs.{name}` is used before it: that step comes later")
+        return tuple(parts)
 
     def name(self, name: str, place: Place) -> None:
         self.reading.activity(name, place)

@@ -117,7 +117,7 @@ def body_of(build: Build, fields: Fields, name: str) -> Activity:
     if jobs is not None:
         return parallel_jobs(build, jobs, Seat(name=f"{name}.jobs", prefix=""), build.reading.on_failure)
     if steps is not None:
-        return Sequence(name=f"{name}.steps", body=build.parts(steps, Seat(name="", prefix="")))
+        return Sequence(name=f"{name}.steps", body=build.in_order(steps, Seat(name="", prefix="")))
     build.reading.problem(fields.node, "the flow does nothing: give it `jobs:` or `steps:`")
     return Empty(name=f"{name}.jobs")
 

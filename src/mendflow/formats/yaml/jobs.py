@@ -1,6 +1,6 @@
 """Jobs: shell commands and Python functions, with what they need, take and leave."""
 
-import ast
+import symtable
 from pathlib import Path, PurePosixPath
 from typing import Any, Literal
 
@@ -46,17 +46,16 @@ def function_of(reading: Reading, node: Node, target: str) -> FunctionRef:
 
 
 def demand_function(reading: Reading, node: Node, path: Path, name: str) -> None:
+    """The file must give something of that name; what it is, only running it would tell."""
     try:
-        tree = ast.parse(path.read_bytes(), str(path))
+        text = path.read_text(encoding="utf-8")
+        symbols = symtable.symtable(text, str(path), "exec").get_symbols()
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         reading.problem(node, f"{path.name} is not Python that can be read: {error}")
         return
-    functions = [each.name for each in tree.body if isinstance(each, (ast.FunctionDef, ast.AsyncFunctionDef))]
-    imported = [
-        alias.asname or alias.name for each in tree.body if isinstance(each, ast.ImportFrom) for alias in each.names
-    ]
-    if name not in functions and name not in imported:
-        reading.problem(node, f"{path.name} has no function `{name}`", nearest(name, functions))
+    given = [each.get_name() for each in symbols if each.is_assigned() or each.is_imported() or each.is_namespace()]
+    if name not in given and "import *" not in text:
+        reading.problem(node, f"{path.name} has no function `{name}`", nearest(name, given))
 
 
 def inner_path(reading: Reading, node: Node, text: str) -> Path | None:

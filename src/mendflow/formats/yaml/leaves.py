@@ -118,14 +118,14 @@ def throw(_: Build, fields: Fields, seat: Seat) -> Activity:
 
 def rethrow(build: Build, fields: Fields, seat: Seat) -> Activity:
     fields.get("rethrow")
-    if not build.reading.inside_handler("catch"):
+    if not build.reading.is_inside("catch"):
         build.reading.problem(fields.node, "`rethrow` stands only inside the `do` of a `catch`")
     return Rethrow(**seat.node())
 
 
 def compensate(build: Build, fields: Fields, seat: Seat) -> Activity:
     scope = fields.get("compensate", "all")
-    if not build.reading.inside_handler("catch", "undo", "on-terminate"):
+    if not build.reading.is_inside("catch", "undo", "on-terminate"):
         build.reading.problem(fields.node, "`compensate` stands only inside `catch`, `undo` or `on-terminate`")
     return Compensate(scope=None if scope == "all" else scope, **seat.node())
 

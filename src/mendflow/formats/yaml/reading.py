@@ -47,7 +47,7 @@ class Reading:
         self._variables: dict[int, set[str]] = {0: set(ALWAYS_KNOWN)}
         self._activities: dict[str, tuple[Place, tuple[int, ...]]] = {}
         self._aliases: tuple[str, ...] = ()
-        self._handlers: tuple[str, ...] = ()
+        self._around: tuple[str, ...] = ()
         self._line_starts = [0, *(found.end() for found in re.finditer("\n", text))]
 
     # What is wrong
@@ -90,17 +90,17 @@ class Reading:
             self._aliases = outer
 
     @contextmanager
-    def handler(self, kind: str) -> Iterator[None]:
-        """What is read meanwhile stands in a handler of this kind."""
-        outer = self._handlers
-        self._handlers = (*outer, kind)
+    def inside(self, kind: str) -> Iterator[None]:
+        """What is read meanwhile stands in a handler or a loop of this kind."""
+        outer = self._around
+        self._around = (*outer, kind)
         try:
             yield
         finally:
-            self._handlers = outer
+            self._around = outer
 
-    def inside_handler(self, *kinds: str) -> bool:
-        return any(kind in kinds for kind in self._handlers)
+    def is_inside(self, *kinds: str) -> bool:
+        return any(kind in kinds for kind in self._around)
 
     def assigned(self, variable: str) -> None:
         """A variable gets a value here: the nearest one of that name, or else a new one in this area."""
@@ -122,9 +122,9 @@ class Reading:
         wrong = flaw(text)
         if wrong is None:
             for reference in scan(text).references:
-                self.uses.append(Use(reference, self.inside(place, reference.offset), self.areas, self._aliases))
+                self.uses.append(Use(reference, self.further(place, reference.offset), self.areas, self._aliases))
         else:
-            where = self.inside(place, wrong.offset) if wrong.offset is not None else place
+            where = self.further(place, wrong.offset) if wrong.offset is not None else place
             self.problem(where, f"in the expression `{shortened(text)}`: {wrong.message}")
         return Expr(text)
 
@@ -155,7 +155,7 @@ class Reading:
         line = bisect_right(self._line_starts, offset)
         return Place(line, offset - self._line_starts[line - 1] + 1, offset, offset)
 
-    def inside(self, place: Place, offset: int) -> Place:
+    def further(self, place: Place, offset: int) -> Place:
         """The place some characters further on, as long as that is the same line."""
         return msgspec.structs.replace(place, column=place.column + offset, start=place.start + offset)
 

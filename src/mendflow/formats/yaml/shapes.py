@@ -211,7 +211,7 @@ class Condition:
             return Expr(str(node.value).lower())
         if "${{" not in node.value:
             quoted = reading.text[node.place.start : node.place.start + 1] in ("'", '"')
-            return reading.expression(node.value.strip(), reading.inside(node.place, int(quoted)))
+            return reading.expression(node.value.strip(), reading.further(node.place, int(quoted)))
         sole = sole_expression(node.value)
         if sole is None:
             reading.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")

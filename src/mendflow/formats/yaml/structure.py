@@ -36,7 +36,7 @@ DATA = Data()
 def steps(build: Build, fields: Fields, seat: Seat) -> Activity:
     node = fields.node_of("steps")
     assert node is not None
-    return Sequence(body=build.parts(node, seat), **seat.node())
+    return Sequence(body=build.in_order(node, seat), **seat.node())
 
 
 def do(build: Build, fields: Fields, seat: Seat) -> Activity:
@@ -44,7 +44,7 @@ def do(build: Build, fields: Fields, seat: Seat) -> Activity:
     node = fields.node_of("do")
     assert node is not None
     if isinstance(node, Items):
-        return Sequence(body=build.parts(node, seat), **seat.node())
+        return Sequence(body=build.in_order(node, seat), **seat.node())
     return Sequence(body=(build.body(node, seat.part("do")),), **seat.node())
 
 
@@ -106,22 +106,22 @@ def inner(build: Build, fields: Fields, key: str, name: str) -> Activity:
 
 
 def while_loop(build: Build, fields: Fields, seat: Seat) -> Activity:
-    demand_body(build, fields, "while")
     return While(
-        condition=fields.get("while", Expr("false")), body=inner(build, fields, "do", seat.part("do")), **seat.node()
+        condition=fields.get("while", Expr("false")), body=repeated(build, fields, seat, "while"), **seat.node()
     )
 
 
 def until_loop(build: Build, fields: Fields, seat: Seat) -> Activity:
-    demand_body(build, fields, "until")
     return Until(
-        condition=fields.get("until", Expr("true")), body=inner(build, fields, "do", seat.part("do")), **seat.node()
+        condition=fields.get("until", Expr("true")), body=repeated(build, fields, seat, "until"), **seat.node()
     )
 
 
-def demand_body(build: Build, fields: Fields, kind: str) -> None:
+def repeated(build: Build, fields: Fields, seat: Seat, kind: str) -> Activity:
     if "do" not in fields:
         build.reading.problem(fields.node, f"`{kind}` needs `do:` with what is to be repeated")
+    with build.reading.inside(kind):
+        return inner(build, fields, "do", seat.part("do"))
 
 
 def for_each(build: Build, fields: Fields, seat: Seat) -> Activity:
@@ -211,9 +211,9 @@ def scope(build: Build, fields: Fields, seat: Seat) -> Activity:
             catch(build, part, seat.part(f"catch-{count}"))
             for count, part in enumerate(listed(build, fields.node_of("catch"), "handlers"), 1)
         )
-        with reading.handler("undo"):
+        with reading.inside("undo"):
             compensation = inner(build, fields, "undo", seat.part("undo")) if "undo" in fields else None
-        with reading.handler("on-terminate"):
+        with reading.inside("on-terminate"):
             termination = inner(build, fields, "on-terminate", seat.part("end")) if "on-terminate" in fields else None
         messages, alarms = happenings(build, fields, seat, every=True)
     return Scope(
@@ -234,7 +234,7 @@ def catch(build: Build, node: Node, name: str) -> Catch:
     if fields is None:
         return Catch(body=Empty(name=name))
     variable = fields.get("as", "fault")
-    with build.reading.area(variable), build.reading.handler("catch"):
+    with build.reading.area(variable), build.reading.inside("catch"):
         body = inner(build, fields, "do", name)
     return Catch(body=body, fault=fields.get("fault"), variable=variable)
 
