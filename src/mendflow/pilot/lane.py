@@ -56,7 +56,7 @@ class Lane:
         return self._codes.get(work.module, work.code) == work.code
 
     def send(self, works: list[Work]) -> None:
-        """Hand calls over. The worker is started if there is none."""
+        """Hand calls over. The worker is started if there is none; if it cannot be, nothing was handed over."""
         assert self._skips == 0, "calls that were taken back are still on their way"
         if self._link is None:
             self._start()
@@ -116,18 +116,20 @@ class Lane:
             theirs.close()
         self._link = ours
 
-    def receive(self) -> list[tuple[Work, FromWorker]] | None:
-        """Results of calls, in their order; None when the worker has died and all it said was given."""
+    def receive(self) -> tuple[list[tuple[Work, FromWorker]], bool]:
+        """All results that are there, in the order of the calls, and whether the worker lives."""
         assert self._link is not None
-        try:
-            data = self._link.recv(1 << 18, socket.MSG_DONTWAIT)
-        except BlockingIOError:
-            return []
-        except ConnectionResetError:
-            data = b""
-        if not data:
-            return None
-        return self._results(self._frames.feed(data))
+        results: list[tuple[Work, FromWorker]] = []
+        while True:
+            try:
+                data = self._link.recv(1 << 18, socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return results, True
+            except ConnectionResetError:
+                data = b""
+            if not data:
+                return results, False
+            results += self._results(self._frames.feed(data))
 
     def _results(self, encoded: Iterable[bytes]) -> list[tuple[Work, FromWorker]]:
         results = []
@@ -177,6 +179,7 @@ class Lane:
 
     def close(self) -> None:
         """The worker is dead; the next call starts another."""
+        self.sent.clear()
         if self._link is not None:
             self._link.close()
         self._link = None
@@ -185,9 +188,9 @@ class Lane:
         self._skips = 0
         self._codes = {}
 
-    def bound_log(self) -> None:
-        """Cut what the running call has printed when it has become too much. The file is opened for appending, so the
-        worker simply goes on at its new end."""
+    def bound_log(self) -> bool:
+        """Cut what the running call has printed when it has become too much; True if it prints so much that one should
+        look again soon. The file is opened for appending, so the worker simply goes on at its new end."""
         try:
             size = os.stat(self._log_path).st_size
             if size > LOG_HEAD_BYTES:
@@ -196,8 +199,9 @@ class Lane:
                 self._cut_bytes += size
                 with open(self._log_path, "ab") as log:
                     log.write(b"[mendflow: %d bytes were cut here]\n" % size + tail)
+            return size > LOG_HEAD_BYTES // 4
         except OSError:
-            pass
+            return False
 
     def log_tail(self) -> bytes:
         try:

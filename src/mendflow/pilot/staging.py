@@ -3,6 +3,7 @@
 What a job needs is fetched once by its digest, checked, and linked into each attempt's folder. What a job made is taken
 into the server's keeping before anybody hears that the job is done, so an output is never seen half."""
 
+import errno
 import hashlib
 import os
 import shutil
@@ -257,6 +258,6 @@ def _data(message: str) -> Fault:
 def _fault_of(error: OSError | StagingFailed) -> Fault:
     if isinstance(error, StagingFailed):
         return error.fault
-    if error.errno in (28, 122):  # no space, or over quota
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
         return Fault(name="diskFull", category=Category.RESOURCE, message=f"the pilot's disk is full: {error}")
     return Fault(name="staging", category=Category.DATA, message=f"the job's files could not be put in place: {error}")

@@ -1,5 +1,6 @@
 """Why an attempt was ended by its slot, and the fault that says so."""
 
+import errno
 import os
 import shutil
 import signal
@@ -72,11 +73,12 @@ def full_disk(folder: str, what: str) -> Fault | None:
     return Fault(name="diskFull", category=Category.RESOURCE, message=text)
 
 
-def cannot_start(error: OSError) -> Fault:
-    """The pilot could not start a job: its own trouble, except when the job is too large to be started anywhere."""
+def cannot_start(error: OSError | ValueError) -> Fault:
+    """The pilot could not start a job: its own trouble, except when the job could not be started anywhere, because it
+    is too large or has a zero byte in it."""
     name, category = "cannotStart", Category.RESOURCE
-    if error.errno == 7:  # E2BIG
-        name, category = "tooLarge", Category.INPUT
+    if isinstance(error, ValueError) or error.errno == errno.E2BIG:
+        name, category = "badCommand", Category.INPUT
     return Fault(name=name, category=category, message=f"the pilot could not start the job: {error}")
 
 
