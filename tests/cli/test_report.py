@@ -229,6 +229,14 @@ def test_attempts_are_visible_and_mended_items_marked() -> None:
     assert "align[0] ✚" not in text
 
 
+def test_an_attempt_that_was_given_back_unstarted_was_never_made() -> None:
+    given_back = an_attempt(1, 0, 500, end="released")
+    text = render(a_case("completed"), a_flow(), [an_item("split", 1, [given_back, an_attempt(2, 600, 500)])])
+    assert "split ✚" not in text
+    assert "attempt 1" not in text
+    assert "split, attempt 2: completed" in text
+
+
 def test_arrows_follow_the_links_of_the_flow() -> None:
     case, items = a_sample()
     text = render(case, a_flow(), items)

@@ -18,6 +18,7 @@ from mendflow.core.model.views import (
     JobQuery,
     PilotView,
 )
+from mendflow.report.attempts import mended, ran
 from mendflow.report.words import duration_text, short_time_text, size_text
 
 app = typer.Typer()
@@ -183,7 +184,7 @@ def notices(
 def _case_row(view: CaseView) -> tuple[str | Text, ...]:
     now = int(time.time() * 1000)
     done = sum(count.done + count.reused for count in view.counts)
-    failed, mended = sum(c.failed for c in view.counts), sum(c.mended for c in view.counts)
+    failed, made_good = sum(c.failed for c in view.counts), sum(c.mended for c in view.counts)
     took = duration_text(max((view.ended_at or now) - view.started_at, 0))
     return (
         str(view.id),
@@ -192,17 +193,16 @@ def _case_row(view: CaseView) -> tuple[str | Text, ...]:
         took,
         f"{done:,}",
         f"{failed:,}",
-        f"{mended:,}",
+        f"{made_good:,}",
     )
 
 
 def _item_row(view: ItemView) -> tuple[str | Text, ...]:
-    mended = view.state == "completed" and len(view.attempts) > 1
     began = view.attempts[0].granted_at if view.attempts else view.created_at
     took = duration_text(max(view.ended_at - began, 0)) if began and view.ended_at else "-"
     remark = view.fault.message if view.fault else view.reused or view.reason or view.command
-    tries = str(len(view.attempts)) if view.attempts else "-"
-    return str(view.item), view.kind, state_text("mended" if mended else view.state), tries, took, remark
+    tries = str(len(ran(view)) or "-")
+    return str(view.item), view.kind, state_text("mended" if mended(view) else view.state), tries, took, remark
 
 
 def _job_row(job: Job) -> tuple[str | Text, ...]:

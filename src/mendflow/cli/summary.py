@@ -99,15 +99,17 @@ def _print_ran_again(items: list[ItemView]) -> None:
     reasons = Counter((item.name, item.reused) for item in items if item.reused and item.state != "reused")
     for (name, reason), number in reasons.most_common(FAILURES_SHOWN):
         times = f" ({count_text(number, 'item')})" if number > 1 else ""
-        say(f"ran again: {one_line(name, 40)}: {one_line(reason, 200)}{times}")
+        say(f"ran again: {one_line(name, 40)}: {one_line(reason.removeprefix('run again: '), 200)}{times}")
 
 
 def _print_failures(case: CaseView, items: list[ItemView]) -> None:
     if case.status == "completed":
         return
-    if case.fault:
-        say(f"why: {one_line(case.fault.message, 400)}")
     failed = [item for item in items if item.state == "failed"]
+    if case.fault and not any(item.fault and item.fault.message == case.fault.message for item in failed):
+        say(f"why: {one_line(case.fault.message, 400)}")
+    if failed:
+        say("failed:")
     for item in failed[:FAILURES_SHOWN]:
         message = one_line(item.fault.message, 200) if item.fault else "failed"
         say(Text.assemble((f"  {one_line(str(item.item), 60)}", "red"), f": {message}"))

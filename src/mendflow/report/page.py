@@ -10,6 +10,7 @@ from importlib import resources as package_files
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import CaseView, ItemView
+from mendflow.report.attempts import ran
 from mendflow.report.graph import graph
 from mendflow.report.sections import failures, items_table, outputs, resources
 from mendflow.report.timeline import timeline
@@ -79,7 +80,7 @@ def _header(case: CaseView, flow: Flow, items: list[ItemView], now: Instant) -> 
 
 def _figures(case: CaseView, items: list[ItemView], now: Instant) -> list[tuple[str, str, str]]:
     """The numbers that one looks for first."""
-    attempts = [attempt for item in items for attempt in item.attempts]
+    attempts = [attempt for item in items for attempt in ran(item)]
     total = {
         word: sum(getattr(count, word) for count in case.counts) for word in ("done", "failed", "mended", "reused")
     }

@@ -11,8 +11,8 @@ from mendflow.core.model import flow as model
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ItemView
+from mendflow.report.attempts import mended, ran, times_of
 from mendflow.report.shapes import inner
-from mendflow.report.timeline import times_of
 from mendflow.report.words import count_text, duration_text, escaped, one_line, plain, short_time_text, size_text
 
 GROUPS_MAX = 40
@@ -46,7 +46,7 @@ def resources(flow: model.Flow, items: list[ItemView], now: int) -> str:
     """What each name used, beside what it asked for."""
     by_name: dict[str, list[ItemView]] = defaultdict(list)
     for item in items:
-        if item.attempts:
+        if ran(item):
             by_name[item.name].append(item)
     if not by_name:
         return '<p class="quiet">No job has run.</p>'
@@ -66,7 +66,7 @@ def outputs(values: dict[str, Value]) -> str:
 
 def items_table(items: list[ItemView], now: int) -> str:
     """Failed ones first, then mended ones, then the others as they came."""
-    order = sorted(items, key=lambda item: (item.state != "failed", len(item.attempts) < 2, item.serial))
+    order = sorted(items, key=lambda item: (item.state != "failed", not mended(item), item.serial))
     shown = order[:ROWS_MAX]
     note = count_text(len(items), "item")
     if len(shown) < len(items):
@@ -136,8 +136,8 @@ def _asked(body: model.Activity) -> dict[str, model.Job]:
 
 
 def _resource_row(name: str, items: list[ItemView], job: model.Job | None, now: int) -> str:
-    attempts = [attempt for item in items for attempt in item.attempts]
-    took = sorted(ended - started for _, started, ended in (times_of(attempt, now) for attempt in attempts))
+    attempts = [attempt for item in items for attempt in ran(item)]
+    took = sorted(ended - started for started, ended in (times_of(attempt, now) for attempt in attempts))
     peak = max(attempt.peak_bytes for attempt in attempts)
     wanted = job.resources.memory_bytes if job else 0
     asked, used = "-", "-"
@@ -163,17 +163,16 @@ def _value(value: Value) -> str:
 
 
 def _item_row(item: ItemView, now: int) -> str:
-    mended = item.state == "completed" and len(item.attempts) > 1
     began = item.attempts[0].granted_at if item.attempts else item.created_at
     ended = item.ended_at or (now if began else 0)
     remark = item.fault.message if item.fault else item.reused or item.reason or item.command
     cpu, peak = sum(a.cpu_ms for a in item.attempts), max((a.peak_bytes for a in item.attempts), default=0)
-    state = "mended" if mended else item.state
+    state = "mended" if mended(item) else item.state
     cells = [
         f"<th>{_text(str(item.item), 80)}</th>",
         f"<td>{_text(item.kind, 20)}</td>",
         f'<td><span class="pill {escaped(state)}">{escaped(state)}</span></td>',
-        f"<td>{len(item.attempts) or '-'}</td>",
+        f"<td>{len(ran(item)) or '-'}</td>",
         f"<td>{short_time_text(began)[11:] or '-'}</td>",
         f"<td>{duration_text(max(ended - began, 0)) if began else '-'}</td>",
         f"<td>{duration_text(cpu) if cpu else '-'}</td>",

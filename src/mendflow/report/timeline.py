@@ -1,7 +1,6 @@
 """When what ran: a line per item with its attempts, or, when there are too many, a band per name.
 
-A band shows how many attempts of the name ran at once, and its size does not depend on how many there were. Pilots
-have clocks of their own; a start that lies outside of what the server saw is moved to its edge."""
+A band shows how many attempts of the name ran at once, and its size does not depend on how many there were."""
 
 from collections import defaultdict
 
@@ -9,6 +8,7 @@ import msgspec
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import AttemptView, CaseView, ItemView
+from mendflow.report.attempts import mended, ran, times_of
 from mendflow.report.words import count_text, duration_text, escaped, one_line, short_time_text
 
 ROWS_MAX = 500
@@ -54,16 +54,9 @@ def timeline(case: CaseView, items: list[ItemView], now: Instant) -> str:
     return LEGEND + _svg(height, _axis(span, height) + "".join(rows))
 
 
-def times_of(attempt: AttemptView, now: Instant) -> tuple[Instant, Instant, Instant]:
-    """Granted, started, ended; in this order whatever the pilot's clock says, `now` for what is not over."""
-    ended = max(attempt.ended_at or now, attempt.granted_at)
-    started = min(max(attempt.started_at or attempt.granted_at, attempt.granted_at), ended)
-    return attempt.granted_at, started, ended
-
-
 def _span(case: CaseView, items: list[ItemView], now: Instant) -> Span:
     starts = [item.created_at or item.attempts[0].granted_at for item in items]
-    ends = [times_of(attempt, now)[2] for item in items for attempt in item.attempts[-1:]]
+    ends = [times_of(attempt, now)[1] for item in items for attempt in item.attempts[-1:]]
     start = min([case.started_at or min(starts), *starts])
     return Span(start=start, end=max([case.ended_at or start, *ends, *(item.ended_at for item in items), start + 1]))
 
@@ -91,20 +84,19 @@ def _axis(span: Span, height: float) -> str:
 def _row(item: ItemView, top: float, row: float, span: Span, now: Instant) -> str:
     middle, thick = top + row / 2, row - 6 if row > 15 else row - 3
     began = item.created_at or item.attempts[0].granted_at
-    ended = item.ended_at or (times_of(item.attempts[-1], now)[2] if item.attempts else now)
-    mended = _mended(item)
-    label = one_line(str(item.item), 31)
+    ended = item.ended_at or (times_of(item.attempts[-1], now)[1] if item.attempts else now)
+    css, mark = ("small mended", " ✚") if mended(item) else ("small", "")
     parts = [
-        f'<g class="row"><text class="small{" mended" if mended else ""}" x="{LABEL_WIDTH - 8}" y="{middle + 3.5:.1f}" '
-        f'text-anchor="end">{escaped(label)}{" ✚" if mended else ""}</text>',
+        f'<g class="row"><text class="{css}" x="{LABEL_WIDTH - 8}" y="{middle + 3.5:.1f}" '
+        f'text-anchor="end">{escaped(one_line(str(item.item), 31))}{mark}</text>',
         f'<line class="wait" x1="{span.x(began):.1f}" x2="{span.x(ended):.1f}" y1="{middle:.1f}" y2="{middle:.1f}"/>',
     ]
-    if not item.attempts:
+    if not ran(item):
         x, width = span.x(began), max(span.x(ended) - span.x(began), 2)
         told = escaped(f"{item.item}: {item.state}, {duration_text(ended - began)}")
         parts.append(_rect(f"a-{item.state}", x, middle, width, thick / 2, told))
-    for attempt in item.attempts:
-        _, started, over = times_of(attempt, now)
+    for attempt in ran(item):
+        started, over = times_of(attempt, now)
         x, width = span.x(started), max(span.x(over) - span.x(started), 2)
         told = escaped(_attempt_text(item, attempt, over - started))
         parts.append(_rect(f"a-{attempt.end or item.state}", x, middle, width, thick, told))
@@ -124,10 +116,6 @@ def _attempt_text(item: ItemView, attempt: AttemptView, took_ms: int) -> str:
     return text + (f"\n{one_line(attempt.fault.message, 200)}" if attempt.fault else "")
 
 
-def _mended(item: ItemView) -> bool:
-    return item.state == "completed" and len(item.attempts) > 1
-
-
 def _bands(items: list[ItemView], span: Span, now: Instant) -> str:
     by_name: dict[str, list[ItemView]] = defaultdict(list)
     for item in items:
@@ -143,8 +131,8 @@ def _bands(items: list[ItemView], span: Span, now: Instant) -> str:
 def _band(name: str, items: list[ItemView], top: float, span: Span, now: Instant) -> str:
     changes, bad = [0] * (BINS + 1), [0] * BINS
     for item in items:
-        for attempt in item.attempts:
-            _, started, ended = times_of(attempt, now)
+        for attempt in ran(item):
+            started, ended = times_of(attempt, now)
             changes[_bin(started, span)] += 1
             changes[_bin(ended, span) + 1] -= 1
             if attempt.fault or attempt.end in ("failed", "lost"):
