@@ -12,9 +12,10 @@ from mendflow.core.engine.plan import compile_flow
 from mendflow.core.model.flow import Call, Expr, Flow, ForEach, Input, Job, Parallel
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.values import FileRef
 from mendflow.formats import load
 from mendflow.formats.python.loading import load_python
-from mendflow.formats.python.sources import code_files
+from mendflow.formats.python.sources import code_files, functions_of, with_code
 
 WORK = """
 from mendflow import flow, job, shell
@@ -280,3 +281,16 @@ def test_a_module_beside_the_file_is_found(written: Written, tmp_path: Path) -> 
     assert isinstance(job, Job)
     assert job.function is not None
     assert (job.function.module, job.function.folder) == ("beside_it", str(tmp_path))
+
+
+def test_the_source_of_every_function_can_be_kept_with_the_flow(written: Written) -> None:
+    body = (
+        "@flow\ndef inner(n: int):\n    split('a')\n@flow\ndef outer(n: int):\n    length.map([1, 2])\n    inner(n)\n"
+    )
+    flow = written.flow(body, "outer")
+    kept = FileRef(sha256="abc", bytes=3, name="work.py")
+    deployed = with_code(flow, {written.path: kept})
+    assert [each.name for each in functions_of(flow)] == ["split", "length"]
+    assert [each.code for each in functions_of(flow)] == [None, None]
+    assert [each.code for each in functions_of(deployed)] == [kept, kept]
+    assert with_code(flow, {}) == flow

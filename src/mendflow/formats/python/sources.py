@@ -1,12 +1,15 @@
 """Where a Python function's code is: the module and the folder that a pilot imports it from."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-from mendflow.core.model.flow import Flow, Job
+import msgspec
+
+from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import FunctionRef
+from mendflow.core.model.values import FileRef
 from mendflow.formats.python.places import bad
 
 
@@ -26,21 +29,42 @@ def function_ref(function: Callable[..., Any]) -> FunctionRef:
     return FunctionRef(module=path.stem, name=name, folder=str(path.parent))
 
 
-def code_files(flow: Flow) -> dict[str, Path]:
-    """The source files of the Python functions of a flow and of the flows it calls, by module. A module that is not
-    found in its folder is installed where the pilot is, and has no file here."""
-    found: dict[str, Path] = {}
+def functions_of(flow: Flow) -> list[FunctionRef]:
+    """The Python functions of a flow and of the flows it calls."""
+    found: list[FunctionRef] = []
     pending: list[Any] = [flow]
     while pending:
         value = pending.pop()
-        if isinstance(value, Job):
-            if (function := value.function) is not None and (path := source_of(function)) is not None:
-                found[function.module] = path
+        if isinstance(value, FunctionRef):
+            found.append(value)
         elif isinstance(value, (list, tuple)):
             pending.extend(value)
-        elif hasattr(value, "__struct_fields__"):
+        elif isinstance(value, msgspec.Struct):
             pending.extend(getattr(value, field) for field in value.__struct_fields__)
     return found
+
+
+def code_files(flow: Flow) -> dict[str, Path]:
+    """The source files of a flow's Python functions, by module. A module that is not found in its folder is installed
+    where the pilot is, and has no file here."""
+    return {each.module: path for each in functions_of(flow) if (path := source_of(each)) is not None}
+
+
+def with_code(flow: Flow, kept: Mapping[Path, FileRef]) -> Flow:
+    """The flow with each function's source as the kept file that it has become."""
+
+    def changed(value: Any) -> Any:
+        if isinstance(value, FunctionRef):
+            return msgspec.structs.replace(value, code=kept.get(source_of(value) or Path(), value.code))
+        if isinstance(value, tuple):
+            return tuple(changed(part) for part in value)
+        if isinstance(value, msgspec.Struct):
+            fields = {name: changed(getattr(value, name)) for name in value.__struct_fields__}
+            return msgspec.structs.replace(value, **fields)
+        return value
+
+    result: Flow = changed(flow)
+    return result
 
 
 def source_of(function: FunctionRef) -> Path | None:
