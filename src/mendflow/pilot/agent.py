@@ -13,21 +13,25 @@ from typing import Any
 import msgspec
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.jobs import Measures, Outcome, Resources
+from mendflow.core.model.jobs import Outcome, Resources
 from mendflow.core.model.sync import Assignment, Capacity, Control, SyncAnswer
 from mendflow.core.scheduling import batch
 from mendflow.pilot.appetite import slot_depth
 from mendflow.pilot.attempts import Attempts, Held
-from mendflow.pilot.home import BESIDE, Home, remove_attempt, remove_tree, write_whole
+from mendflow.pilot.crew import Crew
+from mendflow.pilot.home import BESIDE, Home, remove_attempt, write_whole
 from mendflow.pilot.http import ServerAway
 from mendflow.pilot.lease import LeaseClock, boot_ms
-from mendflow.pilot.slots import SlotLink, end_slot, find_slot, kill_leftovers, kill_strays, start_slot
+from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.staging import Staging, StagingFailed, needs_files
-from mendflow.pilot.wire import NIL, AttemptKey, Call, Done, FromSlot, Pulse, Work
+from mendflow.pilot.wire import AttemptKey, Done, FromSlot, Pulse
+from mendflow.pilot.works import has_own_folder, work_of
 
 log = logging.getLogger("mendflow.pilot")
 
 KEEP_AGAIN_S = 1.0
+SOON_MS = 3.0
+REPLACE_AFTER_S = 0.1
 LEASE_AHEAD_MS_MAX = 24 * 3600 * 1000
 _ENCODER = msgspec.msgpack.Encoder()
 
@@ -44,59 +48,24 @@ class Agent:
         self.state_news = False  # an attempt was stopped or went on since the server was last told
         self.idle_since = boot_ms()
         self._home = home
-        self._pilot = pilot
         self._capacity = capacity
         self._staging = staging
         self._keep = keep
-        self._links: dict[int, SlotLink] = {}
+        self._crew = Crew(home, pilot, capacity.slots, keep=keep, hear=self._hear_slot, lose=self._lose_slot)
         self._tasks: set[asyncio.Task[None]] = set()
-        self._ending = False
         self._quiet = asyncio.Event()
 
     # coming and going
 
     async def start(self) -> None:
         """Find what an earlier agent has left, then fill up with new slots."""
-        numbers = {int(path.stem) for path in self._home.slots.glob("*.sock") if path.stem.isdigit()}
-        for number in sorted(numbers):
-            await self._adopt(number)
-        adopted = {link.pid for link in self._links.values()}
-        kill_leftovers(self._pilot, adopted)
-        now = boot_ms()
-        if not adopted or self.lease.stop_at > now + LEASE_AHEAD_MS_MAX:
+        adopted = await self._crew.adopt()
+        if not adopted or self.lease.stop_at > boot_ms() + LEASE_AHEAD_MS_MAX:
             self.lease.clear()
         for done in self._home.left_results():
             self._hear_done(None, done)
         self._sweep()
-        for number in range(self._capacity.slots):
-            if number not in self._links:
-                await self._new_slot(number)
-        for number, link in list(self._links.items()):
-            link.retiring = number >= self._capacity.slots
-            self._retire(link)
-        self._dispatch()
-
-    def _retire(self, link: SlotLink) -> None:
-        """A slot beyond the number that is wanted now may end its job, and then ends itself."""
-        if link.retiring and not link.holds:
-            link.stop()
-
-    async def _adopt(self, number: int) -> None:
-        link = self._links[number] = SlotLink(number, self._hear_slot, self._lose_slot)
-        if not await find_slot(link, self._home):
-            del self._links[number]
-            self._home.socket_of(number).unlink(missing_ok=True)
-            return
-        try:
-            greeted = await asyncio.wait_for(asyncio.shield(link.greeted), 10)
-        except TimeoutError:
-            greeted = False
-        if not greeted:
-            self._links.pop(number, None)
-
-    async def _new_slot(self, number: int) -> None:
-        link = self._links[number] = SlotLink(number, self._hear_slot, self._lose_slot)
-        await start_slot(link, self._home, pilot=self._pilot, keep=self._keep)
+        await self._crew.fill()
 
     def _sweep(self) -> None:
         """Remove folders of attempts that nobody has any more."""
@@ -109,7 +78,7 @@ class Agent:
     async def finish(self, grace_ms: int, hurry: asyncio.Event) -> None:
         """Give back what has not started, let what runs end within the grace, then end all slots."""
         self.leaving = True
-        for link in self._links.values():
+        for link in self._crew.links.values():
             link.recall()
         for held in [held for held in self.attempts.all.values() if held.done is None and held.link is None]:
             self._drop(held)
@@ -118,16 +87,12 @@ class Agent:
         await asyncio.wait(waits, timeout=grace_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
         for wait in waits:
             wait.cancel()
-        self._ending = True
-        await asyncio.gather(*(end_slot(link, 8) for link in self._links.values()))
+        await self._crew.end()
         for held in [held for held in self.attempts.all.values() if held.done is None]:
             self._drop(held)
-        kill_strays(set())
-        for path in self._home.slots.iterdir():
-            remove_tree(str(path)) if path.is_dir() else path.unlink(missing_ok=True)
 
     def _look_whether_quiet(self) -> None:
-        if self.leaving and not any(link.holds for link in self._links.values()):
+        if self.leaving and not self._crew.busy:
             self._quiet.set()
 
     def keep_unjudged(self) -> None:
@@ -141,8 +106,7 @@ class Agent:
     def appetite(self, exchange_ms: float) -> int:
         if self.leaving:
             return 0
-        slots = self._capacity.slots
-        busy = sum(1 for link in self._links.values() if link.holds)
+        slots, busy = self._capacity.slots, self._crew.busy
         free = max(0, slots - busy)
         waiting = max(0, self.attempts.alive() - busy)
         return batch.want(slots=slots, free_slots=free, held=waiting, mean_ms=self.mean_ms, exchange_ms=exchange_ms)
@@ -155,30 +119,30 @@ class Agent:
     @property
     def short_work(self) -> bool:
         """Whether reports may be expected within a few milliseconds."""
-        return self.mean_ms is not None and self.mean_ms < 3 and any(link.holds for link in self._links.values())
+        return self.mean_ms is not None and self.mean_ms < SOON_MS and self._crew.busy > 0
 
     # the server's answer
 
     def obey_late(self, answer: SyncAnswer) -> None:
         """An answer that a newer one has overtaken: its jobs are not ours, but what it says is over is over."""
-        for ref in (*answer.accepted, *answer.refused):
-            self._judged((ref.job, ref.fence))
-        for ref in answer.lost:
-            self._lose((ref.job, ref.fence))
+        self._obey_verdicts(answer)
         for order in answer.orders:
             if order.control is Control.CANCEL:
                 self._control((order.job, order.fence), order.control.value)
 
     def obey(self, answer: SyncAnswer) -> None:
-        for ref in (*answer.accepted, *answer.refused):
-            self._judged((ref.job, ref.fence))
-        for ref in answer.lost:
-            self._lose((ref.job, ref.fence))
+        self._obey_verdicts(answer)
         for assignment in answer.jobs:
             self._take(assignment)
         for order in answer.orders:
             self._control((order.job, order.fence), order.control.value)
         self._dispatch()
+
+    def _obey_verdicts(self, answer: SyncAnswer) -> None:
+        for ref in (*answer.accepted, *answer.refused):
+            self._judged((ref.job, ref.fence))
+        for ref in answer.lost:
+            self._lose((ref.job, ref.fence))
 
     def _judged(self, key: AttemptKey) -> None:
         held = self.attempts.forget(key)
@@ -192,7 +156,7 @@ class Agent:
         """Nobody needs anything of this attempt any more."""
         done = held.done
         assert done is not None
-        for link in self._links.values():
+        for link in self._crew.links.values():
             if link.number == held.slot or held.slot < 0:
                 link.ack(held.key)
         if held.slot < 0:
@@ -222,7 +186,7 @@ class Agent:
         if held in self.attempts.ready:
             self.attempts.ready.remove(held)
         self._staging.release(held.pins)
-        if held.spec is not None and (held.spec.inputs or held.spec.files):
+        if held.spec is not None and has_own_folder(held.spec):
             self._go(asyncio.to_thread(remove_attempt, self._home.attempt(*held.key)))
         if waiting is not None:
             self._prepare(waiting)
@@ -286,7 +250,7 @@ class Agent:
                 self._drop(held)
             return
         held.state = "held"
-        if held.forgotten or self._ending:
+        if held.forgotten or self.leaving:
             self._drop(held)
         elif held.cancelled:
             self._control(held.key, "cancel")
@@ -295,59 +259,17 @@ class Agent:
             self._dispatch()
 
     def _make_ready(self, held: Held, code: str) -> None:
-        spec = held.spec
-        assert spec is not None
-        case = held.job.rpartition("/")[0]
-        own_folder = bool(spec.inputs or spec.files)
-        call, module, digest = NIL, "", ""
-        if spec.function is not None:
-            module = spec.function.module
-            digest = spec.function.code.sha256 if spec.function.code is not None else ""
-            folder = self._home.attempt(*held.key)
-            call = msgspec.Raw(
-                _ENCODER.encode(
-                    Call(
-                        held.job,
-                        held.fence,
-                        case,
-                        spec.item,
-                        module,
-                        spec.function.name,
-                        code,
-                        digest,
-                        spec.args,
-                        spec.kwargs,
-                        spec.env,
-                        folder if own_folder else "",
-                        folder,
-                        spec.limits,
-                    )
-                )
-            )
-        held.work = Work(
-            held.job,
-            held.fence,
-            case,
-            spec.item,
-            (spec.command or ":") if spec.function is None else "",
-            call,
-            module,
-            f"{digest}:{code}",
-            spec.env if spec.function is None else {},
-            spec.files,
-            own_folder,
-            spec.resources.wall_ms,
-            spec.resources.memory_bytes,
-            spec.limits,
-        )
+        assert held.spec is not None
+        folder = self._home.attempt(*held.key)
+        held.work = work_of(held.job, held.fence, held.spec, folder=folder, code=code)
         self.attempts.ready.append(held)
 
     def _dispatch(self) -> None:
         """Hand ready attempts to slots: to idle ones first, then a few ahead if jobs are short."""
         ready = self.attempts.ready
-        if not ready or self._ending or self.lease.over(boot_ms()):
+        if not ready or self.leaving or self.lease.over(boot_ms()):
             return
-        links = [link for link in self._links.values() if link.alive and not link.retiring]
+        links = self._crew.open
         depth = slot_depth(self.mean_ms)
         waiting: list[Held] = []
         while ready and links:
@@ -355,11 +277,12 @@ class Agent:
             if len(link.holds) >= depth:
                 break
             held = ready.popleft()
-            if held.suspended or not self.attempts.fits(held, list(self._links.values())):
+            if held.suspended or not self.attempts.fits(held, self._crew.links.values()):
                 waiting.append(held)
                 continue
             assert held.work is not None
-            held.link, held.slot, held.state = link, link.number, "running"
+            self.state_news |= held.state == "staging"
+            held.link, held.slot, held.state = link, link.number, "held" if link.holds else "running"
             link.run(held.work)
         ready.extendleft(reversed(waiting))
 
@@ -375,7 +298,7 @@ class Agent:
         if message.done or message.returned:
             self._dispatch()
             self._look_whether_quiet()
-            self._retire(link)
+            self._crew.retire(link)
         self.changed.set()
 
     def _hear_pulse(self, link: SlotLink, pulse: Pulse) -> None:
@@ -444,21 +367,11 @@ class Agent:
         """The attempt ends here, before or outside a slot."""
         if held in self.attempts.ready:
             self.attempts.ready.remove(held)
-        at = msgspec.msgpack.encode(Outcome(fault=fault, measures=Measures()))
-        self._hear_done(None, Done(held.job, held.fence, msgspec.Raw(at), 1, folder=True))
+        outcome = msgspec.Raw(_ENCODER.encode(Outcome(fault=fault)))
+        self._hear_done(None, Done(held.job, held.fence, outcome, 1, folder=True))
 
     def _lose_slot(self, link: SlotLink) -> None:
-        """A slot process has died, which only happens when somebody kills it."""
-        if self._ending or self._links.get(link.number) is not link:
-            return
-        del self._links[link.number]
-        if link.retiring and not link.holds:
-            return
-        if not link.greeted.done() or not link.greeted.result():
-            log.warning("slot %d ended before it could speak", link.number)
-        if link.process is not None:
-            link.process.poll()
-        kill_strays({other.process.pid for other in self._links.values() if other.process is not None})
+        """A slot process has died, which only happens when somebody kills it. What it had finished may be on disk."""
         for done in self._home.left_results():
             if done.key in link.holds:
                 self._hear_done(None, done)
@@ -468,13 +381,13 @@ class Agent:
             held = self.attempts.all.get(key)
             if held is not None and held.done is None:
                 self._fail(held, fault)
+        log.warning("slot %d was killed; another takes its place", link.number)
         self._go(self._replace(link.number))
 
     async def _replace(self, number: int) -> None:
-        await asyncio.sleep(0.1)
-        if not self._ending and number < self._capacity.slots:
-            await self._new_slot(number)
-            self._dispatch()
+        await asyncio.sleep(REPLACE_AFTER_S)
+        await self._crew.start(number)
+        self._dispatch()
 
     def _go(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)

@@ -4,6 +4,7 @@ Every attempt that was received is named in every request until it is judged: as
 when it is over. That is how the server knows, from one request alone, what a pilot has and what it has lost."""
 
 from collections import deque
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import msgspec
@@ -103,7 +104,7 @@ class Attempts:
         """How many attempts have not ended yet, here or in slots."""
         return self._alive
 
-    def fits(self, held: Held, links: list[SlotLink]) -> bool:
+    def fits(self, held: Held, links: Iterable[SlotLink]) -> bool:
         """Whether the pilot has what the attempt needs beside what runs in other slots."""
         needs = held.resources
         if needs == _PLAIN and self._capacity.cpus >= self._capacity.slots:

@@ -1,0 +1,99 @@
+"""The slots of a pilot as a whole: found again after a restart, filled up, replaced when one dies, ended."""
+
+import asyncio
+from collections.abc import Callable
+
+from mendflow.pilot.home import Home, remove_tree
+from mendflow.pilot.slots import SlotLink, end_slot, find_slot, kill_leftovers, kill_strays, start_slot
+from mendflow.pilot.wire import FromSlot
+
+GREETING_S = 10.0
+ENDING_S = 8.0
+
+
+class Crew:
+    """`hear` gets what slots say; `lose` gets a slot that died unexpectedly, with all its processes dead already."""
+
+    def __init__(
+        self,
+        home: Home,
+        pilot: str,
+        slots: int,
+        *,
+        keep: bool,
+        hear: Callable[[SlotLink, FromSlot], None],
+        lose: Callable[[SlotLink], None],
+    ) -> None:
+        self._home = home
+        self._pilot = pilot
+        self._slots = slots
+        self._keep = keep
+        self._hear, self._lose = hear, lose
+        self.links: dict[int, SlotLink] = {}
+        self.ending = False
+
+    async def adopt(self) -> bool:
+        """Find the slots that an earlier agent has left, and hear what they hold; False if there are none. What is left
+        of others is killed."""
+        numbers = {int(path.stem) for path in self._home.slots.glob("*.sock") if path.stem.isdigit()}
+        for number in sorted(numbers):
+            link = SlotLink(number, self._hear, self._lost)
+            if await find_slot(link, self._home) and await self._greeted(link):
+                self.links[number] = link
+            else:
+                self._home.socket_of(number).unlink(missing_ok=True)
+        kill_leftovers(self._pilot, {link.pid for link in self.links.values()})
+        return bool(self.links)
+
+    async def _greeted(self, link: SlotLink) -> bool:
+        try:
+            return await asyncio.wait_for(asyncio.shield(link.greeted), GREETING_S)
+        except TimeoutError:
+            return False
+
+    async def fill(self) -> None:
+        for number in range(self._slots):
+            if number not in self.links:
+                await self.start(number)
+        for link in list(self.links.values()):
+            self.retire(link)
+
+    async def start(self, number: int) -> None:
+        if self.ending or number >= self._slots:
+            return
+        link = self.links[number] = SlotLink(number, self._hear, self._lost)
+        await start_slot(link, self._home, pilot=self._pilot, keep=self._keep)
+
+    def retire(self, link: SlotLink) -> None:
+        """A slot beyond the number that is wanted now may end its job, and then ends itself."""
+        link.retiring = link.number >= self._slots
+        if link.retiring and not link.holds:
+            link.stop()
+
+    @property
+    def open(self) -> list[SlotLink]:
+        """Slots that may be given work."""
+        return [link for link in self.links.values() if link.alive and not link.retiring]
+
+    @property
+    def busy(self) -> int:
+        return sum(1 for link in self.links.values() if link.holds)
+
+    def _lost(self, link: SlotLink) -> None:
+        if self.ending or self.links.get(link.number) is not link:
+            return
+        del self.links[link.number]
+        if link.process is not None:
+            link.process.poll()
+        if link.retiring and not link.holds:
+            return
+        kill_strays({other.process.pid for other in self.links.values() if other.process is not None})
+        self._lose(link)
+
+    async def end(self) -> None:
+        """End all slots and everything below them; leave no trace of them."""
+        self.ending = True
+        await asyncio.gather(*(end_slot(link, ENDING_S) for link in self.links.values()))
+        kill_strays(set())
+        for path in self._home.slots.iterdir():
+            remove_tree(str(path)) if path.is_dir() else path.unlink(missing_ok=True)

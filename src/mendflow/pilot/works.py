@@ -1,0 +1,60 @@
+"""From a job's description to what a slot is told of it."""
+
+import msgspec
+
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import JobSpec
+from mendflow.pilot.wire import NIL, Call, Work
+
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+def has_own_folder(spec: JobSpec) -> bool:
+    """Whether the agent makes the attempt's folder, because there are files to put into it or to take from it."""
+    return bool(spec.inputs or spec.files)
+
+
+def work_of(job: JobId, fence: int, spec: JobSpec, *, folder: str, code: str) -> Work:
+    """`folder` is the attempt's, `code` is where a function's module is to be loaded from."""
+    function = spec.function
+    digest = function.code.sha256 if function is not None and function.code is not None else ""
+    needs = spec.resources
+    return Work(
+        job=job,
+        fence=fence,
+        case=job.rpartition("/")[0],
+        item=spec.item,
+        command="" if function is not None else spec.command or ":",
+        call=_call(job, fence, spec, folder=folder, code=code, digest=digest),
+        module=function.module if function is not None else "",
+        code=f"{digest}:{code}",
+        env=spec.env if function is None else {},
+        files=spec.files,
+        own_folder=has_own_folder(spec),
+        wall_ms=needs.wall_ms,
+        memory_bytes=needs.memory_bytes,
+        limits=spec.limits,
+    )
+
+
+def _call(job: JobId, fence: int, spec: JobSpec, *, folder: str, code: str, digest: str) -> msgspec.Raw:
+    function = spec.function
+    if function is None:
+        return NIL
+    call = Call(
+        job=job,
+        fence=fence,
+        case=job.rpartition("/")[0],
+        item=spec.item,
+        module=function.module,
+        name=function.name,
+        folder=code,
+        sha256=digest,
+        args=spec.args,
+        kwargs=spec.kwargs,
+        env=spec.env,
+        cwd=folder if has_own_folder(spec) else "",
+        attempt_folder=folder,
+        limits=spec.limits,
+    )
+    return msgspec.Raw(_ENCODER.encode(call))
