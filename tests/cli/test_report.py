@@ -202,7 +202,7 @@ class Page(HTMLParser):
 def test_the_page_has_every_section_and_the_figures() -> None:
     case, items = a_sample()
     page = Page(render(case, a_flow(), items))
-    for title in ("Flow", "Timeline", "Failures", "Resources", "Outputs", "Items"):
+    for title in ("Flow", "Timeline", "Failures", "Resources", "Outputs", "Inputs", "Items"):
         assert title in page.texts
     assert "42.0 s" in page.texts
     for name in ("split", "align", "merge", "deep-check", "quick-check", "draft", "approve", "apologise", "report"):
@@ -272,7 +272,11 @@ def test_hostile_names_outputs_messages_and_logs_stay_text() -> None:
     item = msgspec.structs.replace(item, item=ItemId(evil), command=evil, log_tail=evil, kind=evil, fault=fault)
     counts = [NameCount(name=evil, kind="job", failed=1)]
     case = msgspec.structs.replace(
-        a_case("failed", counts), id=CaseId(evil), outputs={evil: evil, "list": [evil]}, fault=fault
+        a_case("failed", counts),
+        id=CaseId(evil),
+        outputs={evil: evil, "list": [evil]},
+        inputs={evil: evil},
+        fault=fault,
     )
     body = Sequence(name="s", body=(Job(name=evil, command=evil), Job(name="b" + evil, label=evil, command="x")))
     flow = Flow(name=FlowName(evil), description=evil, body=body)

@@ -15,7 +15,9 @@ from mendflow.core.model.views import CaseView, ItemView
 from mendflow.report.page import render
 from mendflow.report.words import count_text, duration_text, one_line, plain, size_text
 
-PAGE_ITEMS = 1000
+PAGE_ITEMS = 20_000
+"""Each page costs the server a look at all items, so few and large ones."""
+
 FAILURES_SHOWN = 5
 LOG_LINES_SHOWN = 8
 VALUE_CHARS_SHOWN = 300

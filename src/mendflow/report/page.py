@@ -12,7 +12,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import CaseView, ItemView
 from mendflow.report.attempts import ran
 from mendflow.report.graph import graph
-from mendflow.report.sections import failures, items_table, outputs, resources
+from mendflow.report.sections import failures, items_table, resources, values_table
 from mendflow.report.timeline import timeline
 from mendflow.report.words import duration_text, escaped, one_line, size_text, time_text
 
@@ -28,7 +28,8 @@ def render(case: CaseView, flow: Flow, items: list[ItemView], *, now: Instant = 
         ("Timeline", "timeline", timeline(case, items, now)),
         ("Failures", "failures", failures(case.fault, items)),
         ("Resources", "resources", resources(flow, items, now)),
-        ("Outputs", "outputs", outputs(case.outputs)),
+        ("Outputs", "outputs", values_table(case.outputs, "The flow gives no outputs.")),
+        ("Inputs", "inputs", values_table(case.inputs, "The case was given no inputs.")),
         ("Items", "items-section", items_table(items, now)),
     ]
     body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)

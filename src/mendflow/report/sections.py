@@ -57,9 +57,9 @@ def resources(flow: model.Flow, items: list[ItemView], now: int) -> str:
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
 
-def outputs(values: dict[str, Value]) -> str:
+def values_table(values: dict[str, Value], if_none: str) -> str:
     if not values:
-        return '<p class="quiet">The flow gives no outputs.</p>'
+        return f'<p class="quiet">{if_none}</p>'
     rows = "".join(f"<tr><th>{_text(name)}</th><td>{_value(value)}</td></tr>" for name, value in values.items())
     return f'<table class="pairs"><tbody>{rows}</tbody></table>'
 
