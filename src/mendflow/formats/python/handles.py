@@ -70,7 +70,23 @@ class Handle:
         raise bad(f"`{self._expression}` is not known while the flow is being built: it {what}; {instead}")
 
 
-for _operator in ("lt", "le", "gt", "ge", "add", "radd", "sub", "rsub", "mul", "rmul", "truediv", "int", "float"):
+for _operator in (
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "add",
+    "radd",
+    "sub",
+    "rsub",
+    "mul",
+    "rmul",
+    "truediv",
+    "int",
+    "float",
+):
 
     def _refuse(self: Handle, *_: object, _name: str = _operator) -> NoReturn:
         self._unknown("cannot be computed with", 'do it inside a job, or in an expression: when=f"{value} > 3"')
