@@ -1,0 +1,55 @@
+"""The two commands of the README, as somebody does them who has just got the project: in a fresh copy, with an empty
+home, and with nothing but Python and pip."""
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+NOT_IN_A_CHECKOUT = (".git", ".venv", ".venv-peers", ".*_cache", "__pycache__", ".hypothesis", ".mendflow", "outputs")
+PREPARING_S = 280
+
+
+@pytest.fixture(scope="module")
+def checkout(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("fresh") / "mendflow"
+    shutil.copytree(ROOT, folder, ignore=shutil.ignore_patterns(*NOT_IN_A_CHECKOUT))
+    return folder
+
+
+def as_a_newcomer(command: Sequence[str], checkout: Path) -> subprocess.CompletedProcess[str]:
+    """Run with the machine's own Python, not with the environment that these tests run in."""
+    python = Path(sys.base_prefix) / "bin" / f"python{sys.version_info[0]}.{sys.version_info[1]}"
+    home = checkout.parent / "home"
+    home.mkdir(exist_ok=True)
+    kept = {name: value for name, value in os.environ.items() if name.startswith(("PIP_", "SSL_", "HTTP", "TMP"))}
+    environ = {**kept, "HOME": str(home), "PATH": "/usr/local/bin:/usr/bin:/bin", "LANG": "C.UTF-8"}
+    return subprocess.run([python, *command], cwd=checkout, env=environ, capture_output=True, text=True, check=False)
+
+
+@pytest.mark.timeout(PREPARING_S)
+def test_the_command_that_shows_it_at_work(checkout: Path) -> None:
+    done = as_a_newcomer(["demo.py"], checkout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "42 done, 9 mended" in done.stdout
+    assert "brightest: 507" in done.stdout
+    (report,) = (checkout / ".mendflow" / "reports").glob("night-*.html")
+    assert "a cloud came by" in report.read_text()
+
+
+@pytest.mark.timeout(PREPARING_S)
+def test_the_command_that_checks_everything(checkout: Path) -> None:
+    """One family of its stages, as all of them would run this test again."""
+    done = as_a_newcomer(["check.py", "--only", "lint"], checkout)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "2 of 2 stages passed" in done.stdout
+
+
+def test_the_readme_gives_just_these_commands() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert "$ python3 demo.py\n$ python3 check.py\n" in text
