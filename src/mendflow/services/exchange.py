@@ -156,6 +156,7 @@ class Exchange:
 
     async def _was_accepted(self, pilot: PilotRecord, report: Report) -> bool:
         """A report that is told again, because the verdict did not reach the pilot."""
+        await self._ledger.settled()
         found = await self._store.get(JOB_KIND, report.job)
         if found is None:
             return False

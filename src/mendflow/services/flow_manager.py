@@ -102,6 +102,7 @@ class FlowManager:
 
     async def jobs_of(self, case: CaseId) -> dict[ItemId, Job]:
         """The jobs of an earlier case, by item."""
+        await self._ledger.settled()
         return {(job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")}
 
     async def begin(self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job]) -> LiveCase:
@@ -126,6 +127,7 @@ class FlowManager:
         live = self.live.get(case)
         if live is not None:
             return live.flow
+        await self._ledger.settled()
         first = _decode_event((await self._store.read(journal_of(case), 0, 1))[0]).fact
         assert isinstance(first, StartCase)
         return first.flow

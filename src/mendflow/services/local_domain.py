@@ -32,7 +32,7 @@ from mendflow.services import item_views, reasons
 from mendflow.services.case_book import CASE_KIND, ITEM_KIND, CaseDocument, ItemDocument
 from mendflow.services.house import House
 from mendflow.services.tasks import TASK_KIND, TaskDocument
-from mendflow.stores.contract import Where
+from mendflow.stores.contract import Store, Where
 
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_item = msgspec.json.Decoder(ItemDocument).decode
@@ -65,7 +65,7 @@ class LocalDomain:
     async def start(self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "") -> CaseView:
         known = self._house.services.flows.newest(name)
         if key:
-            found = await self._house.store.search(CASE_KIND, [Where("key", key)], limit=1)
+            found = await (await self._read()).search(CASE_KIND, [Where("key", key)], limit=1)
             if found:
                 return await self.case(found[0].id)
         earlier = await self._id(reuse, flow=name) if reuse else None
@@ -100,7 +100,7 @@ class LocalDomain:
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
         where = [Where(field, value) for field, value in (("flow", flow), ("status", status)) if value]
-        found = await self._house.store.search(
+        found = await (await self._read()).search(
             CASE_KIND, where, order_by="started_at", descending=True, limit=limit, offset=offset
         )
         return [self._view(_decode_case(document.body)) for document in found]
@@ -156,7 +156,7 @@ class LocalDomain:
 
     async def _items(self, case: CaseId) -> AsyncIterator[ItemView]:
         services = self._house.services
-        store = self._house.store
+        store = await self._read()
         listed = set()
         async for found in store.scan("job", f"{case}/"):
             job = services.meta.jobs.get(JobId(found.id)) or _decode_job(found.body)
@@ -211,7 +211,7 @@ class LocalDomain:
             where.append(Where("spec.item", query.name))
         if query.attempts_min:
             where.append(Where("fence", query.attempts_min, "ge"))
-        found = await self._house.store.search(
+        found = await (await self._read()).search(
             "job", where, order_by="created_at", descending=True, limit=query.limit, offset=query.offset
         )
         return [_decode_job(document.body) for document in found]
@@ -222,7 +222,7 @@ class LocalDomain:
         live = self._house.services.meta.jobs.get(id)
         if live is not None:
             return live
-        found = await self._house.store.get("job", id)
+        found = await (await self._read()).get("job", id)
         if found is None:
             raise NotFound(f"there is no job {job!r}; `mendflow jobs` lists them")
         return _decode_job(found.body)
@@ -304,13 +304,18 @@ class LocalDomain:
         live = self._house.services.manager.live.get(case)
         if live is not None:
             return live.document
-        found = await self._house.store.get(CASE_KIND, case)
+        found = await (await self._read()).get(CASE_KIND, case)
         if found is None:
             raise NotFound(f"there is no case {case!r}; `mendflow cases` lists them")
         return _decode_case(found.body)
 
     async def _flow_of(self, document: CaseDocument) -> Flow:
         return await self._house.services.manager.flow_of(document.id)
+
+    async def _read(self) -> Store:
+        """The store, when it has caught up with what happened here: what has left memory is then to be found there."""
+        await self._settled()
+        return self._house.store
 
     async def _settled(self) -> None:
         await self._house.services.ledger.settled()

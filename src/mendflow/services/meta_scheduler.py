@@ -243,6 +243,7 @@ class QueueAndPilots:
         return [new for new in missing if new.id not in kept]
 
     async def _read(self, id: JobId) -> Job:
+        await self._ledger.settled()
         found = await self._store.get(JOB_KIND, id)
         if found is None:
             raise NotFound(f"there is no job {id}")

@@ -34,6 +34,7 @@ class Notices:
 
     async def latest(self, limit: int) -> list[Happening]:
         """The newest notices, newest first."""
+        await self._ledger.settled()
         length = await self._store.length(NOTICES)
         entries = await self._store.read(NOTICES, max(0, length - limit), limit)
         return [_decode(entry) for entry in reversed(entries)]

@@ -117,6 +117,7 @@ class Tasks:
     async def find(self, id: str) -> TaskDocument:
         task = self._open.get(id)
         if task is None:
+            await self._ledger.settled()
             kept = await self._store.get(TASK_KIND, id)
             if kept is None:
                 raise NotFound(f"there is no task {id}; `mendflow tasks` lists them")
@@ -126,6 +127,7 @@ class Tasks:
     async def search(self, *, role: str, state: str, case: str, limit: int) -> list[TaskView]:
         wanted = {"role": role, "state": state, "case": case}
         where = [Where(field, value) for field, value in wanted.items() if value]
+        await self._ledger.settled()
         found = await self._store.search(TASK_KIND, where, order_by="offered_at", descending=True, limit=limit)
         return [_decode(document.body).view() for document in found]
 
