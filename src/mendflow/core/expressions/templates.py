@@ -83,6 +83,8 @@ def as_text(value: Value) -> str:
     """How a value stands in a text: as people write it. Null is nothing; lists and maps are JSON."""
     if isinstance(value, str):
         return value
+    if type(value) is int:
+        return str(value)
     if value is None:
         return ""
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
