@@ -4,6 +4,7 @@ A data folder holds everything of one server: the store, the kept files, and `se
 machine find the server while it runs."""
 
 import asyncio
+import gc
 import os
 import signal
 import subprocess
@@ -18,14 +19,27 @@ import msgspec
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.server.access import Access, Token
 from mendflow.server.app import create_app
-from mendflow.server.runner import serve
+from mendflow.server.runner import run, serve
 from mendflow.services.clock import SystemClock
 from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.sqlite import SqliteStore
 
+__all__ = [
+    "LocalPilot",
+    "RunningServer",
+    "ServerFile",
+    "ServerOptions",
+    "find_server",
+    "run",
+    "running_server",
+    "start_pilot",
+    "write_server_file",
+]
+
 STOP_PILOT_S = 15
+GARBAGE_YOUNG_MAX = 50_000
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -70,13 +84,12 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
         store=SqliteStore(data / "store.db"),
         keeper=keeper,
         clock=SystemClock(),
-        rules=HouseRules(
-            lease_ms=options.lease_ms, losses_max=options.losses_max, files_roots=options.files_roots
-        ),
+        rules=HouseRules(lease_ms=options.lease_ms, losses_max=options.losses_max, files_roots=options.files_roots),
         version=version("mendflow"),
     )
     await house.open()
     keeper.open()
+    _collect_seldom()
     domain = LocalDomain(house)
     try:
         app = create_app(domain, access=Access(options.tokens), let_go=house.let_go)
@@ -89,6 +102,13 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
             await served.stop()
     finally:
         await house.close()
+
+
+def _collect_seldom() -> None:
+    """A server holds a great many small values that live long, and makes hardly any cycles: looking through all of
+    them for cycles, as often as Python does by default, would cost more than the work itself."""
+    gc.freeze()
+    gc.set_threshold(GARBAGE_YOUNG_MAX, 20, 100)
 
 
 def write_server_file(data: Path, content: ServerFile) -> None:
@@ -142,5 +162,3 @@ def start_pilot(
             command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=environment, start_new_session=True
         )
     return LocalPilot(process, log)
-
-

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 from mendflow.cli.options import Target
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict, NotFound, StoreUnavailable
-from mendflow.wiring import RunningServer, ServerOptions, find_server, running_server, start_pilot
+from mendflow.wiring import RunningServer, ServerOptions, find_server, run, running_server, start_pilot
 
 T = TypeVar("T")
 
@@ -26,7 +26,7 @@ ORPHAN_MS = 60_000
 
 
 def waited(work: Coroutine[Any, Any, T]) -> T:
-    return asyncio.run(work)
+    return run(work)
 
 
 @asynccontextmanager

@@ -199,6 +199,7 @@ class Exchange:
             await self._given_up(pilot, id)
         self._meta.leases.leave(pilot.id)
         self._meta.pilots.pop(pilot.id, None)
+        self._meta.queue.forget(pilot.id)
 
     # Handing out
 
