@@ -75,6 +75,12 @@ async def test_peak_memory_and_cpu_are_measured(server: Server, hire: Hire) -> N
     assert 80 * MB < measures.peak_bytes < 300 * MB and measures.cpu_ms > 30
 
 
+async def test_the_memory_of_a_small_job_is_not_that_of_the_pilot(server: Server, hire: Hire) -> None:
+    hire()
+    measures = (await server.outcome(await server.shell("sleep 0.2"))).measures
+    assert 0 < measures.peak_bytes < 10 * MB
+
+
 async def test_a_job_that_forks_and_hides_is_found_and_killed_before_its_result_is_told(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:
@@ -241,11 +247,10 @@ async def test_short_jobs_do_not_wait_behind_a_long_one_while_another_slot_is_fr
     assert all(fences == [1] for fences in server.ledger.accepted_fences.values())
 
 
-async def test_a_full_disk_is_a_fault_of_the_place(server: Server, hire: Hire, tmp_path: Path) -> None:
+async def test_a_folder_that_cannot_be_made_is_a_fault_of_the_place(server: Server, hire: Hire, tmp_path: Path) -> None:
     work = tmp_path / "work"
     pilot = hire(work=work)
     assert (await server.outcome(await server.shell("true"))).ok
-    # The file system's own limit stands in for a full disk: the attempt's folder cannot be made.
     (work / "attempts").rmdir()
     (work / "attempts").write_text("in the way")
     fault = (await server.outcome(await server.shell("true"))).fault

@@ -130,7 +130,7 @@ class ShellRun:
             started_at=watch.started_at,
             ended_at=ended_at,
             cpu_ms=int(reaper.cpu_s * 1000),
-            peak_bytes=max(watch.peak_bytes, reaper.peak_bytes),
+            peak_bytes=reaper.peak_of_children(seen_bytes=watch.peak_bytes),
             stdout_bytes=self._files["out"].seen,
             stderr_bytes=self._files["err"].seen,
         )

@@ -11,7 +11,7 @@ from mendflow.pilot.processes import proportional_bytes, resident_bytes, send
 from mendflow.pilot.verdicts import End
 from mendflow.pilot.wire import Work
 
-FIRST_LOOK_MS = 20
+FIRST_LOOK_MS = 5
 LOOK_MS_MAX = 500
 LOOK_MS_BOUNDED = 40
 CANCEL_GRACE_MS = 2_000

@@ -1,0 +1,355 @@
+"""The pilot's small parts, each by itself."""
+
+import asyncio
+import errno
+import hashlib
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mendflow.core.model.faults import Category
+from mendflow.core.model.ids import ItemId
+from mendflow.core.model.jobs import FunctionRef, JobSpec
+from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value
+from mendflow.pilot.appetite import AT_HAND_MAX, slot_depth
+from mendflow.pilot.environment import BadEnvironment, check
+from mendflow.pilot.home import Home, HomeTaken, attempt_name, remove_tree
+from mendflow.pilot.http import Address, Exchanges, Files, ServerAway, ServerRefused
+from mendflow.pilot.lease import LeaseClock, boot_ms, margin_ms
+from mendflow.pilot.logs import LogFile, Tail
+from mendflow.pilot.main import main, parse
+from mendflow.pilot.outputs import BadOutput, parse_outputs, within_bounds
+from mendflow.pilot.processes import below_any, children, descendants, kill_tree
+from mendflow.pilot.staging import Staging, StagingFailed, inside, spilled_digests
+from mendflow.pilot.verdicts import End, cannot_start, died, stopped
+from mendflow.pilot.wire import Frames, frame
+
+
+@given(st.lists(st.binary(max_size=50), max_size=20), st.integers(1, 17))
+def test_frames_come_out_as_they_went_in_however_they_are_cut(messages: list[bytes], step: int) -> None:
+    stream = b"".join(frame(message) for message in messages)
+    frames = Frames()
+    seen = [one for at in range(0, len(stream), step) for one in frames.feed(stream[at : at + step])]
+    assert seen == messages
+
+
+@given(st.lists(st.binary(max_size=400), max_size=40))
+def test_a_tail_is_the_end_of_what_came(pieces: list[bytes]) -> None:
+    tail = Tail(100)
+    for piece in pieces:
+        tail.feed(piece)
+    assert tail.content() == b"".join(pieces)[-100:]
+
+
+@given(st.lists(st.binary(max_size=400), max_size=40))
+def test_a_log_keeps_head_and_tail_and_counts_what_it_cut(pieces: list[bytes]) -> None:
+    whole = b"".join(pieces)
+    with tempfile.TemporaryDirectory() as folder:
+        log = LogFile(f"{folder}/log", head_bytes=300, tail_bytes=200)
+        for piece in pieces:
+            log.feed(piece)
+        log.close()
+        content = Path(folder, "log").read_bytes() if whole else b""
+    if len(whole) <= 500:
+        assert content == whole
+    else:
+        cut = b"\n[mendflow: %d bytes were cut here]\n" % (len(whole) - 500)
+        assert content == whole[:300] + cut + whole[-200:]
+
+
+def test_a_log_that_cannot_be_written_hurts_nobody() -> None:
+    log = LogFile("/dev/full")
+    log.feed(b"x" * 100_000)
+    log.close()
+    assert log.seen == 100_000
+
+
+@pytest.mark.parametrize(
+    ("text", "outputs"),
+    [
+        ("", {}),
+        ('a=1\n\nb= two \nc=[1]\nd={"x": null}\ne=\n', {"a": 1, "b": " two ", "c": [1], "d": {"x": None}, "e": ""}),
+        ("a=x=y\r\n", {"a": "x=y"}),
+        ("a<<END\none\n  two=2\nEND\nb=true", {"a": "one\n  two=2", "b": True}),
+        ('a<<END\n{"k":\n 1}\nEND\n', {"a": {"k": 1}}),
+        ("n=123456789012345678901234567890", {"n": "123456789012345678901234567890"}),
+        ("a=1\na=2", {"a": 2}),
+    ],
+)
+def test_outputs_are_read(text: str, outputs: dict[str, Value]) -> None:
+    assert parse_outputs(text) == outputs
+
+
+@pytest.mark.parametrize(("text", "place"), [("x", "line 1"), ("a=1\n=2", "line 2"), ("\na<<E\nb", "line 2")])
+def test_bad_outputs_name_the_line(text: str, place: str) -> None:
+    with pytest.raises(BadOutput, match=place):
+        parse_outputs(text)
+
+
+def test_only_as_many_outputs_are_spilled_as_must_be(tmp_path: Path) -> None:
+    big, bigger = "b" * (VALUE_BYTES_MAX // 2), "c" * VALUE_BYTES_MAX
+    kept, paths = within_bounds({"a": 1, "b": big, "c": bigger}, str(tmp_path))
+    assert kept["a"] == 1 and kept["b"] == big and set(kept["c"]) == {"$spilled", "bytes"} and len(paths) == 1
+
+
+def test_short_jobs_are_given_by_the_handful_and_long_ones_singly() -> None:
+    assert slot_depth(None) == slot_depth(1_000) == 1
+    assert slot_depth(0.01) == AT_HAND_MAX
+    assert 1 < slot_depth(2.0) < slot_depth(0.5)
+
+
+def test_a_lease_is_over_before_it_ends_and_a_late_answer_shortens_nothing(tmp_path: Path) -> None:  # JS-7
+    mine, theirs = LeaseClock(tmp_path / "lease"), LeaseClock(tmp_path / "lease")
+    assert theirs.over(boot_ms()), "before the first answer there is no lease"
+    mine.renew(sent_at=1_000, lease_ms=10_000)
+    assert theirs.stop_at == 1_000 + 10_000 - 1_000
+    mine.renew(sent_at=500, lease_ms=10_000)
+    assert theirs.stop_at == 10_000 and not theirs.over(9_999) and theirs.over(10_000)
+    mine.clear()
+    assert theirs.over(1)
+
+
+@given(st.integers(1, 10**9))
+def test_the_margin_is_never_the_whole_lease(lease_ms: int) -> None:
+    assert 0 <= margin_ms(lease_ms) <= lease_ms // 3
+
+
+def test_a_folder_has_one_agent_at_a_time(tmp_path: Path) -> None:
+    home = Home(tmp_path / "deep" / "work")
+    home.make()
+    lock = home.lock()
+    with pytest.raises(HomeTaken, match=f"process {os.getpid()}"):
+        home.lock()
+    os.close(lock)
+    os.close(home.lock())
+
+
+def test_an_identity_is_kept_on_its_host_and_not_taken_elsewhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = Home(tmp_path)
+    home.make()
+    first, second = home.identify(), home.identify()
+    assert first.pilot == second.pilot and second.starts == first.starts + 1
+    monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
+    assert home.identify().pilot != first.pilot
+
+
+def test_a_result_that_is_not_whole_never_was(tmp_path: Path) -> None:
+    home = Home(tmp_path)
+    home.make()
+    home.result("case/1", 2).write_bytes(b"\x97half")
+    assert home.left_results() == [] and not list(home.results.iterdir())
+
+
+def test_names_of_attempts_are_harmless() -> None:
+    assert attempt_name("align-7f3k/12", 3) == "align-7f3k~12.3"
+    assert "/" not in attempt_name("../../etc/passwd", 1)
+
+
+def test_folders_are_removed_whatever_is_in_them(tmp_path: Path) -> None:
+    outside = tmp_path / "outside"
+    outside.mkdir()
+    (outside / "keep").touch()
+    folder = tmp_path / "folder"
+    (folder / "a" / "b").mkdir(parents=True)
+    (folder / "a" / "file").touch()
+    (folder / "link").symlink_to(outside)
+    (folder / "a").chmod(0)
+    remove_tree(str(folder))
+    assert not folder.exists() and (outside / "keep").exists()
+    remove_tree(str(folder))
+
+
+def test_paths_that_leave_the_folder_are_refused() -> None:
+    assert inside("a/b.txt") == "a/b.txt"
+    for path in ("/a", "../a", "a/../../b", "", "a\0b"):
+        with pytest.raises(StagingFailed):
+            inside(path)
+
+
+def test_spilled_values_are_found_at_any_depth() -> None:
+    value = {"a": [{"$spilled": "x", "bytes": 1}, {"b": {"$spilled": "y"}}], "c": "$spilled"}
+    assert list(spilled_digests(value)) == ["x", "y"]
+
+
+class Shelf(Files):
+    """Kept files without a server."""
+
+    def __init__(self, files: dict[str, bytes]) -> None:
+        super().__init__(Address("http://127.0.0.1:1", ""))
+        self.files = files
+        self.asked: list[str] = []
+
+    def get(self, sha256: str) -> Iterator[bytes]:
+        self.asked.append(sha256)
+        if sha256 not in self.files:
+            raise ServerRefused(404, "no such file")
+        yield self.files[sha256]
+
+
+def kept(content: bytes) -> FileRef:
+    return FileRef(sha256=hashlib.sha256(content).hexdigest(), bytes=len(content), name="file")
+
+
+def stage(tmp_path: Path, *contents: bytes) -> tuple[Staging, Shelf]:
+    home = Home(tmp_path / "work")
+    home.make()
+    shelf = Shelf({kept(content).sha256: content for content in contents})
+    return Staging(home, shelf), shelf
+
+
+def test_a_file_is_fetched_once_and_a_damaged_one_never_used(tmp_path: Path) -> None:  # FM-6
+    staging, shelf = stage(tmp_path, b"good")
+    spec = JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"good"), "deep/b": kept(b"good")})
+    staging.bring(spec, str(tmp_path / "one"))
+    assert (tmp_path / "one" / "deep" / "b").read_bytes() == b"good" and len(shelf.asked) == 1
+    shelf.files[kept(b"other").sha256] = b"not the same"
+    with pytest.raises(StagingFailed, match="damaged") as failure:
+        staging.bring(JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"other")}), str(tmp_path / "two"))
+    assert failure.value.fault.category is Category.DATA and not (tmp_path / "two").exists()
+
+
+def test_a_full_disk_while_staging_is_a_fault_of_the_place(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    staging, _ = stage(tmp_path, b"good")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(shutil, "copyfile", full)
+    with pytest.raises(StagingFailed) as failure:
+        staging.bring(JobSpec(item=ItemId("i"), command="x", inputs={"a": kept(b"good")}), str(tmp_path / "one"))
+    assert failure.value.fault.infrastructure and "disk is full" in failure.value.fault.message
+
+
+def test_source_is_taken_from_the_folder_only_while_it_is_the_deployed_one(tmp_path: Path) -> None:
+    staging, shelf = stage(tmp_path, b"x = 1")
+    (tmp_path / "m.py").write_bytes(b"x = 1")
+    function = FunctionRef(module="m", name="f", code=kept(b"x = 1"), folder=str(tmp_path))
+    assert staging.code_at_hand(function) is None
+    assert staging.bring_code(function) == str(tmp_path) == staging.code_at_hand(function)
+    (tmp_path / "m.py").write_bytes(b"x = 2")
+    assert staging.code_at_hand(function) is None
+    folder = staging.bring_code(function)
+    assert (Path(folder) / "m.py").read_bytes() == b"x = 1" and len(shelf.asked) == 1
+    assert staging.code_at_hand(function) == folder
+
+
+def test_a_failure_on_a_full_disk_is_laid_to_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    status = 1 << 8
+    fault = died(status, str(tmp_path / "a"))
+    assert fault is not None and fault.category is Category.JOB
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=0))
+    fault = died(status, str(tmp_path / "a"))
+    assert fault is not None and fault.infrastructure and "disk is full" in fault.message
+    assert died(0, str(tmp_path / "a")) is None
+
+
+def test_every_end_has_a_sentence_and_only_the_places_own_are_infrastructure() -> None:
+    faults = {end: stopped(end, wall_ms=1_500, memory_bytes=1 << 20, peak_bytes=3 << 20) for end in End}
+    assert {end for end, fault in faults.items() if fault.infrastructure} == {End.LEASE, End.KILLED}
+    assert "1.5 s" in faults[End.TIME].message and "3.0 MB" in faults[End.MEMORY].message
+    assert cannot_start(OSError(errno.E2BIG, "too long")).category is Category.INPUT
+    assert cannot_start(OSError(errno.EAGAIN, "no more processes")).infrastructure
+
+
+def test_a_bad_environment_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    check(tmp_path / "fine")
+    (tmp_path / "file").touch()
+    with pytest.raises(BadEnvironment, match="choose another"):
+        check(tmp_path / "file" / "below")
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
+    with pytest.raises(BadEnvironment, match="free at least"):
+        check(tmp_path)
+
+
+def test_options_are_read_and_a_bad_address_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MENDFLOW_TOKEN", "sesame")
+    options = parse(["--server", "http://h:1", "--work", str(tmp_path), "--slots", "3", "--memory-bytes", "5"])
+    assert (options.slots, options.memory_bytes, options.cpus, options.token) == (3, 5, None, "sesame")
+    assert main(["--server", "ftp://nowhere", "--work", str(tmp_path)]) == 2
+
+
+def test_a_tree_of_processes_is_found_and_killed() -> None:
+    command = "import os, time; os.fork(); os.fork(); print(1, flush=True); time.sleep(600)"
+    root = subprocess.Popen([sys.executable, "-c", command], stdout=subprocess.PIPE)
+    assert root.stdout is not None
+    for _ in range(4):
+        root.stdout.readline()
+    below = descendants(root.pid)
+    assert len(below) == 3 and root.pid in children(os.getpid())
+    assert all(below_any(pid, {root.pid}) for pid in below) and not below_any(os.getpid(), {root.pid})
+    kill_tree(root.pid)
+    assert root.wait(10) == -signal.SIGKILL
+    give_up_at = time.monotonic() + 10
+    while any(_alive(pid) for pid in below):
+        assert time.monotonic() < give_up_at
+
+
+def _alive(pid: int) -> bool:
+    try:
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except OSError:
+        return False
+
+
+async def answering(*answers: bytes) -> tuple[Exchanges, asyncio.Server]:
+    """A server that gives the same bytes to whatever is asked, in pieces."""
+    left = list(answers)
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while left:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(int(line[15:]) for line in head.split(b"\r\n") if line.startswith(b"Content-Length"))
+            await reader.readexactly(length)
+            answer = left.pop(0)
+            for at in range(0, len(answer), 7):
+                writer.write(answer[at : at + 7])
+                await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    return Exchanges(Address(f"http://127.0.0.1:{port}", "sesame"), "/x"), server
+
+
+async def test_answers_are_read_whole_chunked_or_not() -> None:
+    exchanges, server = await answering(
+        b"HTTP/1.1 200 OK\r\ncontent-length: 5\r\n\r\nhello",
+        b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nA;x=y\r\n0123456789\r\n0\r\n\r\n",
+        b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n",
+    )
+    async with server:
+        assert [await exchanges.post(b"x", 5) for _ in range(3)] == [b"hello", b"abc0123456789", b""]
+        exchanges.close()
+
+
+@pytest.mark.parametrize(
+    ("answer", "error"),
+    [
+        (b"HTTP/1.1 401 No\r\nContent-Length: 2\r\n\r\nno", ServerRefused),
+        (b"HTTP/1.1 503 Later\r\nContent-Length: 0\r\n\r\n", ServerAway),
+        (b"HTTP/1.1 200 OK\r\nContent-Length: 50\r\n\r\ncut short", ServerAway),
+        (b"SSH-2.0-surprise\r\n\r\n", ServerAway),
+        (b"", ServerAway),
+    ],
+)
+async def test_answers_that_are_none_are_told_apart(answer: bytes, error: type[Exception]) -> None:
+    exchanges, server = await answering(answer)
+    async with server:
+        with pytest.raises(error):
+            await exchanges.post(b"x", 5)
+    with pytest.raises(ServerAway):
+        await exchanges.post(b"x", 5)
