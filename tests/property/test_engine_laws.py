@@ -93,7 +93,7 @@ class Chaos(World):
     def send(self) -> None:
         self.messages += 1
         channel = self.random.choice(self.wanted() or ["a"])
-        wanted = [listener.correlation for listener in self.case.listeners.get(channel, [])]
+        wanted = [int(key) for key in self.case.listeners.get(channel, {}) if key]
         correlation = self.random.choice(wanted or [1])
         self.do(Deliver(id=f"m{self.messages}", channel=channel, value=self.messages, correlation=correlation))
 

@@ -1,15 +1,20 @@
 """Messages: each goes to the one who listens for it, or waits in the case until somebody does.
 
 Two listeners that the same message could not choose between are a `conflictingReceive`. A message on a channel that the
-flow replies to is a request, open until it is answered; a second one in the same exchange is a `conflictingRequest`."""
+flow replies to is a request, open until it is answered; a second one in the same exchange is a `conflictingRequest`,
+and one that is open when the flow ends a `missingReply`."""
 
 from typing import Protocol
+
+import msgspec
 
 from mendflow.core.engine.faults import CONFLICTING_RECEIVE, CONFLICTING_REQUEST, MISSING_REQUEST, Thrown, thrown
 from mendflow.core.engine.messages import Deliver
 from mendflow.core.engine.run import Run
-from mendflow.core.engine.state import Item, Listener
+from mendflow.core.engine.state import Item, Listener, Picking, ReceiveItem, ScopeInstance
 from mendflow.core.model.values import Value
+
+Listening = ReceiveItem | Picking | ScopeInstance
 
 
 class Exchanging(Protocol):
@@ -24,53 +29,62 @@ def exchange_of(activity: Exchanging) -> str:
     return f"{activity.channel}#{activity.exchange}" if activity.exchange else activity.channel
 
 
-def fits(correlation: Value, message: Deliver) -> bool:
-    return correlation is None or correlation == message.correlation
+def key_of(correlation: Value) -> str:
+    """A correlation as text, so that it is found without a search. Nothing fits every message."""
+    if correlation is None:
+        return ""
+    if isinstance(correlation, float) and correlation.is_integer():
+        correlation = int(correlation)
+    return msgspec.json.encode(correlation, order="deterministic").decode()
 
 
-def listen(
-    run: Run, instance: int, place: int, channel: str, correlation: Value, *, stays: bool = False
-) -> list[Deliver]:
-    """Take what has come already: the first that fits, or all for who stays. Then, or else, listen."""
-    case = run.case
-    others = case.listeners.get(channel, [])
-    if any(each.instance != instance and each.correlation == correlation for each in others):
+def listen(run: Run, instance: Listening, place: int, channel: str, correlation: Value) -> None:
+    """Hear the messages of a channel from now on."""
+    listeners = run.case.listeners.setdefault(channel, {})
+    key = key_of(correlation)
+    if key in listeners:
         raise thrown(CONFLICTING_RECEIVE, f"somebody else is listening on {channel} for the same messages")
-    waiting = case.mailbox.get(channel, [])
-    taken = [message for message in waiting if fits(correlation, message)]
-    taken = taken if stays else taken[:1]
-    if taken:
-        kept = [message for message in waiting if message not in taken]
-        if kept:
-            case.mailbox[channel] = kept
-        else:
-            del case.mailbox[channel]
-    if stays or not taken:
-        case.listeners.setdefault(channel, []).append(Listener(instance, place, correlation))
-    return taken
+    listeners[key] = Listener(instance.id, place)
+    instance.listening.append((channel, key))
 
 
-def ignore(run: Run, instance: int, channel: str) -> None:
+def take(run: Run, channel: str, correlation: Value) -> Deliver | None:
+    """The first message that came already and fits."""
+    waiting, key = run.case.mailbox.get(channel, []), key_of(correlation)
+    for place, message in enumerate(waiting):
+        if not key or key == key_of(message.correlation):
+            del waiting[place]
+            if not waiting:
+                del run.case.mailbox[channel]
+            return message
+    return None
+
+
+def ignore(run: Run, instance: Listening) -> None:
     """Listen no more."""
-    others = run.case.listeners.get(channel)
-    if others is None:
-        return
-    others[:] = [each for each in others if each.instance != instance]
-    if not others:
-        del run.case.listeners[channel]
+    for channel, key in instance.listening:
+        listeners = run.case.listeners[channel]
+        del listeners[key]
+        if not listeners:
+            del run.case.listeners[channel]
+    instance.listening.clear()
 
 
 def deliver(run: Run, message: Deliver) -> None:
-    """Give a message to the first who listens for it, or keep it."""
-    for listener in run.case.listeners.get(message.channel, ()):
+    """Give a message to who listens for exactly it, or else to who listens for all, or keep it."""
+    listeners = run.case.listeners.get(message.channel, {})
+    for key in dict.fromkeys((key_of(message.correlation), "")):
+        listener = listeners.get(key)
+        if listener is None:
+            continue
         instance = run.instances[listener.instance]
-        asleep = isinstance(instance, Item) and instance.suspended
-        if fits(listener.correlation, message) and not asleep:
-            try:
-                run.kinds[run.nodes[instance.node].kind].heard(run, instance, listener.place, message)
-            except Thrown as problem:
-                run.fail(instance, problem.fault)
-            return
+        if isinstance(instance, Item) and instance.suspended:
+            continue
+        try:
+            run.kinds[run.nodes[instance.node].kind].heard(run, instance, listener.place, message)
+        except Thrown as problem:
+            run.fail(instance, problem.fault)
+        return
     run.case.mailbox.setdefault(message.channel, []).append(message)
 
 

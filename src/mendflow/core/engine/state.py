@@ -136,10 +136,12 @@ class ScopeInstance(Structure, tag="scope", gc=False):
     given: dict[str, Value] = {}
     request: tuple[str, str] | None = None
     timers: dict[int, Alarm] = {}
+    listening: list[tuple[str, str]] = []
     links: dict[int, bool] = {}
     begun: int = 0
     doomed: bool = False
     isolating: bool = False
+    ticket: int = 0  # its number in the queue of isolated scopes
 
 
 class Compensating(Structure, tag="compensating", gc=False):
@@ -164,6 +166,13 @@ class JobItem(Item, tag="job", gc=False):
     staging: bool = False
 
 
+class ReceiveItem(Item, tag="receive", gc=False):
+    """`listening` names the listeners that are its own, by channel and correlation."""
+
+    correlation: Value = None
+    listening: list[tuple[str, str]] = []
+
+
 class TimedItem(Item, tag="timed", gc=False):
     """An item with timers of its own: a wait, a task with a deadline."""
 
@@ -173,20 +182,22 @@ class TimedItem(Item, tag="timed", gc=False):
 
 
 class Picking(Structure, tag="picking", gc=False):
-    """A pick; when its timers and listeners are gone, it has picked."""
+    """A pick; when it has no timers and does not listen any more, it has picked."""
 
     timers: dict[int, Alarm] = {}
+    listening: list[tuple[str, str]] = []
 
 
-AnyInstance = Union[Instance, Structure, Graph, Turns, ScopeInstance, Compensating, Picking, Item, JobItem, TimedItem]
+AnyInstance = Union[
+    Instance, Structure, Graph, Turns, ScopeInstance, Compensating, Picking, Item, JobItem, ReceiveItem, TimedItem
+]
 
 
 class Listener(msgspec.Struct, array_like=True, gc=False):
-    """Who takes messages of a channel: a receive, a branch of a pick, an event handler."""
+    """Who takes messages: a receive, a branch of a pick, an event handler."""
 
     instance: int
     place: int
-    correlation: Value = None
 
 
 class Index:
@@ -226,11 +237,13 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     root: int = 0
     backlog: list[tuple[int, int]] = []
     going_on: int = 0  # the serial under which a GoOn is out
-    listeners: dict[str, list[Listener]] = {}
+    listeners: dict[str, dict[str, Listener]] = {}  # by channel, then by correlation
     mailbox: dict[str, list[Deliver]] = {}
     seen: dict[str, None] = {}
     isolated: int = 0  # the isolated scope that runs
-    isolated_next: list[int] = []
+    isolated_next: dict[int, int] = {}  # those that wait, by ticket
+    tickets: int = 0  # how many tickets were given
+    tickets_called: int = 0  # how many of them have had their turn
     facts: list[Event] = []  # kept while the case is suspended
     answered: dict[int, None] = {}  # serials that kept facts are about
     posted: dict[int, Order] = {}  # orders that the flow does not wait for, until the world has taken them

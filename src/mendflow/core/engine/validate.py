@@ -12,6 +12,7 @@ from mendflow.core.engine.state import (
     Item,
     Phase,
     Picking,
+    ReceiveItem,
     Record,
     ScopeInstance,
     Structure,
@@ -134,9 +135,18 @@ def _serials(item: Item) -> set[int]:
 
 
 def _messages_have_places_to_go(case: Case) -> None:
-    for channel, listeners in case.listeners.items():
-        assert listeners, f"nobody listens on {channel}, but it is listed"
-        assert all(listener.instance in case.instances for listener in listeners)
+    listening = {
+        (channel, key): each.id
+        for each in case.instances.values()
+        if isinstance(each, (ReceiveItem, Picking, ScopeInstance))
+        for channel, key in each.listening
+    }
+    assert listening == {
+        (channel, key): listener.instance
+        for channel, listeners in case.listeners.items()
+        for key, listener in listeners.items()
+    }
+    assert all(case.listeners.values())
     assert all(case.mailbox.values())
 
 
@@ -144,3 +154,6 @@ def _isolation_has_one_owner(case: Case) -> None:
     owners = [each.id for each in case.instances.values() if isinstance(each, ScopeInstance) and each.isolating]
     assert owners == ([case.isolated] if case.isolated else [])
     assert not case.isolated_next or case.isolated
+    for ticket, waiting in case.isolated_next.items():
+        scope = case.instances[waiting]
+        assert isinstance(scope, ScopeInstance) and scope.ticket == ticket > case.tickets_called

@@ -23,15 +23,14 @@ def enable(run: Run, scope: ScopeInstance) -> None:
     for place, index in enumerate(node.messages):
         activity = run.nodes[index].activity
         correlation = data.value_of(run.case, scope.inner, activity.correlation)
-        for message in mail.listen(run, scope.id, place, activity.channel, correlation, stays=True):
+        mail.listen(run, scope, place, activity.channel, correlation)
+        while (message := mail.take(run, activity.channel, correlation)) is not None:
             begin(run, scope, place, message)
 
 
 def disable(run: Run, scope: ScopeInstance) -> None:
-    node = run.nodes[scope.node]
     drop_alarms(run, scope)
-    for index in node.messages:
-        mail.ignore(run, scope.id, run.nodes[index].activity.channel)
+    mail.ignore(run, scope)
 
 
 def set_alarm(run: Run, owner: Timed, place: int, alarm: OnAlarm, env: int) -> None:
@@ -79,10 +78,6 @@ def alarm(run: Run, scope: ScopeInstance, serial: int) -> None:
         missed = max(0, run.now - due.at) // due.every_ms
         add_timer(run, scope, Alarm(due.place, due.at + (missed + 1) * due.every_ms, due.every_ms))
     begin_handler(run, scope, run.nodes[scope.node].alarms[due.place])
-
-
-def message(run: Run, scope: ScopeInstance, place: int, heard: Deliver) -> None:
-    begin(run, scope, place, heard)
 
 
 def begin(run: Run, scope: ScopeInstance, place: int, heard: Deliver) -> None:

@@ -5,40 +5,46 @@ from mendflow.core.engine.activities.events import drop_alarms, set_alarm, take_
 from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.messages import Deliver, SendReply
 from mendflow.core.engine.run import ActivityKind, Run
-from mendflow.core.engine.state import End, Instance, Item, Picking
+from mendflow.core.engine.state import End, Instance, Picking, ReceiveItem
 from mendflow.core.model.flow import OnMessage, Pick, Receive, Reply
 from mendflow.core.model.jobs import Outcome
 
 
-class ReceiveKind(ItemKind[Item]):
+class ReceiveKind(ItemKind[ReceiveItem]):
     """Waits for one message."""
 
-    def ask(self, run: Run, instance: Item) -> None:
+    makes = ReceiveItem
+
+    def prepare(self, run: Run, instance: ReceiveItem) -> None:
         activity: Receive = run.nodes[instance.node].activity
-        correlation = data.value_of(run.case, instance.env, activity.correlation)
-        for message in mail.listen(run, instance.id, 0, activity.channel, correlation):
+        instance.correlation = data.value_of(run.case, instance.env, activity.correlation)
+
+    def ask(self, run: Run, instance: ReceiveItem) -> None:
+        channel = run.nodes[instance.node].activity.channel
+        mail.listen(run, instance, 0, channel, instance.correlation)
+        message = mail.take(run, channel, instance.correlation)
+        if message is not None:
             self.heard(run, instance, 0, message)
 
-    def heard(self, run: Run, instance: Item, _place: int, message: Deliver) -> None:
-        activity: Receive = run.nodes[instance.node].activity
-        mail.open_request(run, instance.env, activity, message)
+    def heard(self, run: Run, instance: ReceiveItem, _place: int, message: Deliver) -> None:
+        mail.open_request(run, instance.env, run.nodes[instance.node].activity, message)
         self.succeed(run, instance, Outcome(outputs=message.value))
 
-    def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:
+    def succeed(self, run: Run, instance: ReceiveItem, outcome: Outcome) -> None:
         variable = run.nodes[instance.node].activity.variable
         if variable:
             data.assign(run.case, instance.env, variable, outcome.outputs)
         run.end(instance, End.COMPLETED)
 
-    def withdraw(self, run: Run, instance: Item) -> None:
-        mail.ignore(run, instance.id, run.nodes[instance.node].activity.channel)
+    def withdraw(self, run: Run, instance: ReceiveItem) -> None:
+        mail.ignore(run, instance)
 
-    def wake(self, run: Run, instance: Item, /) -> None:
+    def wake(self, run: Run, instance: ReceiveItem, /) -> None:
         """Messages that came while it was suspended wait in the case; look there now."""
         self.withdraw(run, instance)
         self.ask(run, instance)
 
-    def phase(self, _instance: Item, /) -> str:
+    def phase(self, _instance: ReceiveItem, /) -> str:
         return "listening"
 
 
@@ -65,7 +71,9 @@ class PickKind(ActivityKind[Picking]):
         activity: Pick = run.nodes[instance.node].activity
         for place, branch in enumerate(activity.messages):
             correlation = data.value_of(run.case, instance.env, branch.correlation)
-            for message in mail.listen(run, instance.id, place, branch.channel, correlation):
+            mail.listen(run, instance, place, branch.channel, correlation)
+            message = mail.take(run, branch.channel, correlation)
+            if message is not None:
                 self.heard(run, instance, place, message)
                 return
         for place, alarm in enumerate(activity.alarms, start=len(activity.messages)):
@@ -93,8 +101,7 @@ class PickKind(ActivityKind[Picking]):
 
     def forget(self, run: Run, instance: Picking) -> None:
         drop_alarms(run, instance)
-        for branch in run.nodes[instance.node].activity.messages:
-            mail.ignore(run, instance.id, branch.channel)
+        mail.ignore(run, instance)
 
     def child_ended(self, run: Run, instance: Picking, _child: Instance, _place: int, /) -> None:
         run.end(instance, End.COMPLETED)

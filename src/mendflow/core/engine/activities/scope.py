@@ -61,7 +61,9 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             return True
         if case.isolated:
             scope.stage = Stage.QUEUED
-            case.isolated_next.append(scope.id)
+            case.tickets += 1
+            scope.ticket = case.tickets
+            case.isolated_next[scope.ticket] = scope.id
             return False
         case.isolated, scope.isolating = scope.id, True
         return True
@@ -204,21 +206,27 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         data.release(case, scope.held)
         scope.inner = scope.held = 0
         if scope.isolating:
-            scope.isolating = False
-            case.isolated = 0
-            if case.isolated_next:
-                following = run.instances[case.isolated_next.pop(0)]
-                assert isinstance(following, ScopeInstance)
-                case.isolated, following.isolating = following.id, True
-                run.step_later(following)
+            self.pass_isolation_on(run, scope)
         elif scope.stage is Stage.QUEUED:
-            case.isolated_next.remove(scope.id)
+            del case.isolated_next[scope.ticket]
+
+    def pass_isolation_on(self, run: Run, scope: ScopeInstance) -> None:
+        case = run.case
+        scope.isolating, case.isolated = False, 0
+        while case.isolated_next and not case.isolated:
+            case.tickets_called += 1
+            case.isolated = case.isolated_next.pop(case.tickets_called, 0)
+        if case.isolated:
+            following = run.instances[case.isolated]
+            assert isinstance(following, ScopeInstance)
+            following.isolating = True
+            run.step_later(following)
 
     def fired(self, run: Run, scope: ScopeInstance, serial: int) -> None:
         events.alarm(run, scope, serial)
 
     def heard(self, run: Run, scope: ScopeInstance, place: int, message: Deliver) -> None:
-        events.message(run, scope, place, message)
+        events.begin(run, scope, place, message)
 
 
 class FlowKind(ScopeKind):
