@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.core.model.sync import Assignment, Beat, Capacity, Measures, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.jobs import JobSpec, Measures, Outcome
+from mendflow.core.model.sync import Assignment, Beat, Capacity, Report, SyncAnswer, SyncRequest
 from mendflow.services.clock import SystemClock
 from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain
@@ -49,8 +49,13 @@ class HandPilot:
         self.heard = 0
         self.held: list[Assignment] = []
 
-    async def sync(self, *, want: int = 0, wait_ms: int = 0, leaving: bool = False, **reports: Outcome) -> SyncAnswer:
-        """One exchange. Reports are given by item name."""
+    async def sync(self, *, want: int = 0, wait_ms: int = 0, leaving: bool = False, **ended: Outcome) -> SyncAnswer:
+        """One exchange. What ended is given by item."""
+        return await self.exchange(dict(ended), want=want, wait_ms=wait_ms, leaving=leaving)
+
+    async def exchange(
+        self, reports: dict[str, Outcome], *, want: int = 0, wait_ms: int = 0, leaving: bool = False
+    ) -> SyncAnswer:
         ended = [(each, reports[each.spec.item]) for each in self.held if each.spec.item in reports]
         self.serial += 1
         request = SyncRequest(
@@ -79,7 +84,7 @@ class HandPilot:
             await self.sync(want=4, wait_ms=50)
             if not self.held:
                 return
-            await self.sync(**{each.spec.item: play(each.spec) for each in self.held})
+            await self.exchange({each.spec.item: play(each.spec) for each in self.held})
         raise AssertionError("there is no end of jobs")
 
 
