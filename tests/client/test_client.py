@@ -26,7 +26,7 @@ from mendflow.server.access import Access
 from mendflow.server.answers import body_of
 from mendflow.server.app import create_app
 from mendflow.server.runner import Served, serve
-from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow
+from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, sync_request
 from tests.server.memory_domain import MemoryDomain
 
 # Mistakes
@@ -221,6 +221,30 @@ async def test_a_damaged_download_leaves_the_old_file_as_it_was(tmp_path: Path) 
     await served.stop()
     assert target.read_bytes() == b"old"
     assert _names(folder) == ["source", "target"]
+
+
+class Cut(MemoryDomain):
+    async def kept(self, sha256: str) -> AsyncIterator[bytes]:
+        yield self._files[sha256][:10]
+        raise OSError("the disk is gone")
+
+
+async def test_a_download_that_breaks_off_is_told_and_leaves_nothing(tmp_path: Path) -> None:
+    served = await serve(create_app(Cut(), access=Access()))
+    source = tmp_path / "source"
+    source.write_bytes(b"x" * 1000)
+    async with Client(served.url) as client:
+        ref = await client.upload(source)
+        with pytest.raises(Unreachable):
+            await client.download(ref, tmp_path / "new" / "copy")
+        assert (await client.health()).status == "ok"
+    await served.stop()
+    assert _names(tmp_path / "new") == []
+
+
+async def test_a_held_exchange_may_take_longer_than_other_answers(served: Served) -> None:
+    async with Client(served.url, timeout_s=0.3) as client:
+        assert (await client.sync(sync_request(1, wait_ms=600))).serial == 1
 
 
 async def test_a_proxy_in_the_environment_is_not_asked(

@@ -3,10 +3,11 @@
 import asyncio
 
 import aiohttp
+import msgspec
 import pytest
 
 from mendflow.client import Client
-from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.problems import BadFlow, Conflict, NotFound
 from mendflow.core.model.views import JobQuery
 from mendflow.server.runner import Served
 from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, task_flow
@@ -33,6 +34,16 @@ async def test_the_same_flow_again_is_the_same_version_and_another_is_the_next(c
     again = await client.deploy(loop_flow(turns=2))
     other = await client.deploy(loop_flow(turns=3))
     assert (first.version, again.version, other.version) == (1, 1, 2)
+
+
+@pytest.mark.parametrize("name", ["", "a/b", "..", "../up", "x y", "7", "a" * 101, "a\n"])
+async def test_a_flow_whose_name_could_be_a_path_is_refused(client: Client, name: str) -> None:
+    called = msgspec.structs.replace(job_flow(), calls=(job_flow(name),))
+    for flow in (job_flow(name), called):
+        with pytest.raises(BadFlow) as refused:
+            await client.deploy(flow)
+        assert len(refused.value.problems) == 1
+    assert await client.flows() == []
 
 
 async def test_a_case_is_started_by_whoever_asks_and_found_as_the_last(client: Client) -> None:

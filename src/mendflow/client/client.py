@@ -163,7 +163,8 @@ class Client:
     async def sync(self, request: SyncRequest) -> SyncAnswer:
         """A pilot's exchange, asked once: the pilot's next exchange says all that this one said."""
         headers = {"Content-Type": "application/vnd.msgpack"}
-        async with self._line.open("POST", "/pilots/sync", body=_to_pack.encode(request), headers=headers) as response:
+        body, timeout = _to_pack.encode(request), self._line.patient(request.wait_ms / 1000)
+        async with self._line.open("POST", "/pilots/sync", body=body, headers=headers, timeout=timeout) as response:
             return _from_pack.decode(await response.read())
 
     # a person's work

@@ -91,8 +91,12 @@ class Transport:
             self._headers["Authorization"] = f"Bearer {token}"
         elif name := user or _user():
             self._headers["X-Mendflow-User"] = name
-        self._timeout = aiohttp.ClientTimeout(total=timeout_s, sock_connect=10)
+        self._timeout_s = timeout_s
         self._session: aiohttp.ClientSession | None = None
+
+    def patient(self, held_s: float = 0.0) -> aiohttp.ClientTimeout:
+        """How long an answer may take that the server holds back for a known time."""
+        return aiohttp.ClientTimeout(total=self._timeout_s + held_s, sock_connect=10)
 
     async def close(self) -> None:
         if self._session is not None:
@@ -120,7 +124,7 @@ class Transport:
                 params={name: str(value) for name, value in (query or {}).items() if value not in ("", None)},
                 data=body,
                 headers=headers,
-                timeout=timeout or self._timeout,
+                timeout=timeout or self.patient(),
                 allow_redirects=False,
             ) as response:
                 if response.status >= 300:

@@ -1,6 +1,5 @@
 """Kept files, known by their SHA-256. Their content streams through; it is never held whole in memory."""
 
-import re
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -17,16 +16,10 @@ from mendflow.server.routes.given import Text, TheDomain
 FILE_BYTES_MAX = 64 << 30
 NAME_CHARS_MAX = 255
 
-_SHA256 = re.compile(r"[0-9a-f]{64}")
-
-Digest = Annotated[str, PathParameter(description="The content's SHA-256, in small hexadecimal digits.")]
+Digest = Annotated[
+    str, PathParameter(pattern="^[0-9a-f]{64}$", description="The content's SHA-256, in small hexadecimal digits.")
+]
 BytesMax = NamedDependency[SkipValidation[int]]
-
-
-def _checked(sha256: str) -> str:
-    if not _SHA256.fullmatch(sha256):
-        raise Invalid("a file is named by its SHA-256: 64 digits out of 0-9 and a-f", field="sha256")
-    return sha256
 
 
 def _announced(request: Request[Any, Any, Any]) -> int:
@@ -46,12 +39,11 @@ async def keep(
     request: Request[Any, Any, Any], domain: TheDomain, file_bytes_max: BytesMax, sha256: Digest, name: Text = ""
 ) -> FileRef:
     """The body is the content. It is refused, whole, if it does not have that SHA-256."""
-    digest = _checked(sha256)
     if _announced(request) > file_bytes_max:
         raise TooLarge(f"the file is larger than the {file_bytes_max} bytes that are allowed", bytes_max=file_bytes_max)
     if len(name) > NAME_CHARS_MAX or "/" in name or "\0" in name:
         raise Invalid("a file's name has no slash and at most 255 characters", field="name")
-    return await domain.keep(name or digest, pieces(request.receive, file_bytes_max), sha256=digest)
+    return await domain.keep(name or sha256, pieces(request.receive, file_bytes_max), sha256=sha256)
 
 
 def _headers(sha256: str, size: int) -> dict[str, str]:
@@ -66,17 +58,15 @@ def _headers(sha256: str, size: int) -> dict[str, str]:
 
 @get("/files/{sha256:str}", summary="A file's content", operation_id="kept", tags=["files"])
 async def kept(domain: TheDomain, sha256: Digest) -> Stream:
-    digest = _checked(sha256)
-    size = await domain.kept_size(digest)
-    content: AsyncIterator[bytes] = domain.kept(digest)
-    return Stream(content, media_type="application/octet-stream", headers=_headers(digest, size))
+    size = await domain.kept_size(sha256)
+    content: AsyncIterator[bytes] = domain.kept(sha256)
+    return Stream(content, media_type="application/octet-stream", headers=_headers(sha256, size))
 
 
 @head("/files/{sha256:str}", summary="Whether a file is kept, and its size", operation_id="kept_size", tags=["files"])
 async def kept_size(domain: TheDomain, sha256: Digest) -> Response[None]:
-    digest = _checked(sha256)
-    size = await domain.kept_size(digest)
-    return Response(None, headers=_headers(digest, size))
+    size = await domain.kept_size(sha256)
+    return Response(None, headers=_headers(sha256, size))
 
 
 ROUTES = [keep, kept, kept_size]
