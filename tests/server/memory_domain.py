@@ -14,7 +14,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
-from mendflow.core.model.problems import BadFlow, Conflict, Invalid, NotFound
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.sync import Assignment, AttemptRef, SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
@@ -30,6 +30,7 @@ from mendflow.core.model.views import (
 )
 
 NOW = 1_700_000_000_000
+from mendflow.services.flows import check_names
 
 
 def leaves(activity: model.Activity, turn: str = "") -> Iterator[tuple[str, model.Job | model.Task]]:
@@ -59,8 +60,7 @@ class MemoryDomain:
     # flows
 
     async def deploy(self, flow: Flow) -> FlowView:
-        if not flow.name:
-            raise BadFlow("the flow has no name", problems=["name: give one"])
+        check_names(flow)
         digest = hashlib.sha256(msgspec.json.encode(flow)).hexdigest()
         known = self._flows.get(flow.name)
         if known is None or known.digest != digest:

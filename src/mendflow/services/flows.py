@@ -2,19 +2,25 @@
 so a new version holds for new cases only."""
 
 import hashlib
+import re
+from collections.abc import Iterator
 
 import msgspec
 
 from mendflow.core.engine import compile_flow
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.problems import BadFlow, NotFound
 from mendflow.core.model.views import FlowView
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
 
 FLOW_KIND = "flow"
+
+# A flow's name becomes part of ids, addresses and folders, so one that could be mistaken for a path is refused.
+# Made-up names of called flows contain dots, which given names do not.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
 
 
 class FlowDocument(msgspec.Struct, kw_only=True):
@@ -38,6 +44,19 @@ class FlowDocument(msgspec.Struct, kw_only=True):
 _decode = msgspec.json.Decoder(FlowDocument).decode
 
 
+def check_names(flow: Flow) -> None:
+    """Refuse names of flows that could do harm, in the flow and in those that came with it."""
+    if bad := [name for name in _names(flow) if not _NAME.fullmatch(name)]:
+        rule = "use letters, digits, _ and -, a letter first, at most 100"
+        raise BadFlow(problems=[f"{name[:100]!r} is no name for a flow: {rule}" for name in bad])
+
+
+def _names(flow: Flow) -> Iterator[str]:
+    yield flow.name
+    for called in flow.calls:
+        yield from _names(called)
+
+
 class Flows:
     def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
         self._store = store
@@ -57,6 +76,7 @@ class Flows:
 
     def deploy(self, flow: Flow) -> FlowView:
         """Make this the newest version. The same flow again is the same version."""
+        check_names(flow)
         compile_flow(flow)
         digest = self.digest(flow)
         newest = self._newest.get(flow.name)
