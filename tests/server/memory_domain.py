@@ -28,9 +28,9 @@ from mendflow.core.model.views import (
     TaskView,
     Why,
 )
+from mendflow.services.flows import check_names
 
 NOW = 1_700_000_000_000
-from mendflow.services.flows import check_names
 
 
 def leaves(activity: model.Activity, turn: str = "") -> Iterator[tuple[str, model.Job | model.Task]]:
