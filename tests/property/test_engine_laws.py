@@ -1,16 +1,12 @@
 """Random flows in a random world: whatever happens, the engine keeps its laws."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from random import Random
-from unittest.mock import patch
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mendflow.core.engine import Case, decide, evolve, live_items, owed, restore, run, snapshot, validate
-from mendflow.core.engine.activities import foreach
+from mendflow.core.engine import Case, decide, evolve, live_items, owed, restore, snapshot, validate
 from mendflow.core.engine.messages import (
     Cancel,
     Command,
@@ -37,16 +33,9 @@ from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.model.problems import Mistake
 from tests.core.engine.random_flows import random_flow
-from tests.core.engine.world import ASKING, World, failed, file
+from tests.core.engine.world import ASKING, World, failed, file, pieces_of
 
 STEPS_MAX = 3_000
-
-
-@contextmanager
-def pieces_of(starts: int) -> Iterator[None]:
-    """Events are cut after so many starts, so that what is usual for very large flows happens in small ones."""
-    with patch.object(run, "STARTS_MAX", starts), patch.object(foreach, "TURNS_MAX", 1 + starts // 2):
-        yield
 
 
 class Chaos(World):

@@ -25,12 +25,24 @@ from mendflow.core.engine.messages import (
     staged,
 )
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Activity, Expr, Flow, Input, Job, Parallel, Receive, Sequence, Source, Wait
+from mendflow.core.model.flow import (
+    Activity,
+    Expr,
+    Flow,
+    ForEach,
+    Input,
+    Job,
+    Parallel,
+    Receive,
+    Sequence,
+    Source,
+    Wait,
+)
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import BadFlow, Conflict, Mistake, NotFound
 from mendflow.core.model.values import Value
-from tests.core.engine.world import Play, file, flow, started
+from tests.core.engine.world import Play, file, flow, pieces_of, started
 
 A = ItemId("a")
 FAULT = Fault(name="forced", category=Category.JOB, message="by hand")
@@ -180,6 +192,32 @@ def test_a_suspended_case_keeps_facts_and_applies_them_in_order_when_it_is_resum
         play.do(Suspend())
     orders = play.do(Resume())
     assert [order.spec.item for order in orders if isinstance(order, SubmitJob)] == ["b", "d"]
+
+
+def test_facts_that_were_kept_in_great_number_are_applied_in_pieces_and_none_is_lost() -> None:
+    with pieces_of(10):
+        play = started(ForEach(name="each", items=list(range(20)), body=two()))
+        while play.case.going_on:
+            play.proceed(play.case.going_on)
+        play.do(Suspend())
+        play.done(*(f"a[{turn}]" for turn in range(15)))
+        begun = sum(isinstance(order, SubmitJob) for order in play.do(Resume()))
+        assert 0 < begun <= 10
+        play.done("a[17]")
+        assert "b[17]" not in play.jobs, "a later fact waits behind those that were kept"
+        while play.case.going_on:
+            play.proceed(play.case.going_on)
+    assert {f"b[{turn}]" for turn in (*range(15), 17)} <= set(play.jobs)
+
+
+def test_what_was_answered_while_its_case_was_suspended_is_not_cancelled() -> None:
+    play = started(Parallel(name="p", branches=(job("a"), job("b"))))
+    kept = play.serial("a")
+    play.do(Suspend())
+    play.done("a")
+    orders = play.do(Cancel())
+    assert CancelJob(serial=kept) not in orders
+    assert play.cancelled == 1
 
 
 def test_jobs_that_still_run_are_resumed_with_the_case() -> None:

@@ -2,9 +2,12 @@
 
 Every command goes through decide and evolve as a service would do it, and after every event the laws are checked."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
 
-from mendflow.core.engine import Case, decide, evolve, owed, restore, snapshot, validate
+from mendflow.core.engine import Case, decide, evolve, owed, restore, run, snapshot, validate
+from mendflow.core.engine.activities import foreach
 from mendflow.core.engine.messages import (
     CallPartner,
     CancelCalled,
@@ -42,6 +45,13 @@ ASKING = (SubmitJob, StageFiles, OfferTask, StartCalled, CallPartner, SendReply,
 TAKING_BACK = (CancelJob, CancelCalled, WithdrawTask, DropTimer)
 
 
+@contextmanager
+def pieces_of(starts: int) -> Iterator[None]:
+    """Events are cut after so many starts, so that what is usual for very large flows happens in small ones."""
+    with patch.object(run, "STARTS_MAX", starts), patch.object(foreach, "TURNS_MAX", 1 + starts // 2):
+        yield
+
+
 class World:
     """`out` are the orders that wait for an answer, by serial; `given` is every order ever given."""
 
@@ -50,6 +60,7 @@ class World:
         self.journal: list[Event] = []
         self.given: list[Order] = []
         self.out: dict[int, Asking] = {}
+        self.asked: set[int] = set()
         self.now = 1_000
 
     def do(self, command: Command) -> list[Order]:
@@ -77,7 +88,8 @@ class World:
     def take(self, order: Order) -> None:
         self.given.append(order)
         if isinstance(order, ASKING):
-            assert order.serial not in {each.serial for each in self.given[:-1] if isinstance(each, ASKING)}
+            assert order.serial not in self.asked, f"{order} has the serial of another order"
+            self.asked.add(order.serial)
             self.out[order.serial] = order
         elif isinstance(order, TAKING_BACK):
             assert order.serial in self.out, f"{order} takes back what is not out"
