@@ -5,6 +5,7 @@ line each how it went. The exit code is 0 only if all went well."""
 
 import argparse
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import NamedTuple
 from tools.environment import ROOT, NotPrepared, prepare
 
 WORKERS = 2
+GOODBYE_S = 20
 CHAOS_SEEDS_USUAL = 2
 CHAOS_SEEDS_FAST = 1
 
@@ -93,13 +95,30 @@ def _environ(programs: Path, options: argparse.Namespace) -> dict[str, str]:
 
 def run(stage: Stage, environ: dict[str, str]) -> Result:
     started = time.monotonic()
-    done = subprocess.run(stage.command, cwd=ROOT, env=environ, capture_output=stage.quiet, text=True, check=False)
-    ok = done.returncode == 0 or done.returncode in stage.nothing_to_do
-    if stage.quiet and not ok:
-        say(done.stdout + done.stderr)
+    code, printed = watched(stage, environ)
+    ok = code == 0 or code in stage.nothing_to_do
+    if not ok and printed:
+        say(printed)
     result = Result(stage, ok, time.monotonic() - started)
     say(line(result))
     return result
+
+
+def watched(stage: Stage, environ: dict[str, str]) -> tuple[int, str]:
+    """Run to the end. If we are told to end first, the tool gets the time to end what it has started."""
+    out = subprocess.PIPE if stage.quiet else None
+    errors = subprocess.STDOUT if stage.quiet else None
+    with subprocess.Popen(stage.command, cwd=ROOT, env=environ, stdout=out, stderr=errors, text=True) as process:
+        try:
+            printed, _ = process.communicate()
+        except BaseException:
+            process.send_signal(signal.SIGINT)
+            try:
+                process.wait(GOODBYE_S)
+            except subprocess.TimeoutExpired:
+                process.kill()
+            raise
+    return process.returncode, printed or ""
 
 
 def line(result: Result) -> str:
@@ -120,7 +139,8 @@ def say(text: str) -> None:
 
 
 if __name__ == "__main__":
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         sys.exit(main(sys.argv[1:]))
     except KeyboardInterrupt:
-        sys.exit(130)
+        sys.exit(128 + signal.SIGINT)
