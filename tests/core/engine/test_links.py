@@ -29,7 +29,8 @@ def job(name: str, *, after: tuple[str, ...] = (), before: tuple[Source, ...] = 
 
 
 def parallel(*branches: Activity, links: str, **more: object) -> Parallel:
-    return Parallel(name="p", branches=branches, links=tuple(links.split()), **more)  # type: ignore[arg-type]  # same
+    named = tuple(links.split())
+    return Parallel(name="p", branches=branches, links=named, **more)  # type: ignore[arg-type]  # model fields
 
 
 def test_an_activity_starts_when_all_links_to_it_are_decided() -> None:  # FM-1

@@ -37,6 +37,11 @@ START, JOIN, ENDED, STEP = range(4)
 Live = TypeVar("Live", bound=Instance)
 
 
+def unasked(*given: object) -> AssertionError:
+    """Our bug: a kind of activity was asked for something that it does not have."""
+    return AssertionError(f"this activity does nothing of the sort: {given!r:.300}")
+
+
 class ActivityKind(Generic[Live]):
     """What a kind of activity does when something happens to it. Nobody asks of a kind what it does not have."""
 
@@ -44,14 +49,14 @@ class ActivityKind(Generic[Live]):
 
     def start(self, run: "Run", instance: Live, /) -> None:
         """Begin. Links and conditions are settled."""
-        raise NotImplementedError
+        raise unasked(run, instance)
 
     def step(self, run: "Run", instance: Live, /) -> None:
         """Go on with what an earlier step left."""
-        raise NotImplementedError
+        raise unasked(run, instance)
 
     def child_ended(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
-        raise NotImplementedError
+        raise unasked(run, instance, child, place)
 
     def child_faulted(self, _run: "Run", _instance: Live, _child: Instance, _fault: Fault, /) -> bool:
         """Whether the fault is dealt with here; else it goes further up."""
@@ -78,15 +83,15 @@ class ActivityKind(Generic[Live]):
 
     def finished(self, run: "Run", instance: Live, outcome: Outcome, /) -> None:
         """The order that is out was answered."""
-        raise NotImplementedError
+        raise unasked(run, instance, outcome)
 
     def fired(self, run: "Run", instance: Live, serial: int, /) -> None:
         """A timer went off."""
-        raise NotImplementedError
+        raise unasked(run, instance, serial)
 
     def heard(self, run: "Run", instance: Live, place: int, message: Deliver, /) -> None:
         """A message came that it listens for."""
-        raise NotImplementedError
+        raise unasked(run, instance, place, message)
 
 
 class Run:
