@@ -48,6 +48,7 @@ class HandPilot:
         self.serial = 0
         self.heard = 0
         self.held: list[Assignment] = []
+        self.state = "running"
 
     async def sync(self, *, want: int = 0, wait_ms: int = 0, leaving: bool = False, **ended: Outcome) -> SyncAnswer:
         """One exchange. What ended is given by item."""
@@ -68,7 +69,9 @@ class HandPilot:
             wait_ms=wait_ms,
             leaving=leaving,
             running=[
-                Beat(each.job, each.fence, "running", Measures()) for each in self.held if each.spec.item not in reports
+                Beat(each.job, each.fence, self.state, Measures())
+                for each in self.held
+                if each.spec.item not in reports
             ],
             reports=[Report(each.job, each.fence, outcome) for each, outcome in ended],
         )

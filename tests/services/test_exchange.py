@@ -151,6 +151,21 @@ async def test_jobs_survive_a_restart_with_their_holder(
     assert (await domain.case(case)).status == "completed"
 
 
+async def test_a_suspension_that_was_lost_in_a_restart_is_ordered_again(
+    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+) -> None:
+    case = await start(domain)
+    await pilot.sync(want=1)
+    await domain.suspend(case, who="me")
+    await restart(house)
+    answer = await pilot.sync()
+    assert [order.control for order in answer.orders] == ["suspend"]
+    pilot.state = "suspended"
+    assert (await pilot.sync()).orders == []
+    await domain.resume(case, who="me")
+    assert [order.control for order in (await pilot.sync()).orders] == ["resume"]
+
+
 async def test_what_does_not_fit_is_not_handed_out_and_why_names_the_best_pilot(
     domain: LocalDomain, another_pilot: Any
 ) -> None:

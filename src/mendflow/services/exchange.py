@@ -16,6 +16,9 @@ from mendflow.core.model.sync import (
     SYNC_VERSION,
     Assignment,
     AttemptRef,
+    Beat,
+    Control,
+    Order,
     Report,
     SyncAnswer,
     SyncRequest,
@@ -174,11 +177,22 @@ class Exchange:
             if beat.job not in strange:
                 named.add(beat.job)
                 pilot.held[beat.job].named = True
+                self._align(pilot, beat)
                 if beat.log_tail:
                     pilot.log_tails[beat.job] = beat.log_tail
         for id in [id for id, held in pilot.held.items() if id not in named and _expected(held, request)]:
             await self._given_up(pilot, id)
         return lost
+
+    def _align(self, pilot: PilotRecord, beat: Beat) -> None:
+        """Say again what the pilot should do with an attempt, if it does something else: an order may have been lost
+        in a restart."""
+        suspended = self._meta.jobs[beat.job].suspended
+        if suspended == (beat.state == "suspended") or beat.state == "staging":
+            return
+        order = Order(beat.job, beat.fence, Control.SUSPEND if suspended else Control.RESUME)
+        if order not in pilot.orders:
+            pilot.orders.append(order)
 
     async def _given_up(self, pilot: PilotRecord, id: JobId) -> None:
         """The pilot has read the answer that gave it this job, and does not name it. If it never did, the job was

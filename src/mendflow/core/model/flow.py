@@ -236,7 +236,7 @@ class NeededResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class Job(Node, frozen=True, tag="job"):
     """A batch job: a shell command (a template) or a Python function. `inputs` maps paths in the job's folder to
     sources: a template that gives a kept file (`${{ jobs.a.files.table }}`) or the path of a given one. Sources that
-    are paths are staged first, together or one after another. `compensation` is registered when the job completes."""
+    are paths are staged first, together or one after another."""
 
     command: str | None = None
     function: FunctionRef | None = None
