@@ -58,6 +58,7 @@ class HandPilot:
         self, reports: dict[str, Outcome], *, want: int = 0, wait_ms: int = 0, leaving: bool = False
     ) -> SyncAnswer:
         ended = [(each, reports[each.spec.item]) for each in self.held if each.spec.item in reports]
+        still = [each for each in self.held if each.spec.item not in reports]
         self.serial += 1
         request = SyncRequest(
             pilot=self.name,
