@@ -1,16 +1,20 @@
 """The command line as a whole: its help is quick, its commands are where the table says, and the reference has them."""
 
 import importlib
+import os
 import re
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from mendflow.cli.main import load
+from mendflow.cli.server_file import find_server
 from mendflow.cli.table import COMMANDS
+from mendflow.wiring import ServerFile, write_server_file
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 HEAVY = ("litestar", "uvicorn", "aiohttp", "mendflow.wiring", "mendflow.server.app")
@@ -53,6 +57,27 @@ def test_quick_commands_do_not_load_the_servers_machinery(words: list[str]) -> N
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_a_command_that_asks_a_running_server_does_not_load_one() -> None:
+    script = (
+        "import sys\nfrom mendflow.cli.main import main\n"
+        "try:\n    main(['cases', '--server', 'http://127.0.0.1:9'])\n"
+        "except SystemExit as end:\n    assert end.code == 4\n"
+        "assert 'mendflow.wiring' not in sys.modules\nassert 'litestar' not in sys.modules\n"
+    )
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+
+
+def test_a_servers_address_is_found_as_it_was_written(tmp_path: Path) -> None:
+    written = ServerFile(url="http://127.0.0.1:1", pid=os.getpid(), token="t")
+    write_server_file(tmp_path, written)
+    found = find_server(tmp_path)
+    assert found is not None
+    assert (found.url, found.pid, found.token) == (written.url, written.pid, written.token)
+    write_server_file(tmp_path, msgspec.structs.replace(written, pid=2**22 + 1))  # beyond what a process id can be
+    assert find_server(tmp_path) is None
 
 
 def test_the_table_says_what_the_commands_say() -> None:

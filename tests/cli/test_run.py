@@ -1,5 +1,6 @@
 """`mendflow run` and what one does after it, with a real server, a real pilot and real jobs."""
 
+import fcntl
 import json
 import os
 import pty
@@ -7,6 +8,7 @@ import re
 import signal
 import subprocess
 import sys
+from pathlib import Path
 
 from tests.cli.conftest import Shell
 
@@ -299,3 +301,35 @@ def test_a_data_folder_that_cannot_be_made_is_told(shell: Shell) -> None:
     told = shell("run", "night.yaml", "--data", "taken/data")
     assert told.returncode == 3
     assert "taken/data" in told.stderr
+
+
+def test_a_pilot_that_cannot_live_here_is_told_about(shell: Shell) -> None:
+    shell.write("night.yaml", NIGHT)
+    work = shell.folder / ".mendflow" / "work"
+    work.mkdir(parents=True)
+    with (work / "agent.lock").open("w") as taken:
+        fcntl.flock(taken, fcntl.LOCK_EX)
+        told = shell("run", "night.yaml", "--quiet")
+    assert told.returncode == 3, told.stderr
+    assert "the pilot ends as soon as it is started" in told.stderr
+    assert "completed in" in shell.ok("resume", "--quiet")
+
+
+def test_a_pilot_that_was_killed_is_replaced(shell: Shell) -> None:
+    shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
+    running = shell.start("run", "wait.yaml", "--quiet")
+    shell.until((shell.folder / "begun").exists)
+    (pilot,) = children(running.pid)
+    os.kill(pilot, signal.SIGKILL)
+    shell.until(lambda: set(children(running.pid)) - {pilot})
+    shell.write("go", "")
+    assert running.wait(60) == 0
+
+
+def children(pid: int) -> list[int]:
+    """The processes that a process has started and that have not ended."""
+    alive = []
+    for child in Path(f"/proc/{pid}/task/{pid}/children").read_text().split():
+        state = Path(f"/proc/{child}/stat").read_text().rpartition(")")[2].split()[0]
+        alive += [int(child)] if state != "Z" else []
+    return alive

@@ -34,6 +34,12 @@ class Exit(IntEnum):
     INTERRUPTED = 130
 
 
+class Unfit(Mistake):
+    """This machine, as it is now, cannot do what was asked."""
+
+    code = "unfit"
+
+
 BY_MISTAKE: list[tuple[type[Mistake], Exit]] = [
     (BadFlow, Exit.BAD_INPUT),
     (Unreachable, Exit.UNREACHABLE),
@@ -41,6 +47,7 @@ BY_MISTAKE: list[tuple[type[Mistake], Exit]] = [
     (Conflict, Exit.REFUSED),
     (Forbidden, Exit.REFUSED),
     (Unauthorized, Exit.REFUSED),
+    (Unfit, Exit.ENVIRONMENT),
     (StoreUnavailable, Exit.ENVIRONMENT),
     (ServerFailed, Exit.ENVIRONMENT),
 ]

@@ -14,12 +14,12 @@ from mendflow.cli.link import connected, waited
 from mendflow.cli.options import CaseArgument, Data, Json, OutputDir, Quiet, Server, Target, TokenFile
 from mendflow.cli.printing import STYLES, print_json, say
 from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
+from mendflow.cli.server_file import find_server
 from mendflow.cli.summary import all_items, fetch_outputs, print_summary, result_json, write_report
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict, NotFound, Unreachable
 from mendflow.core.model.views import CaseView, Why
 from mendflow.report.words import one_line, plain
-from mendflow.wiring import find_server
 
 app = typer.Typer()
 

@@ -12,10 +12,11 @@ from typing import Annotated
 import msgspec
 import typer
 
+from mendflow.cli.embedded import Crew, here
 from mendflow.cli.exits import Exit
 from mendflow.cli.inputs import kept_inputs, read_inputs
 from mendflow.cli.interrupt import Interrupts, Wish, ask, interrupts
-from mendflow.cli.link import connected, here, refuse_if_taken, waited
+from mendflow.cli.link import connected, waited
 from mendflow.cli.options import (
     CaseArgument,
     Data,
@@ -31,12 +32,12 @@ from mendflow.cli.options import (
 )
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import ENDED, follow, progress
+from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.summary import all_items, fetch_outputs, print_summary, result_json, write_report
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.views import CaseView
 from mendflow.formats import load
-from mendflow.wiring import find_server
 
 app = typer.Typer()
 
@@ -171,11 +172,11 @@ async def _there(target: Target, case: str, *, from_failed: bool, json: bool) ->
 async def _here(wanted: Wanted, begin: Begin) -> Exit:
     refuse_if_taken(wanted.folder)
     with interrupts() as caught:
-        async with here(wanted.folder, slots=wanted.slots, keep=wanted.keep) as client:
-            case = await begin(client)
-            ended, wish = await _seen_through(client, case, wanted, caught)
+        async with here(wanted.folder, caught.event, slots=wanted.slots, keep=wanted.keep) as crew:
+            case = await begin(crew.client)
+            ended, wish = await _seen_through(crew, case, wanted, caught)
             if ended is not None:
-                return await _told(client, ended, wanted)
+                return await _told(crew.client, ended, wanted)
             say("Stopping; what has been done stays done.", err=True)
     if wish is Wish.DETACH:
         return _detached(wanted, str(case.id))
@@ -183,18 +184,17 @@ async def _here(wanted: Wanted, begin: Begin) -> Exit:
     return Exit.INTERRUPTED
 
 
-async def _seen_through(
-    client: Client, case: CaseView, wanted: Wanted, caught: Interrupts
-) -> tuple[CaseView | None, Wish]:
+async def _seen_through(crew: Crew, case: CaseView, wanted: Wanted, caught: Interrupts) -> tuple[CaseView | None, Wish]:
     """The case when it has ended; else what is wished instead."""
     while True:
         shown = progress(quiet=wanted.quiet)
         try:
-            ended = await follow(client, case.id, shown, caught.event)
+            ended = await follow(crew.client, case.id, shown, caught.event)
         finally:
             shown.close()
         if ended is not None:
             return ended, Wish.GO_ON
+        crew.check()
         wish = await ask(caught)
         if wish is not Wish.GO_ON:
             return None, wish

@@ -9,9 +9,10 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.link import refuse_if_taken, waited
+from mendflow.cli.link import waited
 from mendflow.cli.options import Data, Target
 from mendflow.cli.printing import say
+from mendflow.cli.server_file import refuse_if_taken
 from mendflow.server.access import Token, check_binding, load_tokens, single_token
 from mendflow.wiring import ServerOptions, running_server, start_pilot
 
