@@ -7,6 +7,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -101,8 +102,10 @@ def measure(entry: Entry, sizes: Sizes, peers_python: str) -> dict[Kind, Took]:
 
 
 def _reason(text: str) -> str:
+    """The line that tells most: the last that names an error, else the last."""
     lines = [line for line in text.splitlines() if line.strip()]
-    return lines[-1][:200] if lines else "it said nothing"
+    errors = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Interrupt)\b", line)]
+    return (errors or lines or ["it said nothing"])[-1][:200]
 
 
 def grouped(command: Sequence[str]) -> tuple[int, str]:

@@ -50,7 +50,11 @@ class Base:
         self.folder = Path(self._stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-")))
 
     def __enter__(self) -> Self:
-        self.start()
+        try:
+            self.start()
+        except BaseException:
+            self._stack.close()
+            raise
         return self
 
     def __exit__(self, *exc: object) -> None:
