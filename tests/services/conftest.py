@@ -69,11 +69,7 @@ class HandPilot:
             want=want,
             wait_ms=wait_ms,
             leaving=leaving,
-            running=[
-                Beat(each.job, each.fence, self.state, Measures())
-                for each in self.held
-                if each.spec.item not in reports
-            ],
+            running=[Beat(each.job, each.fence, self.state, Measures()) for each in still],
             reports=[Report(each.job, each.fence, outcome) for each, outcome in ended],
         )
         answer = await self.domain.sync(request)

@@ -154,6 +154,7 @@ class Link:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("this should not have happened", exc_info=error)
+            self._failed(error)
 
     def _wait_ms(self) -> int:
         """How long the server may hold its answer: a third of the lease, so that two may be lost in a row."""
@@ -171,7 +172,7 @@ class Link:
             self._flights.remove(flight)
             self._agent.changed.set()
 
-    def _failed(self, error: Exception) -> None:
+    def _failed(self, error: BaseException) -> None:
         now = boot_ms()
         if isinstance(error, ServerRefused) and error.status in (401, 403):
             self._refusal = LinkRefused(f"{error}. Give the pilot the server's token with --token or MENDFLOW_TOKEN.")

@@ -176,7 +176,7 @@ class Exchange:
         for beat in request.running:
             if beat.job not in strange:
                 named.add(beat.job)
-                pilot.held[beat.job].named = True
+                pilot.held[beat.job].begun |= beat.state != "held"
                 self._align(pilot, beat)
                 if beat.log_tail:
                     pilot.log_tails[beat.job] = beat.log_tail
@@ -195,9 +195,9 @@ class Exchange:
             pilot.orders.append(order)
 
     async def _given_up(self, pilot: PilotRecord, id: JobId) -> None:
-        """The pilot has read the answer that gave it this job, and does not name it. If it never did, the job was
-        never begun, and nobody is charged."""
-        job, begun = self._meta.jobs[id], pilot.held[id].named
+        """The pilot has read the answer that gave it this job, and does not name it. If it never said that it had begun
+        the job, nobody is charged."""
+        job, begun = self._meta.jobs[id], pilot.held[id].begun
         now = self._clock.now()
         self._meta.let_go(job)
         if begun:

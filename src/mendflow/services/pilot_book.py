@@ -16,14 +16,14 @@ NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
 
 
 class Held:
-    """An attempt that is with a pilot. `since` is the serial of the answer that brought it there, `named` whether the
-    pilot has said that it has it."""
+    """An attempt that is with a pilot. `since` is the serial of the answer that brought it there, `begun` whether the
+    pilot has said that it has begun it."""
 
-    __slots__ = ("named", "since")
+    __slots__ = ("begun", "since")
 
     def __init__(self, since: int | None) -> None:
         self.since = since
-        self.named = False
+        self.begun = False
 
 
 class PilotRecord:

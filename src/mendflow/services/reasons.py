@@ -79,7 +79,7 @@ def _of_running(house: House, job: Job) -> Why:
         view = house.services.meta.pilot_view(pilot)
         heard = f"was heard {view.seen_ms_ago / 1000:.1f} s ago" if pilot.seen_at else "was not heard since our start"
         facts.append(f"the pilot {heard}; its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent")
-    doing = "is suspended on" if job.suspended else "is held by" if held is None or not held.named else "runs on"
+    doing = "is suspended on" if job.suspended else "is held by" if held is None or not held.begun else "runs on"
     sentence = f"{job.spec.item} {doing} {where}, attempt {job.fence}."
     return Why(subject=job.id, state="running", sentence=sentence, facts=facts + _attempts(job))
 
