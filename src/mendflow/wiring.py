@@ -53,6 +53,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int = 30_000
     losses_max: int = 20
     files_roots: tuple[Path, ...] | None = ()
+    announce: bool = True  # whether commands on this machine are to find it by its folder
 
 
 class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
@@ -94,11 +95,13 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
     try:
         app = create_app(domain, access=Access(options.tokens), let_go=house.let_go)
         served = await serve(app, options.host, options.port)
-        write_server_file(data, ServerFile(url=served.url, pid=os.getpid(), token=options.client_token))
+        if options.announce:
+            write_server_file(data, ServerFile(url=served.url, pid=os.getpid(), token=options.client_token))
         try:
             yield RunningServer(served.url, options.client_token, domain, house)
         finally:
-            (data / "server.json").unlink(missing_ok=True)
+            if options.announce:
+                (data / "server.json").unlink(missing_ok=True)
             await served.stop()
     finally:
         await house.close()

@@ -60,7 +60,7 @@ class World:
             "--port",
             str(self.port),
             "--lease",
-            f"{self.lease_s:g}s",
+            f"{self.lease_s:.0f}",
             "--files-root",
             str(self.folder),
         )

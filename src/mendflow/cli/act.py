@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from mendflow.cli.deploying import deploy as give_flow
 from mendflow.cli.inputs import json_or_text, kept_inputs, read_inputs
 from mendflow.cli.link import connected, waited
 from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile
@@ -36,7 +37,7 @@ def deploy(
 
     async def give() -> list[FlowView]:
         async with connected(Target(server, token_file, data)) as client:
-            return [await client.deploy(each) for each in loaded]
+            return [await give_flow(client, each) for each in loaded]
 
     views = waited(give())
     if json:
@@ -75,7 +76,7 @@ def start(
             meant = file or await _deployed(client, flow)
             values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
             if file is not None:
-                await client.deploy(file)
+                await give_flow(client, file)
             return await client.start(meant.name, await kept_inputs(client, meant, values), reuse=reuse, key=key)
 
     view = waited(begin())

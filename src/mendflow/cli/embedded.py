@@ -29,8 +29,7 @@ LOOK_EVERY_S = 0.5
 async def opened(folder: Path) -> AsyncIterator[Client]:
     """The folder, for one command. Nobody else is to find this server, and lose it the next moment."""
     async with AsyncExitStack() as stack:
-        server = await _serving(stack, folder)
-        (folder / "server.json").unlink(missing_ok=True)
+        server = await _serving(stack, folder, announce=False)
         yield await stack.enter_async_context(Client(server.url, server.token))
 
 
@@ -96,12 +95,13 @@ def _last_words(log: Path) -> str:
     return f"{lines[-1] if lines else 'it said nothing'} (more in {log})"
 
 
-async def _serving(stack: AsyncExitStack, folder: Path) -> RunningServer:
+async def _serving(stack: AsyncExitStack, folder: Path, *, announce: bool = True) -> RunningServer:
     """Open the folder; if another command has it just now, wait for a moment."""
     give_up_at = time.monotonic() + OTHER_COMMAND_S
     while True:
         try:
-            return await stack.enter_async_context(running_server(ServerOptions(data=folder, files_roots=None)))
+            options = ServerOptions(data=folder, files_roots=None, announce=announce)
+            return await stack.enter_async_context(running_server(options))
         except (StoreUnavailable, Conflict):
             if time.monotonic() > give_up_at or not (folder / "store.db").exists():
                 raise

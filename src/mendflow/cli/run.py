@@ -12,6 +12,8 @@ from typing import Annotated
 import msgspec
 import typer
 
+from mendflow import wiring
+from mendflow.cli.deploying import deploy
 from mendflow.cli.embedded import Crew, here
 from mendflow.cli.exits import Exit
 from mendflow.cli.inputs import kept_inputs, read_inputs
@@ -83,11 +85,11 @@ def run(
     wanted = _wanted(Target(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
 
     async def begin(client: Client) -> CaseView:
-        await client.deploy(loaded)
+        await deploy(client, loaded)
         kept = await kept_inputs(client, loaded, values)
         return await client.start(loaded.name, kept, reuse="last" if reuse else "")
 
-    raise typer.Exit(waited(_here(wanted, begin)))
+    raise typer.Exit(wiring.run(_here(wanted, begin)))
 
 
 @app.command("resume")
@@ -113,7 +115,7 @@ def resume(
             raise Conflict(f"the case {view.id} has {view.status} already; mendflow rerun {view.id} runs it again")
         return await client.resume(view.id) if view.status == "suspended" else view
 
-    raise typer.Exit(waited(_here(wanted, begin)))
+    raise typer.Exit(wiring.run(_here(wanted, begin)))
 
 
 @app.command("rerun")
@@ -143,7 +145,7 @@ def rerun(
     async def begin(client: Client) -> CaseView:
         return await client.rerun(case, from_failed=from_failed)
 
-    raise typer.Exit(waited(_here(wanted, begin)))
+    raise typer.Exit(wiring.run(_here(wanted, begin)))
 
 
 def _wanted(folder: Path, slots: int, report: str, output_dir: str, *, quiet: bool, json: bool, keep: bool) -> Wanted:

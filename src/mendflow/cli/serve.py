@@ -9,12 +9,11 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.link import waited
 from mendflow.cli.options import Data, Target
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.server.access import Token, check_binding, load_tokens, single_token
-from mendflow.wiring import ServerOptions, running_server, start_pilot
+from mendflow.wiring import ServerOptions, run, running_server, start_pilot
 
 app = typer.Typer()
 
@@ -56,7 +55,7 @@ def serve(
         lease_ms=lease * 1000,
         files_roots=roots if known or roots else None,
     )
-    waited(_serve(options, slots))
+    run(_serve(options, slots))
 
 
 async def _serve(options: ServerOptions, slots: int) -> None:
