@@ -6,7 +6,7 @@ import sys
 import time
 from pathlib import Path
 
-from bench.subject import WORKERS, Base, answer
+from bench.subject import WORKERS, Base, Kind, answer
 from mendflow.client import SyncClient
 from mendflow.core.model.flow import Activity, Expr, Flow, ForEach, Input, Job, Sequence
 from mendflow.core.model.ids import FlowName
@@ -40,6 +40,7 @@ def chain(jobs: int) -> Flow:
 
 class Mendflow(Base):
     def start(self) -> None:
+        self._chains: set[int] = set()
         data = self.folder / "data"
         self.server = self._process("serve", "--data", str(data), "--port", "0")
         end = time.monotonic() + PATIENCE_S
@@ -72,6 +73,11 @@ class Mendflow(Base):
     def _log(self) -> str:
         return (self.folder / "log").read_text()
 
+    def define(self, kind: Kind, jobs: int) -> None:
+        if kind is Kind.CHAIN and jobs not in self._chains:
+            self.client.deploy(chain(jobs))
+            self._chains.add(jobs)
+
     def python(self, jobs: int) -> None:
         self._case("python", {"jobs": jobs})
 
@@ -79,9 +85,8 @@ class Mendflow(Base):
         self._case("shell", {"jobs": jobs})
 
     def chain(self, jobs: int) -> None:
-        flow = chain(jobs)
-        self.client.deploy(flow)
-        self._case(flow.name, {})
+        self.define(Kind.CHAIN, jobs)
+        self._case(f"chain-{jobs}", {})
 
     def _case(self, name: str, inputs: dict[str, int]) -> None:
         started = self.client.start(name, inputs)

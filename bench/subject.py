@@ -68,6 +68,9 @@ class Base:
 
     def start(self) -> None: ...
 
+    def define(self, kind: Kind, jobs: int) -> None:
+        """Say what is to be done, where a system wants that once and beforehand. Not counted."""
+
     def run(self, kind: Kind, jobs: int) -> None:
         getattr(self, str(kind))(jobs)
 
@@ -96,6 +99,7 @@ def answer(make: Callable[[], Base]) -> None:
 def _measure(subject: Base, kind: Kind, jobs: int) -> dict[str, float]:
     jobs = min(jobs, subject.limits.get(kind, jobs))
     subject.run(kind, min(WARM_UP_JOBS, jobs))
+    subject.define(kind, jobs)
     started = time.perf_counter()
     subject.run(kind, jobs)
     return {"jobs": jobs, "seconds": time.perf_counter() - started}
