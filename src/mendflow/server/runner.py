@@ -13,6 +13,7 @@ import uvicorn
 from mendflow.core.model.problems import Conflict
 from mendflow.server.access import check_binding
 from mendflow.server.app import Api
+from mendflow.server.gathering import GatheringProtocol
 
 try:
     import uvloop
@@ -106,7 +107,7 @@ async def serve(app: Api, host: str = "127.0.0.1", port: int = 0) -> Served:
     listener = _bound(host, port)
     config = uvicorn.Config(
         app,
-        http="httptools",
+        http=GatheringProtocol,
         ws="none",
         lifespan="off",
         interface="asgi3",

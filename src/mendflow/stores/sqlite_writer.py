@@ -6,9 +6,9 @@ document is written. One sync to disk then answers every batch at once. Deciding
 safe because the file's lock keeps every other writer out.
 
 The statements of a small group run on the event loop, a few microseconds a write; only the commit, which waits for the
-disk, goes to a thread. Running them in the thread would be slower: the interpreter's lock is given up around every step
-of SQLite, and a busy event loop is slow to give it back. A large group does go to the thread whole, and so does one
-that meets any trouble, because there is time for it there."""
+disk, goes to a thread, unless the group is tiny and the disk fast. Running the statements in the thread would be slower:
+the interpreter's lock is given up around every step of SQLite, and a busy event loop is slow to give it back. A large
+group does go to the thread whole, and so does one that meets any trouble, because there is time for it there."""
 
 import asyncio
 import sqlite3
@@ -36,6 +36,11 @@ GROUP_WRITES_MAX = 4096
 ON_THE_LOOP_WRITES_MAX = 512
 """A group up to this size holds the event loop for a few milliseconds at most."""
 
+COMMIT_HERE_WRITES_MAX = 16
+COMMIT_HERE_MS_MAX = 1.0
+"""A small group on a disk that syncs this fast is committed on the spot: to wake a thread for it, and to be woken by it
+in turn, takes about as long as the sync, and whoever wrote so little waits for just this answer."""
+
 LOCKED_SECONDS_MAX = 5.0
 """How long to wait for another program that holds the file locked."""
 
@@ -54,6 +59,7 @@ class Writer:
         self._gathered: list[Batch] = []
         self._at_work = False
         self._idle: asyncio.Future[None] | None = None
+        self._commit_ms = COMMIT_HERE_MS_MAX  # the running mean; until it is known, commits go to the thread
         self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="sqlite-writer", daemon=True)
         self._thread.start()
@@ -87,7 +93,10 @@ class Writer:
             except Exception:  # noqa: BLE001 - whatever it is, the thread meets it again and has time to sort it out
                 self._transaction.roll_back()
             else:
-                self._work.put(lambda: self._tell(group, self._committed(group, answers)))
+                if writes <= COMMIT_HERE_WRITES_MAX and self._commit_ms < COMMIT_HERE_MS_MAX:
+                    self._resolve(group, self._committed(group, answers))
+                else:
+                    self._work.put(lambda: self._tell(group, self._committed(group, answers)))
                 return
         self._work.put(lambda: self._tell(group, self._answers(group)))
 
@@ -125,11 +134,13 @@ class Writer:
             return  # the event loop has ended: nobody is left to be told
 
     def _committed(self, group: list[Batch], answers: list[Answer]) -> list[Answer | Exception]:
+        started = time.perf_counter()
         try:
             self._transaction.commit()
         except sqlite3.Error as error:
             self._transaction.roll_back()
             return [unavailable(self._path, error)] * len(group)
+        self._commit_ms += 0.1 * ((time.perf_counter() - started) * 1000 - self._commit_ms)
         return list(answers)
 
     def _answers(self, group: list[Batch]) -> list[Answer | Exception]:
