@@ -77,6 +77,11 @@ class MemoryDomain:
             raise NotFound(f"there is no flow {name!r}; deploy it first", flow=name)
         return self._flows[name]
 
+    async def flow_of(self, case: str) -> Flow:
+        flow = (await self.flow((await self.case(case)).flow)).flow
+        assert flow is not None
+        return flow
+
     # cases
 
     async def start(self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "") -> CaseView:

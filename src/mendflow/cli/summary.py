@@ -34,8 +34,7 @@ async def all_items(client: Client, case: str) -> list[ItemView]:
 
 
 async def write_report(client: Client, case: CaseView, items: list[ItemView], path: Path) -> Path:
-    flow = (await client.flow(case.flow)).flow
-    assert flow is not None, "the server gives the flow when one is asked for"
+    flow = await client.flow_of(case.id)
     page = render(case, flow, items, version=version("mendflow"))
     await asyncio.to_thread(_write_page, path, page)
     return path

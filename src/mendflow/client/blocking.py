@@ -84,6 +84,9 @@ class SyncClient:
     def case(self, case: str) -> CaseView:
         return self._wait(self._client.case(case))
 
+    def flow_of(self, case: str) -> Flow:
+        return self._wait(self._client.flow_of(case))
+
     def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
     ) -> list[ItemView]:

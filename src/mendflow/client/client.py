@@ -93,6 +93,9 @@ class Client:
     async def case(self, case: str) -> CaseView:
         return await self._line.ask("GET", _case(case), CaseView)
 
+    async def flow_of(self, case: str) -> Flow:
+        return await self._line.ask("GET", f"/cases/{quote(case, safe='')}/flow", Flow)
+
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
     ) -> list[ItemView]:

@@ -77,7 +77,7 @@ class LocalDomain:
             raise Conflict(f"case {document.id} is still {document.status}; remove it, or wait for its end")
         if from_failed and document.status == "completed":
             raise Conflict(f"nothing failed in case {document.id}; leave --from-failed away to run it again")
-        flow = await self._flow_of(document)
+        flow = await self.flow_of(document.id)
         return await self._begin(flow, document.digest, document.inputs, who=who, key="", earlier=document.id)
 
     async def _begin(
@@ -107,6 +107,10 @@ class LocalDomain:
 
     async def case(self, case: str) -> CaseView:
         return self._view(await self._document(await self._id(case)))
+
+    async def flow_of(self, case: str) -> Flow:
+        document = await self._document(await self._id(case))
+        return await self._house.services.manager.flow_of(document.id)
 
     def _view(self, document: CaseDocument) -> CaseView:
         live = self._house.services.manager.live.get(document.id)
@@ -208,7 +212,7 @@ class LocalDomain:
         if query.case:
             where[0] = Where("case", await self._id(query.case))
         if query.name:
-            where.append(Where("spec.item", query.name))
+            where.append(Where("name", query.name))
         if query.attempts_min:
             where.append(Where("fence", query.attempts_min, "ge"))
         found = await (await self._read()).search(
@@ -308,9 +312,6 @@ class LocalDomain:
         if found is None:
             raise NotFound(f"there is no case {case!r}; `mendflow cases` lists them")
         return _decode_case(found.body)
-
-    async def _flow_of(self, document: CaseDocument) -> Flow:
-        return await self._house.services.manager.flow_of(document.id)
 
     async def _read(self) -> Store:
         """The store, when it has caught up with what happened here: what has left memory is then to be found there."""

@@ -68,6 +68,7 @@ class Reuse:
             id=new.id,
             case=new.case,
             spec=new.spec,
+            name=name_of(item),
             state=JobState.COMPLETED,
             created_at=now,
             finished_at=now,

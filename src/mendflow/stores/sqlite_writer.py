@@ -6,9 +6,9 @@ document is written. One sync to disk then answers every batch at once. Deciding
 safe because the file's lock keeps every other writer out.
 
 The statements of a small group run on the event loop, a few microseconds a write; only the commit, which waits for the
-disk, goes to a thread, unless the group is tiny and the disk fast. Running the statements in the thread would be slower:
-the interpreter's lock is given up around every step of SQLite, and a busy event loop is slow to give it back. A large
-group does go to the thread whole, and so does one that meets any trouble, because there is time for it there."""
+disk, goes to a thread, unless the group is tiny and the disk fast. Running the statements there would be slower: the
+interpreter's lock is given up around every step of SQLite, and a busy event loop is slow to give it back. A large group
+does go to the thread whole, and so does one that meets any trouble, because there is time for it there."""
 
 import asyncio
 import sqlite3

@@ -97,7 +97,7 @@ class Verdict(msgspec.Struct, frozen=True):
 
 
 def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant) -> Job:
-    return Job(id=id, case=case, spec=spec, created_at=now, available_at=now)
+    return Job(id=id, case=case, spec=spec, name=spec.item.partition("[")[0], created_at=now, available_at=now)
 
 
 def grant(job: Job, pilot: PilotId, *, now: Instant) -> list[Event]:

@@ -6,6 +6,7 @@ import msgspec
 from litestar import get, post
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
+from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus, CaseView, ItemState, ItemView
 from mendflow.server.routes.given import CaseName, Limit, Offset, Text, TheCaller, TheDomain
@@ -69,6 +70,11 @@ async def cases(
 @get("/cases/{case:str}", summary="One case", operation_id="case", tags=["cases"])
 async def case(domain: TheDomain, case: CaseName) -> CaseView:
     return await domain.case(case)
+
+
+@get("/cases/{case:str}/flow", summary="The flow that a case was started with", operation_id="flow_of", tags=["cases"])
+async def flow_of(domain: TheDomain, case: CaseName) -> Flow:
+    return await domain.flow_of(case)
 
 
 @get("/cases/{case:str}/items", summary="A case's items", operation_id="items", tags=["cases"])
@@ -149,4 +155,4 @@ async def send(domain: TheDomain, case: CaseName, data: JSONBody[Sent]) -> CaseV
     return await domain.send(case, data.channel, data.value, correlation=data.correlation, id=data.id)
 
 
-ROUTES = [start, cases, case, items, item, suspend, resume, remove, rerun, send]
+ROUTES = [start, cases, case, flow_of, items, item, suspend, resume, remove, rerun, send]
