@@ -94,7 +94,7 @@ class Client:
         return await self._line.ask("GET", _case(case), CaseView)
 
     async def flow_of(self, case: str) -> Flow:
-        return await self._line.ask("GET", f"/cases/{quote(case, safe='')}/flow", Flow)
+        return await self._line.ask("GET", f"{_case(case)}/flow", Flow)
 
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
