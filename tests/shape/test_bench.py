@@ -1,0 +1,47 @@
+"""The benchmark's own parts: every subject is there, and what was measured is told as it was."""
+
+from importlib.util import find_spec
+
+import pytest
+
+from bench import table
+from bench.results import ENTRIES, Entry, Report, Took
+from bench.subject import Kind
+
+
+@pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])
+def test_every_subject_has_its_module(entry: Entry) -> None:
+    assert find_spec(entry.module) is not None
+
+
+def report() -> Report:
+    ours = {Kind.PYTHON: [Took(100, 0.1), Took(100, 0.05)], Kind.CHAIN: [Took(200, 0.4)]}
+    theirs = {Kind.PYTHON: [Took(100, 0.2)]}
+    return Report(
+        measured={"mendflow": ours, "Ray": theirs},
+        left_out={"Prefect": "it is not installed"},
+        big={"jobs": 100_000, "seconds": 50.0, "server_peak_bytes": 300 * table.MB},
+        match={"jobs_waiting": 1_000_000, "p99_ms": 0.4},
+        machine="2 cores",
+        rounds=2,
+    )
+
+
+def test_the_best_round_is_shown_and_compared() -> None:
+    text = table.text(report())
+    assert "mendflow / Ray: python 4.00 x" in text
+    assert "2,000" in text
+    assert "2.00" in text
+
+
+def test_the_page_tells_what_was_left_out() -> None:
+    page = table.page(report())
+    assert "|mendflow|2,000|-|2.00|nothing|" in page
+    assert "Prefect (it is not installed)" in page
+    assert "100,000 Python jobs in one case: 50.0 s (2,000/s), server's peak memory 300 MB" in page
+
+
+def test_the_numbers_have_every_round() -> None:
+    measured = table.numbers(report())["measured"]
+    assert isinstance(measured, dict)
+    assert measured["mendflow"]["python"] == [{"jobs": 100, "seconds": 0.1}, {"jobs": 100, "seconds": 0.05}]
