@@ -220,6 +220,16 @@ class ItemSkipped(Message, frozen=True, tag="item-skipped"):
     reason: str
 
 
+class ItemFailed(Message, frozen=True, tag="item-failed"):
+    """For information, never owed: an activity failed before the world was asked for anything, so nobody else will
+    tell of it."""
+
+    item: ItemId
+    name: str
+    kind: str
+    fault: Fault
+
+
 class EndCase(Message, frozen=True, tag="end-case"):
     """The case is over; tell whoever waits."""
 
@@ -244,6 +254,7 @@ Order = Union[
     SendReply,
     GoOn,
     ItemSkipped,
+    ItemFailed,
     EndCase,
 ]
 

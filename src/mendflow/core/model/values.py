@@ -3,7 +3,8 @@
 A value is what JSON can say. Its size is bounded; what is larger travels as a file, and the value then is a
 reference to it. Expressions see references, never the content."""
 
-from typing import Any
+import math
+from typing import Any, Final
 
 import msgspec
 
@@ -12,6 +13,64 @@ Value = Any
 
 VALUE_BYTES_MAX = 64 * 1024
 """A value whose JSON is longer than this is spilled to a file by whoever made it."""
+
+LEVELS_MAX: Final = 64
+"""How deep lists and maps may stand in each other."""
+
+PARTS_MAX: Final = 1_000_000
+"""How many parts a value may have, so that a value made of itself many times over is found out."""
+
+LEAST, MOST = -(2**63), 2**64 - 1
+"""Whole numbers that every JSON reader of ours takes."""
+
+
+def check_value(value: Value) -> str:
+    """Nothing, or why this is no value that can be kept and sent. No recursion: a value is as deep as its sender likes,
+    and the deepest part is looked at first, so that a circle ends at the last level."""
+    pending: list[tuple[Value, int]] = [(value, 1)]
+    parts = 0
+    while pending:
+        each, level = pending.pop()
+        inner = each.values() if type(each) is dict else each if type(each) is list else None
+        if inner is None:
+            if reason := _check_scalar(each):
+                return reason
+            continue
+        parts += len(each)
+        if level > LEVELS_MAX:
+            return f"it is nested deeper than {LEVELS_MAX} levels; make it flatter, or give it as a file"
+        if parts > PARTS_MAX:
+            return f"it has more than {PARTS_MAX:,} parts; give it as a file"
+        if type(each) is dict:
+            for key in each:
+                if not isinstance(key, str):
+                    return f"the key {key!r:.80} of a map is not text; write it as text"
+                if reason := _check_scalar(key):
+                    return reason
+        pending.extend((part, level + 1) for part in inner)
+    return ""
+
+
+def _check_scalar(value: Value) -> str:
+    if value is None or value is True or value is False:
+        return ""
+    if isinstance(value, str):
+        return "" if value.isascii() or _is_unicode(value) else "a text in it is not Unicode; give such data as a file"
+    if type(value) is int:
+        if LEAST <= value <= MOST:
+            return ""
+        return f"a whole number of {value.bit_length()} bits is too large for JSON, which has 64; give it as text"
+    if type(value) is float:
+        return "" if math.isfinite(value) else f"{value} is not a number that JSON can say; give null or text"
+    return f"JSON cannot say a {type(value).__name__}; give plain data: text, numbers, lists, maps"
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 class FileRef(msgspec.Struct, frozen=True, kw_only=True):
@@ -35,3 +94,7 @@ def file_of(value: Value) -> FileRef | None:
 def spilled(ref: FileRef) -> dict[str, Value]:
     """The value that stands for a spilled one: a reference whose content is the JSON of the real value."""
     return {"$spilled": ref.sha256, "bytes": ref.bytes}
+
+
+def is_spilled(value: Value) -> bool:
+    return isinstance(value, dict) and isinstance(value.get("$spilled"), str)

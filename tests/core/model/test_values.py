@@ -1,0 +1,58 @@
+"""What is a value, and what is not."""
+
+import math
+
+import msgspec
+import pytest
+
+from mendflow.core.model.values import LEAST, LEVELS_MAX, MOST, Value, check_value
+
+
+def nested(levels: int) -> Value:
+    value: Value = 1
+    for _ in range(levels):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    "value", [None, True, 0, LEAST, MOST, 1.5, "", "é", [], {}, {"a": [1, {"b": None}]}, nested(LEVELS_MAX)]
+)
+def test_what_json_can_say_is_a_value(value: Value) -> None:
+    assert check_value(value) == ""
+    assert msgspec.json.decode(msgspec.json.encode(value)) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [
+        (nested(LEVELS_MAX + 1), "deeper than 64 levels"),
+        (nested(100_000), "deeper than 64 levels"),
+        (MOST + 1, "too large"),
+        (LEAST - 1, "too large"),
+        ([{"a": 10**30}], "too large"),
+        (math.nan, "nan is not a number"),
+        ({"a": [math.inf]}, "inf is not a number"),
+        ({1: "a"}, "key 1"),
+        (["\ud800"], "not Unicode"),
+        ({"\ud800": 1}, "not Unicode"),
+        (b"bytes", "bytes"),
+        ({"a": {1, 2}}, "set"),
+        ((1, 2), "tuple"),
+    ],
+)
+def test_what_json_cannot_say_is_refused_with_the_reason(value: Value, reason: str) -> None:
+    assert reason in check_value(value)
+
+
+def test_a_value_that_contains_itself_is_refused() -> None:
+    circle: list[Value] = []
+    circle.extend([circle, circle])
+    assert "deeper" in check_value(circle)
+
+
+def test_a_value_made_of_itself_many_times_over_is_refused_before_it_is_unfolded() -> None:
+    value: Value = 0
+    for _ in range(50):
+        value = [value, value]
+    assert "more than 1,000,000 parts" in check_value(value)
