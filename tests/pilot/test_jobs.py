@@ -21,7 +21,7 @@ async def test_a_command_runs_and_is_reported(server: Server, hire: Hire) -> Non
     assert outcome.ok and outcome.exit_code == 0
     assert outcome.log_tail in ("hello\noops\n", "oops\nhello\n")
     assert outcome.measures.stdout_bytes == 6 and outcome.measures.stderr_bytes == 5
-    assert outcome.measures.peak_bytes > 0 and outcome.measures.ended_at >= outcome.measures.started_at > 0
+    assert outcome.measures.cpu_ms > 0 and outcome.measures.ended_at >= outcome.measures.started_at > 0
 
 
 async def test_a_command_knows_who_it_is_and_leaves_outputs(server: Server, hire: Hire) -> None:
@@ -40,6 +40,43 @@ async def test_an_output_file_that_cannot_be_read_is_a_fault_with_the_line(serve
     hire()
     fault = (await server.outcome(await server.shell('printf "a=1\\nnonsense\\n" > $MENDFLOW_OUTPUT'))).fault
     assert fault is not None and fault.category is Category.OUTPUT and "line 2" in fault.message
+
+
+async def test_whatever_stands_for_the_output_file_is_the_jobs_own_fault_and_the_slot_lives(
+    server: Server, hire: Hire
+) -> None:
+    pilot = hire()
+    commands = [
+        "mkfifo $MENDFLOW_OUTPUT",
+        "ln -s /dev/zero $MENDFLOW_OUTPUT",
+        "mkdir -p $MENDFLOW_OUTPUT/a; touch $MENDFLOW_OUTPUT/a/b",
+        "echo 'y=[99999999999999999999999]' > $MENDFLOW_OUTPUT",
+        'python3 -c \'print("y=" + "[" * 3000 + "]" * 3000)\' > $MENDFLOW_OUTPUT',
+    ]
+    for job in [await server.shell(command) for command in commands]:
+        fault = (await server.outcome(job)).fault
+        assert fault is not None and (fault.name, fault.category) == ("badOutput", Category.OUTPUT), job
+        assert server.ledger.accepted_fences[job] == [1]
+    await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "all of it to be removed")
+
+
+async def test_a_result_too_deep_or_too_large_a_number_is_not_data(server: Server, hire: Hire) -> None:
+    hire()
+    source = (
+        "def deep(n):\n  x = 'x' * 70000\n  for _ in range(n): x = [x]\n  return x\n"
+        "def large(n): return {'a': [n and 2 ** n]}\n"
+    )
+    for name, number in (("deep", 100), ("deep", 100_000), ("large", 64), ("large", 20_000)):
+        fault = (await server.outcome(await server.call(source, name, number))).fault
+        assert fault is not None and (fault.name, fault.category) == ("notData", Category.OUTPUT), (name, number)
+    assert (await server.outcome(await server.call(source, "large", 63))).outputs == {"a": [2**63]}
+
+
+async def test_a_job_that_could_not_be_started_leaves_nothing(server: Server, hire: Hire) -> None:
+    pilot = hire()
+    fault = (await server.outcome(await server.shell("true", env={"BIG": "x" * 200_000}))).fault
+    assert fault is not None and (fault.name, fault.category) == ("badCommand", Category.INPUT)
+    await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "the folder to be removed")
 
 
 async def test_an_exit_code_is_a_fault_of_the_job(server: Server, hire: Hire) -> None:
@@ -74,8 +111,9 @@ async def test_limits_bound_open_files_and_the_size_of_files(server: Server, hir
 
 async def test_a_command_too_long_for_an_argument_runs_all_the_same(server: Server, hire: Hire) -> None:
     hire()
-    outcome = await server.outcome(await server.shell(": " + "x" * 300_000 + "\necho fine"))
-    assert outcome.ok and outcome.log_tail == "fine\n"
+    for filling in ("x" * 300_000, "\N{SNOWMAN}" * 70_000):
+        outcome = await server.outcome(await server.shell(f": {filling}\necho fine"))
+        assert outcome.ok and outcome.log_tail == "fine\n"
 
 
 async def test_inputs_are_there_and_outputs_are_kept(server: Server, hire: Hire) -> None:  # FM-6

@@ -57,7 +57,7 @@ async def test_a_command_over_its_memory_is_killed(server: Server, hire: Hire) -
     hire()
     hog = "python3 -c 'import time; x = bytearray(300 << 20); time.sleep(600)'"
     fault = (await server.outcome(await server.shell(hog, resources=Resources(memory_bytes=100 * MB)))).fault
-    assert fault is not None and fault.category is Category.MEMORY and "100.0 MB" in fault.message
+    assert fault is not None and fault.category is Category.MEMORY and "100 MiB" in fault.message
 
 
 async def test_a_function_over_its_memory_is_killed(server: Server, hire: Hire) -> None:

@@ -30,8 +30,8 @@ from mendflow.pilot.http import Address, Exchanges, Files, ServerAway, ServerRef
 from mendflow.pilot.lease import LeaseClock, boot_ms, margin_ms
 from mendflow.pilot.logs import LogFile, Tail
 from mendflow.pilot.main import main, parse
-from mendflow.pilot.outputs import BadOutput, parse_outputs, within_bounds
-from mendflow.pilot.processes import below_any, children, descendants, kill_tree
+from mendflow.pilot.outputs import OUTPUT_BYTES_MAX, BadOutput, parse_outputs, read_outputs, within_bounds
+from mendflow.pilot.processes import Reaper, WholeMs, below_any, children, descendants, kill_tree
 from mendflow.pilot.staging import Staging, StagingFailed, inside, spilled_digests
 from mendflow.pilot.verdicts import End, cannot_start, died, stopped
 from mendflow.pilot.wire import Frames, frame
@@ -92,10 +92,57 @@ def test_outputs_are_read(text: str, outputs: dict[str, Value]) -> None:
     assert parse_outputs(text) == outputs
 
 
-@pytest.mark.parametrize(("text", "place"), [("x", "line 1"), ("a=1\n=2", "line 2"), ("\na<<E\nb", "line 2")])
+DEEP = "[" * 3000 + "]" * 3000
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ("x", "line 1"),
+        ("a=1\n=2", "line 2"),
+        ("\na<<E\nb", "line 2"),
+        ("a=1\nb=[99999999999999999999999]", "line 2"),
+        (f"a={DEEP}", "line 1"),
+        (f"a={DEEP[-3065:3065]}", "line 1"),
+    ],
+)
 def test_bad_outputs_name_the_line(text: str, place: str) -> None:
     with pytest.raises(BadOutput, match=place):
         parse_outputs(text)
+
+
+def test_nothing_but_a_plain_file_of_bounded_size_is_read_for_outputs(tmp_path: Path) -> None:
+    assert read_outputs(str(tmp_path / "none")) is None
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "link").symlink_to("/dev/zero")
+    (tmp_path / "folder").mkdir()
+    with socket.socket(socket.AF_UNIX) as listener:
+        listener.bind(str(tmp_path / "socket"))
+        for name in ("fifo", "link", "folder", "socket"):
+            with pytest.raises(BadOutput, match="not a plain file"):
+                read_outputs(str(tmp_path / name))
+    with (tmp_path / "large").open("wb") as large:
+        large.truncate(OUTPUT_BYTES_MAX + 1)
+    with pytest.raises(BadOutput, match="more than"):
+        read_outputs(str(tmp_path / "large"))
+    (tmp_path / "plain").write_bytes(b"a=1\r\nb<<E\r\nx\r\nE\r\n")
+    assert read_outputs(str(tmp_path / "plain")) == {"a": 1, "b": "x"}
+
+
+@given(st.lists(st.integers(0, 5_000)))
+def test_little_is_not_nothing_and_the_sum_of_many_is_right(used_us: list[int]) -> None:
+    whole = WholeMs()
+    told = [whole.of(one) for one in used_us]
+    assert not used_us or used_us[0] == 0 or told[0] > 0
+    assert 0 <= sum(told) * 1000 - sum(used_us) < 1000
+
+
+def test_a_peak_that_may_be_our_own_is_unknown() -> None:
+    reaper = Reaper()
+    reaper.peak_bytes = 1 << 20
+    assert reaper.peak_of_children(seen_bytes=0) == 0 and reaper.peak_of_children(seen_bytes=5) == 5
+    reaper.peak_bytes = 1 << 40
+    assert reaper.peak_of_children(seen_bytes=5) == 1 << 40
 
 
 def test_only_as_many_outputs_are_spilled_as_must_be(tmp_path: Path) -> None:
@@ -258,9 +305,9 @@ def test_a_failure_on_a_full_disk_is_laid_to_the_disk(tmp_path: Path, monkeypatc
 
 
 def test_every_end_has_a_sentence_and_only_the_places_own_are_infrastructure() -> None:
-    faults = {end: stopped(end, wall_ms=1_500, memory_bytes=1 << 20, peak_bytes=3 << 20) for end in End}
+    faults = {end: stopped(end, wall_ms=1_500, memory_bytes=2 * 10**6, peak_bytes=3_100_000) for end in End}
     assert {end for end, fault in faults.items() if fault.infrastructure} == {End.LEASE, End.KILLED}
-    assert "1.5 s" in faults[End.TIME].message and "3.0 MB" in faults[End.MEMORY].message
+    assert "1.5 s" in faults[End.TIME].message and "3.1 MB, more than the 2 MB" in faults[End.MEMORY].message
     assert cannot_start(OSError(errno.E2BIG, "too long")).category is Category.INPUT
     assert cannot_start(OSError(errno.EAGAIN, "no more processes")).infrastructure
 

@@ -60,7 +60,7 @@ def crashed(work: Work, watch: Watch, reaper: Reaper, status: int, *, tail: str,
     measures = Measures(
         started_at=watch.started_at,
         ended_at=time.time_ns() // 1_000_000,
-        cpu_ms=int(reaper.cpu_s * 1000),
+        cpu_ms=reaper.cpu_ms(),
         peak_bytes=peak,
         stdout_bytes=log_bytes,
     )

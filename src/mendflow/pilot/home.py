@@ -121,8 +121,10 @@ def remove_attempt(folder: str) -> None:
     for suffix in BESIDE:
         try:
             os.unlink(folder + suffix)
-        except OSError:
+        except FileNotFoundError:
             continue
+        except OSError:
+            remove_tree(folder + suffix)  # the job made a folder of it
     remove_tree(folder)
 
 

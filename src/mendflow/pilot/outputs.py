@@ -1,14 +1,17 @@
 """What a shell job leaves in its output file: lines `key=value`, or several lines between `key<<END` and `END`.
 
-A value that reads as JSON is that JSON; anything else is a string. Values too large to travel are spilled to files."""
+A value that reads as JSON is that JSON; anything else is a string. Values too large to travel are spilled to files.
+The job may have put anything in the file's place, so nothing but a plain file is read, and never more than a bound."""
 
+import errno
 import hashlib
 import os
 import re
+import stat
 
 import msgspec
 
-from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, spilled
+from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, check_value, spilled
 
 OUTPUT_BYTES_MAX = 64 << 20
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
@@ -34,13 +37,13 @@ def parse_outputs(text: str) -> dict[str, Value]:
                 close = lines.index(end, at)
             except ValueError:
                 raise BadOutput(f"line {at}: `{key}<<{end}` has no closing line `{end}`") from None
-            outputs[_key(key, at)] = _value("\n".join(lines[at:close]))
+            outputs[_key(key, at)] = _value("\n".join(lines[at:close]), at)
             at = close + 1
             continue
         key, equals, value = line.partition("=")
         if not equals:
             raise BadOutput(f"line {at}: expected `key=value`, found {line[:80]!r}")
-        outputs[_key(key.strip(), at)] = _value(value.rstrip("\r"))
+        outputs[_key(key.strip(), at)] = _value(value.rstrip("\r"), at)
     return outputs
 
 
@@ -50,25 +53,39 @@ def _key(text: str, line: int) -> str:
     return text
 
 
-def _value(text: str) -> Value:
+def _value(text: str, line: int) -> Value:
     try:
         value = msgspec.json.decode(text)
     except msgspec.DecodeError:
         return text
-    # MessagePack has no larger integers; as text nothing of the number is lost.
-    return text if isinstance(value, int) and not -(2**63) <= value < 2**64 else value
+    except RecursionError:
+        raise BadOutput(f"line {line}: the value is nested too deep") from None
+    why = check_value(value)
+    if why and isinstance(value, int):
+        return text  # nothing of a number too large to travel is lost as text
+    if why:
+        raise BadOutput(f"line {line}: {why}")
+    return value
 
 
 def read_outputs(path: str) -> dict[str, Value] | None:
     """The outputs in a file, or None if the job left none."""
     try:
-        size = os.stat(path).st_size
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW | os.O_CLOEXEC)
     except FileNotFoundError:
         return None
-    if size > OUTPUT_BYTES_MAX:
-        raise BadOutput(f"it has {size} bytes, more than {OUTPUT_BYTES_MAX}: leave large data in a file of the job")
-    with open(path, encoding="utf-8", errors="replace") as text:
-        return parse_outputs(text.read())
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO):  # a link, or a socket
+            raise BadOutput("it is not a plain file") from None
+        raise
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise BadOutput("it is not a plain file")
+    with os.fdopen(descriptor, "rb") as file:
+        content = file.read(OUTPUT_BYTES_MAX + 1)
+    if len(content) > OUTPUT_BYTES_MAX:
+        raise BadOutput(f"it has more than {OUTPUT_BYTES_MAX} bytes: leave large data in a file of the job")
+    return parse_outputs(content.decode(errors="replace").replace("\r\n", "\n"))
 
 
 def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], str]:

@@ -5,6 +5,7 @@ ends up below the slot. What is below belongs to the job. Where the system has n
 must do."""
 
 import ctypes
+import math
 import os
 import resource
 import signal
@@ -15,6 +16,7 @@ _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
 KILL_PATIENCE_S = 5.0
+PEAK_SLACK_BYTES = 1 << 20
 
 HAS_PROC = os.path.exists("/proc/self/stat")
 _HAS_CHILDREN = os.path.exists(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
@@ -131,6 +133,20 @@ def send(pids: list[int], number: int) -> None:
             continue
 
 
+class WholeMs:
+    """Microseconds in whole milliseconds: rounded up, so that little is not nothing; what was added by that is taken from
+    the next, so that the sum of many is right."""
+
+    def __init__(self) -> None:
+        self._over_us = 0
+
+    def of(self, used_us: int) -> int:
+        due_us = used_us - self._over_us
+        whole = max(0, math.ceil(due_us / 1000))
+        self._over_us = whole * 1000 - due_us
+        return whole
+
+
 class Reaper:
     """Waits for every child that ends and keeps what each used until the attempt it belonged to asks."""
 
@@ -138,6 +154,11 @@ class Reaper:
         self.ended: dict[int, int] = {}
         self.cpu_s = 0.0
         self.peak_bytes = 0
+        self._whole_ms = WholeMs()
+
+    def cpu_ms(self) -> int:
+        """What has ended used in all; to be asked once for each attempt."""
+        return self._whole_ms.of(round(self.cpu_s * 1_000_000))
 
     def reap(self) -> None:
         while True:
@@ -153,10 +174,10 @@ class Reaper:
             self.peak_bytes = max(self.peak_bytes, peak)
 
     def peak_of_children(self, *, seen_bytes: int) -> int:
-        """The peak memory of what has ended, given what was seen while it ran. The system counts this process's own
-        memory for a child that was started from it, so a figure below our own says nothing if there is a better one."""
+        """The peak memory of what has ended, given what was seen while it ran; 0 if it is not known. The system counts
+        this process's own memory for a child that was started from it, so a figure about our own says nothing."""
         ours = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
-        if seen_bytes and self.peak_bytes <= ours:
+        if self.peak_bytes <= ours + PEAK_SLACK_BYTES:
             return seen_bytes
         return max(seen_bytes, self.peak_bytes)
 

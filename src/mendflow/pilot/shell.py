@@ -75,7 +75,7 @@ class ShellRun:
     def _arguments(self) -> list[str]:
         text = _limiting(self.work.limits) + self.work.command
         os.chdir(self.folder)
-        if len(text) < COMMAND_BYTES_MAX:
+        if len(text) < COMMAND_BYTES_MAX // 4 or len(os.fsencode(text)) < COMMAND_BYTES_MAX:
             return ["sh", "-c", text]
         path = f"{self.folder}.sh"
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as script:
@@ -129,7 +129,7 @@ class ShellRun:
         measures = Measures(
             started_at=watch.started_at,
             ended_at=ended_at,
-            cpu_ms=int(reaper.cpu_s * 1000),
+            cpu_ms=reaper.cpu_ms(),
             peak_bytes=reaper.peak_of_children(seen_bytes=watch.peak_bytes),
             stdout_bytes=self._files["out"].seen,
             stderr_bytes=self._files["err"].seen,
@@ -164,7 +164,7 @@ class ShellRun:
                 return None, [], None
             kept, spills = within_bounds(outputs, self.folder)
             return kept, spills, None
-        except BadOutput as error:
+        except (BadOutput, RecursionError, OverflowError) as error:
             message = f"the file $MENDFLOW_OUTPUT cannot be read: {error}"
             return None, [], Fault(name="badOutput", category=Category.OUTPUT, message=message)
         except OSError as error:

@@ -181,6 +181,8 @@ class Slot:
             self._shell = ShellRun(work, self._home, self._environment)
         except (OSError, ValueError) as error:
             self._ended(self._cannot_start(work, error))
+            if not work.own_folder and not self._keep:
+                remove_attempt(self._home.attempt(work.job, work.fence))
             return
         for outlet in self._shell.outlets:
             self._poll.register(outlet, select.POLLIN)

@@ -7,6 +7,7 @@ import signal
 from enum import StrEnum
 
 from mendflow.core.model.faults import Category, Fault
+from mendflow.core.scheduling.amounts import size
 
 DISK_FULL_BYTES = 1 << 20
 """With less free space than this, a job's failure is laid to the disk."""
@@ -28,7 +29,7 @@ def stopped(end: End, *, wall_ms: int, memory_bytes: int, peak_bytes: int) -> Fa
             return Fault(name="timeLimit", category=Category.TIME, message=text)
         case End.MEMORY:
             text = (
-                f"it used {_mb(peak_bytes)}, more than the {_mb(memory_bytes)} of memory it asked for, and was killed"
+                f"it used {size(peak_bytes)}, more than the {size(memory_bytes)} of memory it asked for, and was killed"
             )
             return Fault(name="memoryLimit", category=Category.MEMORY, message=text)
         case End.CANCELLED:
@@ -38,10 +39,6 @@ def stopped(end: End, *, wall_ms: int, memory_bytes: int, peak_bytes: int) -> Fa
             return Fault(name="leaseEnded", category=Category.RESOURCE, message=text)
         case End.KILLED:
             return Fault(name="killed", category=Category.RESOURCE, message="the pilot had to give the job up")
-
-
-def _mb(count: int) -> str:
-    return f"{count / (1 << 20):.1f} MB"
 
 
 def died(status: int, folder: str) -> Fault | None:

@@ -16,12 +16,12 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Limits, Measures, Outcome
-from mendflow.core.model.values import VALUE_BYTES_MAX, Value
+from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value
 from mendflow.pilot.code import Functions, NoSuchFunction, WrongCode
 from mendflow.pilot.home import remove_tree
 from mendflow.pilot.logs import SHIPPED_BYTES
 from mendflow.pilot.outputs import spill
-from mendflow.pilot.processes import Reaper, become_reaper, die_with_parent
+from mendflow.pilot.processes import Reaper, WholeMs, become_reaper, die_with_parent
 from mendflow.pilot.shared import Progress
 from mendflow.pilot.wire import Call, ForWorker, Frames, WorkerDone, frame
 
@@ -41,6 +41,7 @@ class Worker:
         self._encoder = msgspec.msgpack.Encoder()
         self._streams = (sys.stdout, sys.stderr)
         self._cwd_changed_ns = 0
+        self._whole_ms = WholeMs()
 
     def serve(self) -> None:
         """Until the slot closes its end."""
@@ -56,7 +57,7 @@ class Worker:
     def _one(self, number: int, call: Call) -> WorkerDone:
         self._enter(call)
         started_at = time.time_ns() // 1_000_000
-        before, cpu_before, clock = _peak_bytes(), _cpu_ms(), time.perf_counter_ns()
+        before, cpu_before, clock = _peak_bytes(), _cpu_us(), time.perf_counter_ns()
         fault: Fault | None = None
         outputs: Value = None
         spills: list[str] = []
@@ -76,7 +77,7 @@ class Worker:
         measures = Measures(
             started_at=started_at,
             ended_at=time.time_ns() // 1_000_000,
-            cpu_ms=_cpu_ms() - cpu_before,
+            cpu_ms=self._whole_ms.of(_cpu_us() - cpu_before),
             peak_bytes=after if after > before else self._resident_bytes(),
             stdout_bytes=log_bytes,
         )
@@ -148,12 +149,13 @@ def _as_data(value: Value, call: Call) -> tuple[Value, list[str], Fault | None]:
         return None, [], None
     try:
         encoded = msgspec.json.encode(value)
+        plain = msgspec.json.decode(encoded)
+        if why := check_value(plain):
+            raise ValueError(why)
         if len(encoded) > VALUE_BYTES_MAX:
             os.makedirs(call.attempt_folder, exist_ok=True)
             reference, path = spill(encoded, call.attempt_folder, 0)
             return reference, [path], None
-        plain = msgspec.json.decode(encoded)
-        msgspec.msgpack.encode(plain)
     except (TypeError, ValueError, OverflowError, RecursionError) as error:
         message = (
             f"{call.module}.{call.name} returned a {type(value).__name__}, which is not data: {error}. Return what"
@@ -221,9 +223,9 @@ def _peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * _RSS_UNIT
 
 
-def _cpu_ms() -> int:
+def _cpu_us() -> int:
     below = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return int((time.process_time() + below.ru_utime + below.ru_stime) * 1000)
+    return int((time.process_time() + below.ru_utime + below.ru_stime) * 1_000_000)
 
 
 def main() -> None:
