@@ -16,8 +16,9 @@ from pathlib import Path
 
 import msgspec
 
+from mendflow.client import server_file
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.server.access import Access, Token
+from mendflow.server.access import PILOT, Access, Token, new_token, read_tokens
 from mendflow.server.app import create_app
 from mendflow.server.runner import run, serve
 from mendflow.services.clock import SystemClock
@@ -49,7 +50,6 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     host: str = "127.0.0.1"
     port: int = 0
     tokens: tuple[Token, ...] = ()
-    client_token: str = ""  # written to server.json for commands on this machine
     lease_ms: int = 30_000
     losses_max: int = 20
     files_roots: tuple[Path, ...] | None = ()
@@ -57,7 +57,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
-    """What server.json says."""
+    """What server.json says. The token is good for a pilot and for nothing else: jobs can read this file."""
 
     url: str
     pid: int
@@ -65,9 +65,11 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningServer:
-    def __init__(self, url: str, token: str, domain: LocalDomain, house: House) -> None:
+    """`pilot_token` is what local pilots show; empty where no token is wanted."""
+
+    def __init__(self, url: str, pilot_token: str, domain: LocalDomain, house: House) -> None:
         self.url = url
-        self.token = token
+        self.pilot_token = pilot_token
         self.domain = domain
         self.house = house
 
@@ -77,7 +79,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
     """A whole server in this process, for as long as the block lasts."""
     data = options.data
     try:
-        data.mkdir(parents=True, exist_ok=True)
+        data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(f"the data folder {data} cannot be made: {error.strerror}") from error
     keeper = FolderKeeper(data / "files")
@@ -93,18 +95,28 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
     _collect_seldom()
     domain = LocalDomain(house)
     try:
-        app = create_app(domain, access=Access(options.tokens), let_go=house.let_go)
+        pilot_token, known = _with_local_pilot(options.tokens)
+        app = create_app(domain, access=Access(known), let_go=house.let_go)
         served = await serve(app, options.host, options.port)
         if options.announce:
-            write_server_file(data, ServerFile(url=served.url, pid=os.getpid(), token=options.client_token))
+            write_server_file(data, ServerFile(url=served.url, pid=os.getpid(), token=pilot_token))
         try:
-            yield RunningServer(served.url, options.client_token, domain, house)
+            yield RunningServer(served.url, pilot_token, domain, house)
         finally:
             if options.announce:
                 (data / "server.json").unlink(missing_ok=True)
             await served.stop()
     finally:
         await house.close()
+
+
+def _with_local_pilot(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
+    """A token for pilots that this server starts itself, made anew each time: what a job can read of its pilot must not
+    let it do more than a pilot may."""
+    if not tokens:
+        return "", []
+    token, line = new_token("local-pilot", [PILOT])
+    return token, [*tokens, *read_tokens(line)]
 
 
 def _collect_seldom() -> None:
@@ -124,13 +136,9 @@ def write_server_file(data: Path, content: ServerFile) -> None:
 
 
 def find_server(data: Path) -> ServerFile | None:
-    """The server that runs on this data folder, if its process is alive."""
-    try:
-        found = msgspec.json.decode((data / "server.json").read_bytes(), type=ServerFile)
-        os.kill(found.pid, 0)
-    except (OSError, msgspec.DecodeError):
-        return None
-    return found
+    """The server that runs on this data folder, by the same rule as commands go by."""
+    found = server_file.find_server(data)
+    return ServerFile(url=found.url, pid=found.pid, token=found.token) if found else None
 
 
 class LocalPilot:
@@ -155,7 +163,7 @@ def start_pilot(
     url: str, *, work: Path, slots: int, token: str = "", site: str = "", extra: Sequence[str] = ()
 ) -> LocalPilot:
     """Start a pilot as a process of its own. The token goes by the environment, so that no process list shows it."""
-    work.mkdir(parents=True, exist_ok=True)
+    work.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = work / "pilot.log"
     command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--slots", str(slots)]
     command += [*(["--site", site] if site else []), *extra]

@@ -8,12 +8,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
-import msgspec
 import pytest
 
+from mendflow import wiring
 from mendflow.cli.main import load
 from mendflow.cli.server_file import find_server
 from mendflow.cli.table import COMMANDS
+from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerFile, write_server_file
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
@@ -70,14 +71,28 @@ def test_a_command_that_asks_a_running_server_does_not_load_one() -> None:
     assert done.returncode == 0, done.stderr
 
 
-def test_a_servers_address_is_found_as_it_was_written(tmp_path: Path) -> None:
+def test_a_servers_address_is_found_while_it_holds_the_folder(tmp_path: Path) -> None:
     written = ServerFile(url="http://127.0.0.1:1", pid=os.getpid(), token="t")
     write_server_file(tmp_path, written)
+    assert find_server(tmp_path) is None
+    lock = FileLock(tmp_path / "store.db")
+    lock.take()
     found = find_server(tmp_path)
     assert found is not None
     assert (found.url, found.pid, found.token) == (written.url, written.pid, written.token)
-    write_server_file(tmp_path, msgspec.structs.replace(written, pid=2**22 + 1))  # beyond what a process id can be
+    assert wiring.find_server(tmp_path) == written
+    lock.give_back()
     assert find_server(tmp_path) is None
+
+
+@pytest.mark.parametrize("pid", ["1", "-1", "12345678901234567890", '"x"'])
+def test_an_address_that_somebody_else_left_is_not_believed(tmp_path: Path, pid: str) -> None:
+    lock = FileLock(tmp_path / "store.db")
+    lock.take()
+    (tmp_path / "server.json").write_text(f'{{"url": "http://127.0.0.1:9", "pid": {pid}}}')
+    assert find_server(tmp_path) is None
+    assert wiring.find_server(tmp_path) is None
+    lock.give_back()
 
 
 def test_the_table_says_what_the_commands_say() -> None:

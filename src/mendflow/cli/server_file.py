@@ -1,31 +1,11 @@
-"""Where the server of a data folder is: it leaves its address in the folder while it runs.
+"""The server of a data folder, as commands see it: to be asked if it runs, and in the way of a second one."""
 
-Reading that needs none of the server's own code, so that a command which only asks a running server starts fast."""
-
-import os
 from pathlib import Path
 
-import msgspec
-
+from mendflow.client.server_file import Found, find_server
 from mendflow.core.model.problems import Conflict
 
-
-class Found(msgspec.Struct, frozen=True):
-    """What the server wrote of itself."""
-
-    url: str
-    pid: int
-    token: str = ""
-
-
-def find_server(folder: Path) -> Found | None:
-    """The server that runs on this data folder, if its process is alive."""
-    try:
-        found = msgspec.json.decode((folder / "server.json").read_bytes(), type=Found)
-        os.kill(found.pid, 0)
-    except (OSError, msgspec.DecodeError):
-        return None
-    return found
+__all__ = ["Found", "find_server", "refuse_if_taken"]
 
 
 def refuse_if_taken(folder: Path) -> None:

@@ -1,0 +1,48 @@
+"""Where the server of a data folder is: it leaves its address in the folder while it runs.
+
+Whether it runs is said by the lock beside its store and by nothing else: the kernel gives that back however the server
+ends, whereas a process number in a file may belong to anybody by now. The address counts only if it was left by the
+process that holds the lock."""
+
+import fcntl
+import os
+from pathlib import Path
+
+import msgspec
+
+
+class Found(msgspec.Struct, frozen=True):
+    """What the server wrote of itself."""
+
+    url: str
+    pid: int
+    token: str = ""
+
+
+def find_server(folder: Path) -> Found | None:
+    """The server that runs on this data folder and wants to be found."""
+    holder = lock_holder(folder)
+    if holder is None:
+        return None
+    try:
+        found = msgspec.json.decode((folder / "server.json").read_bytes(), type=Found)
+    except (OSError, msgspec.DecodeError):
+        return None
+    # A lock without a name in it was taken while the disk was full.
+    return found if not holder or holder.startswith(f"process {found.pid} on ") else None
+
+
+def lock_holder(folder: Path) -> str | None:
+    """The name that the holder of the folder's lock wrote into it, perhaps none; None if nobody holds it. The lock is
+    shared for the blink of an eye and never taken, and the file is only read."""
+    try:
+        descriptor = os.open(folder / "store.db.lock", os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return os.pread(descriptor, 200, 0).decode(errors="replace").strip()
+    finally:
+        os.close(descriptor)
+    return None
