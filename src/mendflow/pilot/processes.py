@@ -134,8 +134,8 @@ def send(pids: list[int], number: int) -> None:
 
 
 class WholeMs:
-    """Microseconds in whole milliseconds: rounded up, so that little is not nothing; what was added by that is taken from
-    the next, so that the sum of many is right."""
+    """Microseconds in whole milliseconds: rounded up, so that little is not nothing; what that added is taken from the
+    next, so that the sum of many is right."""
 
     def __init__(self) -> None:
         self._over_us = 0

@@ -28,9 +28,8 @@ def stopped(end: End, *, wall_ms: int, memory_bytes: int, peak_bytes: int) -> Fa
             text = f"it ran longer than the {wall_ms / 1000:g} s it asked for (wall time) and was killed"
             return Fault(name="timeLimit", category=Category.TIME, message=text)
         case End.MEMORY:
-            text = (
-                f"it used {size(peak_bytes)}, more than the {size(memory_bytes)} of memory it asked for, and was killed"
-            )
+            used = f"{peak_bytes / 1_000_000:.1f} MB"
+            text = f"it used {used}, more than the {size(memory_bytes)} of memory it asked for, and was killed"
             return Fault(name="memoryLimit", category=Category.MEMORY, message=text)
         case End.CANCELLED:
             return Fault(name="cancelled", category=Category.CANCELLED, message="it was cancelled")
