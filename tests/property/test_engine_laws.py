@@ -80,8 +80,11 @@ class Chaos(World):
         return [channel for channel in self.case.listeners if channel != "ev" or self.messages < 5]
 
     def send(self) -> None:
+        channels = self.wanted() or sorted(self.case.plan.channels)
+        if not channels:
+            return
         self.messages += 1
-        channel = self.random.choice(self.wanted() or ["a"])
+        channel = self.random.choice(channels)
         wanted = [int(key) for key in self.case.listeners.get(channel, {}) if key]
         correlation = self.random.choice(wanted or [1])
         self.do(Deliver(id=f"m{self.messages}", channel=channel, value=self.messages, correlation=correlation))

@@ -1,9 +1,12 @@
 """Receive, reply, pick and invoke; channels and correlation."""
 
+import pytest
+
 from mendflow.core.engine.messages import CallPartner, SendReply
 from mendflow.core.model.flow import (
     Activity,
     Catch,
+    Empty,
     Expr,
     Invoke,
     Job,
@@ -18,6 +21,7 @@ from mendflow.core.model.flow import (
     While,
 )
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Mistake
 from tests.core.engine.world import Play, failed, started
 
 
@@ -202,8 +206,21 @@ def test_invoke_without_a_variable_is_posted_and_the_flow_goes_on() -> None:
 
 
 def test_undelivered_messages_are_forgotten_with_the_case() -> None:
-    play = started(Job(name="a", command="x"))
-    play.send("nobody")
+    play = started(
+        Sequence(name="s", body=(Job(name="a", command="x"), Receive(name="r", channel="news", when=Expr("false"))))
+    )
+    play.send("news")
     assert play.case.mailbox
     play.done("a")
     assert not play.case.mailbox
+
+
+def test_a_message_for_a_channel_that_the_flow_has_nowhere_is_refused_with_those_it_has() -> None:
+    pick = Pick(name="p", messages=(OnMessage(channel="stop", body=Empty(name="e1")),))
+    scope = Scope(name="sc", body=pick, messages=(OnMessage(channel="news", body=Empty(name="e2")),))
+    play = started(Sequence(name="s", body=(scope, Receive(name="r", channel="orders"))))
+    with pytest.raises(Mistake, match="no channel oders; it has news, orders, stop; did you mean `orders`"):
+        play.send("oders")
+    for channel in ("orders", "news"):
+        play.send(channel)
+    assert "orders" in play.case.mailbox

@@ -16,6 +16,7 @@ from mendflow.core.expressions import (
     references,
     resolve,
 )
+from mendflow.core.expressions.scan import plain_reference, scan
 from mendflow.core.model.flow import Expr
 from mendflow.core.model.values import Value
 
@@ -264,3 +265,75 @@ def test_data_goes_through_an_expression_unchanged(value: Value) -> None:
     lookup = looking_into({"v": value})
     assert resolve("${{ v }}", lookup) == value
     assert resolve("${{ [v][0] }}", lookup) == value
+
+
+@pytest.mark.parametrize(
+    ("value", "word"),
+    [("plain", "plain"), ("it's; rm -rf /", "'it'\"'\"'s; rm -rf /'"), ("", "''"), (3, "3"), (None, "''")],
+)
+def test_quote_makes_one_word_of_a_shell_of_anything(value: Value, word: str) -> None:
+    assert resolve("echo ${{ quote(inputs.text) }}", looking_into({"inputs": {"text": value}})) == f"echo {word}"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "item",
+        " inputs.a ",
+        "jobs.my-job.outputs.n",
+        "jobs.in.files",
+        "x.y.z",
+        "true",
+        "jobs",
+        "math.pi",
+        "a-b",
+        "a.b-c",
+        "jobs.a-",
+        "jobs.a.outputs - 1",
+        "f(x)",
+        "int",
+        ".a",
+        "a.",
+        "for",
+        "a..b",
+        "jobs.a.b-c",
+    ],
+)
+def test_what_is_taken_for_a_plain_path_at_a_glance_is_what_a_scan_finds(text: str) -> None:
+    found = plain_reference(text)
+    if found is not None:
+        scanned = scan(text)
+        assert [(each.name, each.members) for each in scanned.references] == [(found.name, found.members)]
+        assert scanned.references[0].offset == found.offset
+
+
+SPILLED: Value = {"$spilled": "sha", "bytes": 2_500_000}
+
+
+@pytest.mark.parametrize(
+    "text", ["xs.map(x, x.bytes)", "json(xs)", "quote(xs)", "xs[1] + 1", "xs[1].n", "text ${{ 1 }} ${{ xs }}"]
+)
+def test_a_spilled_value_in_a_list_cannot_be_read(text: str) -> None:
+    template = text if "${{" in text else f"${{{{ {text} }}}}"
+    with pytest.raises(ExpressionError, match=r"MB, too large for an expression; pass it to a job"):
+        resolve(template, looking_into({"xs": [1, SPILLED]}))
+
+
+def test_a_list_with_a_spilled_value_can_be_counted_and_the_value_handed_on() -> None:
+    names = looking_into({"xs": [1, SPILLED]})
+    assert evaluate(Expr("xs.size()"), names) == 2
+    assert evaluate(Expr("xs[1]"), names) == SPILLED
+    assert evaluate(Expr("xs.filter(x, x != 1)"), names) == [SPILLED]
+    assert resolve({"all": "${{ xs }}"}, names) == {"all": [1, SPILLED]}
+
+
+def test_a_result_that_is_no_value_is_an_error() -> None:
+    deep: Value = 1
+    for _ in range(64):
+        deep = [deep]
+    with pytest.raises(ExpressionError, match="deeper than 64 levels"):
+        evaluate(Expr("[x]"), looking_into({"x": deep}))
+    with pytest.raises(ExpressionError, match="deeper than 64 levels"):
+        resolve({"a": "${{ x }}"}, looking_into({"x": deep}))
+    with pytest.raises(ExpressionError):
+        evaluate(Expr("[x, x, x].sum()"), looking_into({"x": 2**63 - 1}))

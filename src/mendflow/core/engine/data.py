@@ -14,11 +14,11 @@ from mendflow.core.engine.faults import (
     thrown,
 )
 from mendflow.core.engine.state import Case, Env
-from mendflow.core.expressions import ExpressionError, evaluate, resolve
-from mendflow.core.expressions.templates import as_text
+from mendflow.core.expressions import ExpressionError, evaluate, resolve, resolve_as_text
 from mendflow.core.model.flow import Expr, Template
-from mendflow.core.model.values import Value
+from mendflow.core.model.values import Value, check_value
 
+NUMBER_MAX: Final = 2**53
 STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 
@@ -76,7 +76,11 @@ def value_of(case: Case, env: int, template: Template) -> Value:
 
 def text_of(case: Case, env: int, template: Template) -> str:
     """A template's value as text."""
-    return as_text(value_of(case, env, template))
+    names = Names(case.envs, env)
+    try:
+        return resolve_as_text(template, names)
+    except ExpressionError as error:
+        raise thrown(UNINITIALIZED_VARIABLE if names.missing else SUB_LANGUAGE_FAULT, str(error)) from None
 
 
 def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> Value:
@@ -96,13 +100,15 @@ def holds(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None
     return value
 
 
-def number_of(case: Case, env: int, given: Expr | int, what: str) -> int:
-    """A whole number that is not negative."""
+def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = NUMBER_MAX) -> int:
+    """A whole number that is not negative, and not absurd."""
     value = result_of(case, env, given) if isinstance(given, Expr) else given
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
         raise thrown(INVALID_EXPRESSION_VALUE, f"{what} is {value!r}; it must be a whole number, zero or more")
+    if value > most:
+        raise thrown(INVALID_EXPRESSION_VALUE, f"{what} is {value}; it may be {most} at most")
     return value
 
 
@@ -157,7 +163,10 @@ def assign(case: Case, env: int, path: str, value: Value) -> None:
     name = steps[0]
     assert isinstance(name, str)
     holder = holder_of(case, env, name)
-    holder.variables[name] = put(holder.variables.get(name), steps[1:], value, path)
+    whole = put(holder.variables.get(name), steps[1:], value, path)
+    if len(steps) > 1 and (reason := check_value(whole)):
+        raise thrown(SELECTION_FAILURE, f"`{path}`: with this `{name}` is no value: {reason}")
+    holder.variables[name] = whole
 
 
 def open_env(case: Case, parent: int, variables: dict[str, Value], *, home: bool = False) -> Env:

@@ -6,6 +6,9 @@ and what to do."""
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
 
+from msgspec.structs import replace
+
+from mendflow.core.engine.entry import clean, demand_message, demand_plain, demand_value
 from mendflow.core.engine.messages import (
     Cancel,
     Command,
@@ -40,8 +43,11 @@ def decide(case: Case, command: Command, now: Instant) -> list[Event]:
     """The events that the command becomes, or a Mistake."""
     if case.status == "blank" and not isinstance(command, StartCase):
         raise Conflict("the case has not been started; give StartCase first")
-    taken = _CHECKS[type(command)](case, command)
-    return [Event(now, command)] if taken else []
+    if not _CHECKS[type(command)](case, command):
+        return []
+    if isinstance(command, FinishItem) and (cleaned := clean(command.outcome)) is not command.outcome:
+        command = replace(command, outcome=cleaned)
+    return [Event(now, command)]
 
 
 def _start(case: Case, command: StartCase) -> bool:
@@ -49,6 +55,8 @@ def _start(case: Case, command: StartCase) -> bool:
         raise Conflict(f"case {case.id} is started already; use another id for a new one", case=case.id)
     compile_flow(command.flow)
     check_inputs(command.flow, command.inputs)
+    for name, value in command.inputs.items():
+        demand_value(value, f"input {name}")
     return True
 
 
@@ -110,6 +118,7 @@ def _proceed(case: Case, command: Proceed) -> bool:
 
 def _deliver(case: Case, command: Deliver) -> bool:
     _live(case)
+    demand_message(case.plan, command)
     return command.id not in case.seen
 
 
@@ -141,6 +150,8 @@ def _cancel(case: Case, _command: Cancel) -> bool:
 def _on_item(case: Case, command: RestartItem | ForceComplete | ForceFail | RemoveItem) -> bool:
     _live(case)
     _item(case, command.item)
+    if isinstance(command, (ForceComplete, ForceFail)):
+        demand_plain(command)
     return True
 
 

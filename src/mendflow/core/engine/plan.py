@@ -22,6 +22,7 @@ from mendflow.core.model.flow import (
     OnMessage,
     Parallel,
     Pick,
+    Receive,
     Reply,
     Rethrow,
     Scope,
@@ -90,6 +91,7 @@ class Plan(msgspec.Struct):
     links: list[Link]
     default: int  # the node of handlers that compensate everything
     asked: frozenset[str]  # channels that some reply answers
+    channels: frozenset[str]  # channels that somebody listens to, at some time
     called: dict[str, Flow]
 
 
@@ -122,7 +124,15 @@ class _Compiler:
 
     def plan(self) -> Plan:
         asked = frozenset(node.activity.channel for node in self.nodes if isinstance(node.activity, Reply))
-        return Plan(self.flow, self.nodes, self.links, self.default, asked, called_flows(self.flow))
+        channels = frozenset(self.channels())
+        return Plan(self.flow, self.nodes, self.links, self.default, asked, channels, called_flows(self.flow))
+
+    def channels(self) -> Iterator[str]:
+        for node in self.nodes:
+            if isinstance(node.activity, (Receive, OnMessage)):
+                yield node.activity.channel
+            elif isinstance(node.activity, Pick):
+                yield from (each.channel for each in node.activity.messages)
 
     def add(self, kind: str, activity: Any, parent: int) -> int:
         name = getattr(activity, "name", "") or ""

@@ -10,16 +10,19 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Final, Generic, TypeVar
 
+from msgspec.structs import replace
+
 from mendflow.core.engine import data, links
 from mendflow.core.engine.faults import JOIN_FAILURE, Thrown, thrown
-from mendflow.core.engine.messages import Deliver, EndCase, GoOn, ItemSkipped, Order
-from mendflow.core.engine.plan import work_below
+from mendflow.core.engine.messages import Deliver, EndCase, GoOn, ItemFailed, ItemSkipped, Order
+from mendflow.core.engine.plan import WORK, work_below
 from mendflow.core.engine.state import (
     AnyInstance,
     Case,
     End,
     Index,
     Instance,
+    Item,
     Phase,
     Structure,
 )
@@ -251,6 +254,18 @@ class Run:
             item = item_id(each.shown, path)
             self.orders.append(ItemSkipped(item=item, name=each.shown, kind=each.kind, reason=reason))
 
+    def tell_failed(self, instance: Item, fault: Fault) -> Fault:
+        """An item that failed before the world was asked for it is known to nobody: tell of it, and name it in the
+        fault."""
+        node = self.nodes[instance.node]
+        if node.kind not in WORK or getattr(instance.order, "serial", False):
+            return fault
+        item = item_id(node.shown, instance.path)
+        if not fault.message.startswith(tuple(f"{name}:" for name in (item, node.shown, node.name))):
+            fault = replace(fault, message=f"{item}: {fault.message}")
+        self.orders.append(ItemFailed(item=item, name=node.shown, kind=node.kind, fault=fault))
+        return fault
+
     def stop(self, instance: Instance) -> None:
         """End a subtree early."""
         stack = [instance]
@@ -267,6 +282,8 @@ class Run:
         """The activity itself fails; the fault goes up to whoever deals with it."""
         if instance.phase >= Phase.STOPPING:
             return
+        if isinstance(instance, Item):
+            fault = self.tell_failed(instance, fault)
         if isinstance(instance, Structure) and instance.children:
             self.stop(instance)
         else:

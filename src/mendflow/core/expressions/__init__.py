@@ -5,9 +5,10 @@ from functools import lru_cache
 from mendflow.core.expressions.cel import compiled, flaw
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.scan import RESERVED
-from mendflow.core.expressions.templates import expressions_of, pieces, resolve_text
+from mendflow.core.expressions.templates import expressions_of, joined, pieces, resolve_text
+from mendflow.core.expressions.texts import as_text
 from mendflow.core.model.flow import Expr, Template
-from mendflow.core.model.values import Value
+from mendflow.core.model.values import Value, check_value
 
 __all__ = [
     "RESERVED",
@@ -21,15 +22,17 @@ __all__ = [
     "problem",
     "references",
     "resolve",
+    "resolve_as_text",
 ]
 
 LANGUAGES = ("cel",)
+_SMALL = frozenset({type(None), bool})
 
 
 def evaluate(expr: Expr, lookup: Lookup) -> Value:
     """The value of an expression as plain data, or an ExpressionError that says why there is none."""
     _demand(expr.language)
-    return compiled(expr.text).evaluate(lookup)
+    return _checked(compiled(expr.text).evaluate(lookup), expr.text)
 
 
 def resolve(template: Template, lookup: Lookup, language: str = "cel") -> Value:
@@ -38,14 +41,39 @@ def resolve(template: Template, lookup: Lookup, language: str = "cel") -> Value:
         if "${{" not in template:
             return template
         _demand(language)
-        return resolve_text(template, lookup)
+        return _checked(resolve_text(template, lookup), template)
     if isinstance(template, (dict, list, tuple)) and is_template(template):
-        if isinstance(template, dict):
-            return {
-                str(resolve(key, lookup, language)): resolve(part, lookup, language) for key, part in template.items()
-            }
-        return [resolve(part, lookup, language) for part in template]
+        _demand(language)
+        return _checked(_resolved(template, lookup), "the data")
     return template
+
+
+def resolve_as_text(template: Template, lookup: Lookup, language: str = "cel") -> str:
+    """The template as a text, even if it is one expression and nothing else."""
+    if not isinstance(template, str):
+        return as_text(resolve(template, lookup, language))
+    if "${{" not in template:
+        return template
+    _demand(language)
+    return str(_checked(joined(pieces(template), lookup), template))
+
+
+def _resolved(template: Template, lookup: Lookup) -> Value:
+    if isinstance(template, str):
+        return resolve_text(template, lookup)
+    if isinstance(template, dict):
+        return {_resolved_key(key, lookup): _resolved(part, lookup) for key, part in template.items()}
+    return [_resolved(part, lookup) for part in template] if isinstance(template, (list, tuple)) else template
+
+
+def _resolved_key(key: str, lookup: Lookup) -> str:
+    return as_text(resolve_text(key, lookup), key) if "${{" in key else key
+
+
+def _checked(value: Value, text: str) -> Value:
+    if type(value) in _SMALL or not (reason := check_value(value)):
+        return value
+    raise ExpressionError(f"`{text:.80}` gives what is no value: {reason}")
 
 
 def is_template(template: Template) -> bool:

@@ -3,7 +3,7 @@
 Three things differ from bare CEL, all in the direction of what people expect. Whole numbers and fractions mix in
 arithmetic (`2 * 0.5`), which CEL leaves undefined; division of two whole numbers stays whole, as CEL has it. A
 duration is given back as milliseconds, a timestamp as milliseconds since 1970. Lists have `sum()`, `sort()`,
-`distinct()` and `flatten()`, and `json(x)` gives the text of any value."""
+`distinct()` and `flatten()`, `json(x)` gives the text of any value, and `quote(x)` the same as one word of a shell."""
 
 import json
 import math
@@ -19,8 +19,9 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_math, ext_strings
 
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.scan import Reference, scan
-from mendflow.core.model.values import Value
+from mendflow.core.expressions.scan import Reference, plain_reference, scan
+from mendflow.core.expressions.texts import SEAL, as_json, quoted, sealed, spilled_in, too_large
+from mendflow.core.model.values import Value, is_spilled
 
 TEXT_CHARS_MAX: Final = 10_000
 COMPILED_MAX: Final = 4096
@@ -56,10 +57,6 @@ def _flatten(values: list[Value]) -> list[Value]:
     return [part for value in values for part in (value if isinstance(value, list) else [value])]
 
 
-def _json(value: Value) -> str:
-    return json.dumps(value, ensure_ascii=False)
-
-
 def _extension() -> Any:
     kinds = cel.Type
     mixed = {"_+_": operator.add, "_-_": operator.sub, "_*_": operator.mul, "_/_": _divide}
@@ -84,7 +81,10 @@ def _extension() -> Any:
         cel.FunctionDecl(name, [_overload(f"list_{name}", result, [anything], run, member=True)])
         for name, (result, run) in on_lists.items()
     ]
-    declared.append(cel.FunctionDecl("json", [_overload("json_of", kinds.STRING, [kinds.DYN], _json)]))
+    declared += [
+        cel.FunctionDecl(name, [_overload(f"{name}_of", kinds.STRING, [kinds.DYN], run)])
+        for name, run in {"json": as_json, "quote": quoted}.items()
+    ]
     return cel.CelExtension("mendflow", declared)
 
 
@@ -101,8 +101,13 @@ class Compiled:
     def __init__(self, text: str) -> None:
         if len(text) > TEXT_CHARS_MAX:
             raise ExpressionError(f"the expression is {len(text)} characters long; at most {TEXT_CHARS_MAX} are taken")
-        scanned = scan(text)
         self.text = text
+        self.references: tuple[Reference, ...]
+        self.path = plain_reference(text)
+        if self.path is not None:
+            self.references, self.names, self.program = (self.path,), frozenset({self.path.name}), None
+            return
+        scanned = scan(text)
         self.references = tuple(sorted(scanned.references, key=lambda each: len(each.members)))
         self.names = frozenset(reference.name for reference in scanned.references)
         self.path = plain_path(scanned.text, scanned.references)
@@ -115,12 +120,17 @@ class Compiled:
         if self.path:
             return walk(self.path, lookup)
         data, missing = gather(self.references, lookup)
+        closed = spilled_in(data)
         assert self.program is not None
         try:
-            result = self.program.eval(data=data)
+            result = self.program.eval(data=data if closed is None else sealed(data))
         except RuntimeError as error:
+            if closed is not None:
+                raise too_large(f"a value in `{self.text}`", closed) from None
             raise ExpressionError(f"`{self.text}`: {explain(str(error))}") from None
         if result.type() == _IS_ERROR:
+            if closed is not None:
+                raise too_large(f"a value in `{self.text}`", closed)
             if missing:
                 raise ExpressionError(f"`{self.text}`: {next(iter(missing.values()))}")
             raise ExpressionError(f"`{self.text}`: {explain(str(result.plain_value()))}")
@@ -139,6 +149,8 @@ class Compiled:
             case list():
                 return [self.plain(part) for part in value]
             case dict():
+                if SEAL in value:
+                    return value[SEAL]
                 return {key if isinstance(key, str) else str(key): self.plain(part) for key, part in value.items()}
             case timedelta():
                 return round(value / timedelta(milliseconds=1))
@@ -171,6 +183,8 @@ def walk(path: Reference, lookup: Lookup) -> Value:
     for member in path.members:
         if not isinstance(value, dict):
             raise ExpressionError(f"`{so_far}` is {kind_of(value)} and has no member `{member}`")
+        if is_spilled(value):
+            raise too_large(so_far, value)
         if member not in value:
             raise ExpressionError(f"`{so_far}` has no `{member}`{nearest(member, value)}")
         value, so_far = value[member], f"{so_far}.{member}"
@@ -191,8 +205,19 @@ def gather(references: tuple[Reference, ...], lookup: Lookup) -> tuple[dict[str,
         except KeyError as error:
             missing[name] = unknown(name, error)
             continue
+        demand_small(name, value, members)
         graft(place, rest or family, value, members)
     return data, missing
+
+
+def demand_small(name: str, value: Value, members: tuple[str, ...]) -> None:
+    """Refuse a path that leads to a value which is not here, or into one."""
+    for member in members:
+        if not isinstance(value, dict) or is_spilled(value) or member not in value:
+            break
+        name, value = f"{name}.{member}", value[member]
+    if is_spilled(value):
+        raise too_large(name, value)
 
 
 def graft(place: dict[str, Value], name: str, value: Value, members: tuple[str, ...]) -> None:

@@ -35,6 +35,9 @@ TOKEN: Final = re.compile(
     re.VERBOSE | re.DOTALL,
 )
 FAMILY_MEMBER: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*(?<!-)")
+PLAIN_PATH: Final = re.compile(
+    r"\s*(jobs\.[A-Za-z_][A-Za-z0-9_-]*(?<!-)|[A-Za-z_][A-Za-z0-9_]*)((?:\.[A-Za-z_][A-Za-z0-9_]*)*)\s*"
+)
 PLAIN_STRING: Final = re.compile(r"""(["'])([^\\"']*)\1""")
 
 
@@ -63,6 +66,16 @@ class Scan(NamedTuple):
     def original_offset(self, offset: int) -> int:
         """Where a place in `text` was before the backquotes came in."""
         return offset - sum(1 for place in self.inserted if place < offset)
+
+
+def plain_reference(text: str) -> Reference | None:
+    """The reference that the whole text is, if it is no more than a path such as `jobs.a.outputs.n`. Most are, and
+    every job of a long chain has one of its own: this is much faster than a scan."""
+    found = PLAIN_PATH.fullmatch(text)
+    if found is None or found.group(1) in RESERVED:
+        return None
+    members = found.group(2)
+    return Reference(found.group(1), tuple(members[1:].split(".")) if members else (), found.start(1))
 
 
 def scan(text: str) -> Scan:

@@ -4,13 +4,13 @@ A text that is one expression and nothing else takes the expression's value with
 `$${{` stands for a plain `${{`. A text is taken apart once and remembered; data without any expression is handed back
 as it is."""
 
-import json
 import re
 from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mendflow.core.expressions.cel import compiled
 from mendflow.core.expressions.contract import ExpressionError, Lookup
+from mendflow.core.expressions.texts import as_text
 from mendflow.core.model.values import Value
 
 OPENING: Final = re.compile(r"\$?\$\{\{")
@@ -76,17 +76,11 @@ def resolve_text(text: str, lookup: Lookup) -> Value:
     parts = pieces(text)
     if len(parts) == 1 and parts[0].is_expression:
         return compiled(parts[0].text).evaluate(lookup)
-    return "".join(as_text(compiled(part.text).evaluate(lookup)) if part.is_expression else part.text for part in parts)
+    return joined(parts, lookup)
 
 
-def as_text(value: Value) -> str:
-    """How a value stands in a text: as people write it. Null is nothing; lists and maps are JSON."""
-    if isinstance(value, str):
-        return value
-    if type(value) is int:
-        return str(value)
-    if value is None:
-        return ""
-    if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
-        return str(int(value))
-    return json.dumps(value, ensure_ascii=False)
+def joined(parts: tuple[Piece, ...], lookup: Lookup) -> str:
+    """The pieces as one text."""
+    return "".join(
+        as_text(compiled(part.text).evaluate(lookup), part.text) if part.is_expression else part.text for part in parts
+    )

@@ -98,3 +98,10 @@ def spilled(ref: FileRef) -> dict[str, Value]:
 
 def is_spilled(value: Value) -> bool:
     return isinstance(value, dict) and isinstance(value.get("$spilled"), str)
+
+
+def spilled_file(value: Value) -> FileRef | None:
+    """The file with the JSON of a spilled value."""
+    if not is_spilled(value):
+        return None
+    return FileRef(sha256=value["$spilled"], bytes=int(value.get("bytes", 0)), name="value.json")

@@ -14,11 +14,16 @@ from mendflow.core.engine.faults import (
 )
 from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
 from mendflow.core.engine.state import End, Instance, Turns
+from mendflow.core.expressions.texts import too_large
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Expr, ForEach
+from mendflow.core.model.values import is_spilled
 
 TURNS_MAX: Final = 100
 """How many turns one step begins."""
+
+COUNTED_MAX: Final = 10_000_000
+"""How many turns a loop that counts may have."""
 
 
 class ForEachKind(ActivityKind[Turns]):
@@ -29,6 +34,8 @@ class ForEachKind(ActivityKind[Turns]):
         case, env = run.case, instance.env
         if activity.items is not None:
             elements = data.value_of(case, env, activity.items)
+            if is_spilled(elements):
+                raise thrown(INVALID_EXPRESSION_VALUE, too_large(f"{activity.name}: `items`", elements).message)
             if not isinstance(elements, list):
                 kind = type(elements).__name__
                 raise thrown(INVALID_EXPRESSION_VALUE, f"{activity.name}: `items` gives {kind}; it must give a list")
@@ -37,6 +44,12 @@ class ForEachKind(ActivityKind[Turns]):
             instance.first = data.number_of(case, env, _given(activity.first), f"{activity.name}: `first`")
             last = data.number_of(case, env, _given(activity.last), f"{activity.name}: `last`")
             instance.total = max(0, last - instance.first + 1)
+            if instance.total > COUNTED_MAX:
+                raise thrown(
+                    INVALID_EXPRESSION_VALUE,
+                    f"{activity.name}: from {instance.first} to {last} are {instance.total:,} turns; "
+                    f"at most {COUNTED_MAX:,} are taken. Give each turn more to do",
+                )
         if activity.enough is not None:
             instance.enough = data.number_of(case, env, activity.enough, f"{activity.name}: `enough`")
             if instance.enough > instance.total:
@@ -44,8 +57,6 @@ class ForEachKind(ActivityKind[Turns]):
                     INVALID_BRANCH_CONDITION,
                     f"{activity.name}: {instance.enough} turns would be enough, but there are only {instance.total}",
                 )
-        if activity.collect is not None:
-            instance.collected = [None] * instance.total
         self.step(run, instance)
 
     def step(self, run: Run, instance: Turns) -> None:
@@ -76,7 +87,10 @@ class ForEachKind(ActivityKind[Turns]):
         well = child.end in (End.COMPLETED, End.SKIPPED)
         try:
             if activity.collect is not None and child.end is End.COMPLETED and not instance.over:
-                instance.collected[place] = data.result_of(run.case, child.env, activity.collect)
+                collected = data.result_of(run.case, child.env, activity.collect)
+                # The list grows with the turns: most of a very long loop may never run.
+                instance.collected.extend([None] * (place + 1 - len(instance.collected)))
+                instance.collected[place] = collected
         finally:
             data.release(run.case, child.env)
         if instance.over:
@@ -125,7 +139,9 @@ class ForEachKind(ActivityKind[Turns]):
         data.release(run.case, child.env)
 
     def complete(self, run: Run, instance: Turns, activity: ForEach) -> None:
-        outputs = instance.collected if activity.collect is not None else None
+        outputs = None
+        if activity.collect is not None:
+            outputs = instance.collected + [None] * (instance.total - len(instance.collected))
         run.case.envs[instance.env].results[activity.name] = {"outputs": outputs, "files": {}, "exit_code": None}
         if instance.fault is None or instance.over:
             run.end(instance, End.COMPLETED)

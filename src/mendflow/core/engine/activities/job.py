@@ -25,11 +25,11 @@ from mendflow.core.engine.plan import PlanNode
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import JobItem
 from mendflow.core.expressions import is_template
-from mendflow.core.expressions.templates import as_text
+from mendflow.core.expressions.texts import as_text
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Job, NeededResources
 from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
-from mendflow.core.model.values import FileRef, Value, file_of
+from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 
 PARTS: Final = ("command", "args", "kwargs", "env", "files", "resources")
 
@@ -56,7 +56,7 @@ class JobKind(ItemKind[JobItem]):
         inputs: dict[str, FileRef] = {}
         for path, source in activity.inputs.items():
             given = data.value_of(run.case, instance.env, source)
-            kept = file_of(given)
+            kept = file_of(given) or spilled_file(given)
             if kept is not None:
                 inputs[path] = kept
             elif isinstance(given, str) and given:
@@ -159,11 +159,19 @@ def part_of(activity: Job, part: str) -> Value:
 
 
 def resolved(run: Run, env: int, activity: Job, part: str) -> Value:
-    return data.value_of(run.case, env, part_of(activity, part))
+    given, case = part_of(activity, part), run.case
+    if part == "command":
+        return data.text_of(case, env, given)
+    if part in ("env", "files"):
+        return {data.text_of(case, env, key): data.text_of(case, env, each) for key, each in given.items()}
+    return data.value_of(case, env, given)
 
 
-def as_command(value: Value, _name: str) -> str:
-    return as_text(value)
+def as_command(value: Value, name: str) -> str:
+    command = as_text(value)
+    if "\0" in command:
+        raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: the command holds a NUL character, which no command can")
+    return command
 
 
 def as_list(value: Value, _name: str) -> list[Value]:
@@ -174,8 +182,18 @@ def as_map(value: Value, _name: str) -> dict[str, Value]:
     return dict(value)
 
 
-def as_texts(value: Value, _name: str) -> dict[str, str]:
-    return {key: as_text(each) for key, each in value.items()}
+def as_texts(value: Value, name: str) -> dict[str, str]:
+    texts = {key: as_text(each) for key, each in value.items()}
+    for key, text in texts.items():
+        if not key or "\0" in key or "\0" in text:
+            raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key!r:.80} is no name, or holds a NUL character")
+    return texts
+
+
+def as_env(value: Value, name: str) -> dict[str, str]:
+    if bad := next((key for key in value if "=" in key), None):
+        raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {bad!r:.80} cannot be the name of an environment variable")
+    return as_texts(value, name)
 
 
 def as_resources(value: Value, name: str) -> Resources:
@@ -184,6 +202,8 @@ def as_resources(value: Value, name: str) -> Resources:
         if key != "site":
             if isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0:
                 raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number!r}; it must be a number, 0 or more")
+            if number > data.NUMBER_MAX:
+                raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number}, more than there is anywhere")
             numbers[key] = float(number) if key == "cpus" else int(number)
     return Resources(site=as_text(value["site"]), **numbers)
 
@@ -192,7 +212,7 @@ _SHAPES: Final = {
     "command": as_command,
     "args": as_list,
     "kwargs": as_map,
-    "env": as_texts,
+    "env": as_env,
     "files": as_texts,
     "resources": as_resources,
 }

@@ -1,0 +1,66 @@
+"""What may enter a case. The journal keeps what was taken for good, so what cannot be kept is refused or replaced here.
+
+A wish that holds what is no value is a mistake and refused. What a job gives cannot be refused, for the job is over:
+its outcome becomes a fault that says what was wrong with it."""
+
+from typing import Final
+
+from msgspec.structs import astuple, replace
+
+from mendflow.core.engine.messages import Deliver, ForceComplete, ForceFail
+from mendflow.core.engine.plan import Plan
+from mendflow.core.expressions.cel import nearest
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.values import Value, check_value
+
+NOT_DATA: Final = "notData"
+
+
+def demand_value(value: Value, what: str) -> None:
+    if reason := check_value(value):
+        raise Mistake(f"{what} cannot be taken: {reason}")
+
+
+def demand_message(plan: Plan, message: Deliver) -> None:
+    """Refuse a message that nobody will ever hear, or that is no data."""
+    if message.channel not in plan.channels:
+        known = ", ".join(sorted(plan.channels)) or "none"
+        guess = nearest(message.channel, plan.channels)
+        raise Mistake(f"flow {plan.flow.name} has no channel {message.channel:.80}; it has {known}{guess}")
+    demand_value(message.id, "the message's id")
+    demand_value(message.value, "the message")
+    demand_value(message.correlation, "the correlation")
+
+
+def demand_plain(command: ForceComplete | ForceFail) -> None:
+    if isinstance(command, ForceComplete):
+        demand_value(command.outputs, f"the outputs of {command.item}")
+    elif reason := _flaw_of_fault(command.fault):
+        raise Mistake(f"the fault of {command.item} cannot be taken: {reason}")
+
+
+def clean(outcome: Outcome) -> Outcome:
+    """The outcome, or a fault in its place where the journal could not hold it."""
+    fault = outcome.fault
+    if fault is not None and (reason := _flaw_of_fault(fault)):
+        return Outcome(fault=_not_data(f"it failed, and its fault cannot be kept: {reason}"))
+    if reason := check_value(outcome.outputs):
+        kept = replace(outcome, outputs=None)
+        return replace(clean(kept), fault=fault or _not_data(f"its outputs cannot be kept: {reason}"))
+    files = [part for name, ref in outcome.files.items() for part in (name, *astuple(ref))]
+    rest = [outcome.exit_code, outcome.log_tail, outcome.reused_from, *astuple(outcome.measures), *files]
+    if reason := check_value(rest):
+        return Outcome(fault=fault or _not_data(f"its outcome cannot be kept: {reason}"))
+    return outcome
+
+
+def _flaw_of_fault(fault: Fault) -> str:
+    return check_value(fault.data) or check_value(
+        [fault.name, fault.message, fault.exit_code, fault.signal, fault.log_tail]
+    )
+
+
+def _not_data(message: str) -> Fault:
+    return Fault(name=NOT_DATA, category=Category.OUTPUT, message=message)
