@@ -9,9 +9,11 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import pytest
+
 from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Resources
-from tests.pilot.conftest import Pilot, Server, state
+from tests.pilot.conftest import Pilot, Server, living, state
 from tests.pilot.test_limits import dead, pids_in
 
 Hire = Callable[..., Pilot]
@@ -91,6 +93,65 @@ async def test_without_an_agent_a_job_is_dead_before_its_lease_ends(
     await server.until(lambda: not pilot.pids(), "the slots to end as well")
 
 
+def slots_of(pilot: Pilot) -> list[int]:
+    return [pid for pid in pilot.pids() if b"mendflow.pilot.slot" in command_line(pid)]
+
+
+def guard_of(pilot: Pilot) -> int:
+    """The one guard of the pilot's work folder; 0 if there is none."""
+    wanted = [b"mendflow.pilot.guard", os.fsencode(pilot.work)]
+    found = [pid for pid in living() if command_line(pid).split(b"\0")[2:4] == wanted]
+    assert len(found) <= 1
+    return found[0] if found else 0
+
+
+@pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP])
+async def test_without_agent_and_slot_a_job_is_dead_before_its_lease_ends(
+    server: Server, hire: Hire, tmp_path: Path, how: signal.Signals
+) -> None:  # JS-7
+    server.ledger.lease_ms = 3_000
+    pilot = hire(slots=2)
+    hidden = f"env -i setsid sh -c 'echo $$ > {tmp_path}/h; exec sleep 600' &"
+    shell = await server.shell(hidden + waiting_command(tmp_path))
+    await server.call(
+        "import os, time\ndef f(p): open(p, 'w').write(str(os.getpid())); time.sleep(600)", "f", f"{tmp_path}/b"
+    )
+    pids = await pids_in(server, tmp_path / "a", tmp_path / "b", tmp_path / "h")
+    await server.until(lambda: len(server.ledger.beats) == 2, "both to be named")
+    await server.until(lambda: guard_of(pilot) > 0, "the guard")
+    stopped = [pilot.process.pid, *slots_of(pilot)]
+    for pid in stopped:
+        os.kill(pid, how)
+    await server.until(lambda: all(dead(pid) for pid in pids), "all processes to be dead")
+    assert time.monotonic() < server.ledger.lease_end, "they were dead only after the lease had ended"
+    if how is signal.SIGKILL:
+        await server.until(lambda: guard_of(pilot) == 0, "the guard to end, having nothing to guard")
+        return
+    for pid in stopped:
+        os.kill(pid, signal.SIGCONT)
+    fault = (await server.outcome(shell)).fault
+    assert fault is not None and fault.name == "leaseEnded"
+
+
+async def test_a_guard_is_taken_over_by_the_next_agent_replaced_when_killed_and_ends_with_the_pilot(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:
+    pilot = hire()
+    await server.shell(waiting_command(tmp_path))
+    await pids_in(server, tmp_path / "a")
+    await server.until(lambda: guard_of(pilot) > 0, "the guard")
+    first = guard_of(pilot)
+    pilot.kill()
+    pilot.restart()
+    (tmp_path / "go").touch()
+    assert (await server.outcome(await server.shell("true"))).ok
+    assert guard_of(pilot) == first
+    os.kill(first, signal.SIGKILL)
+    await server.until(lambda: guard_of(pilot) not in (0, first), "another guard")
+    assert await asyncio.to_thread(pilot.end) == 0
+    assert guard_of(pilot) == 0
+
+
 async def test_a_result_whose_lease_passed_is_still_reported_and_the_server_decides(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:  # JS-7
@@ -132,7 +193,6 @@ async def test_jobs_of_dead_slots_are_killed_by_the_next_agent(server: Server, h
     for pid in pilot.pids():
         if b"mendflow.pilot.slot" in command_line(pid):
             os.kill(pid, signal.SIGKILL)
-    assert not dead(job_pid), "only a restart can find it"
     pilot.restart()
     await server.until(lambda: dead(job_pid), "the orphan to be killed")
     (tmp_path / "go").touch()

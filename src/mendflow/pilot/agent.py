@@ -75,6 +75,10 @@ class Agent:
             if owner not in known and not self._keep:
                 remove_attempt(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
 
+    def keep_guard(self) -> None:
+        """To be called now and then: somebody might have killed the guard."""
+        self._crew.keep_guard()
+
     async def finish(self, grace_ms: int, hurry: asyncio.Event) -> None:
         """Give back what has not started, let what runs end within the grace, then end all slots."""
         self.leaving = True

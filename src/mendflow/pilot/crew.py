@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from mendflow.pilot.guarding import Guarding
 from mendflow.pilot.home import Home, remove_tree
 from mendflow.pilot.slots import SlotLink, end_slot, find_slot, kill_leftovers, kill_strays, start_slot
 from mendflow.pilot.wire import FromSlot
@@ -31,6 +32,7 @@ class Crew:
         self._hear, self._lose = hear, lose
         self.links: dict[int, SlotLink] = {}
         self.ending = False
+        self._guarding = Guarding(home, pilot)
 
     async def adopt(self) -> bool:
         """Find the slots that an earlier agent has left, and hear what they hold; False if there are none. What is left
@@ -57,6 +59,11 @@ class Crew:
                 await self.start(number)
         for link in list(self.links.values()):
             self.retire(link)
+        self.keep_guard()
+
+    def keep_guard(self) -> None:
+        if not self.ending:
+            self._guarding.keep()
 
     async def start(self, number: int) -> None:
         if self.ending or number >= self._slots:
@@ -87,13 +94,15 @@ class Crew:
             link.process.poll()
         if link.retiring and not link.holds:
             return
-        kill_strays({other.process.pid for other in self.links.values() if other.process is not None})
+        slots = {other.process.pid for other in self.links.values() if other.process is not None}
+        kill_strays({*slots, self._guarding.pid})
         self._lose(link)
 
     async def end(self) -> None:
         """End all slots and everything below them; leave no trace of them."""
         self.ending = True
         await asyncio.gather(*(end_slot(link, ENDING_S) for link in self.links.values()))
+        self._guarding.end()
         kill_strays(set())
         for path in self._home.slots.iterdir():
             remove_tree(str(path)) if path.is_dir() else path.unlink(missing_ok=True)

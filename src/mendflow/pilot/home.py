@@ -1,11 +1,11 @@
 """The pilot's work folder: who owns it, and what stands where.
 
 agent.lock     held while an agent lives          lease      when jobs must stop, see lease.py
+guard.lock     held while a guard lives
 pilot.json     the pilot's id, kept over restarts  slots/     a socket for each slot
 attempts/      a folder for each attempt           results/   results that no agent has taken yet
 cache/, code/  kept files by their digest"""
 
-import fcntl
 import os
 import re
 import secrets
@@ -16,6 +16,7 @@ from pathlib import Path
 import msgspec
 
 from mendflow.core.model.problems import Mistake
+from mendflow.pilot.locks import hold, holder
 from mendflow.pilot.wire import Done
 
 BESIDE = (".out", ".err", ".output", ".sh")
@@ -51,6 +52,8 @@ class Home:
         self.cache = self.folder / "cache"
         self.code = self.folder / "code"
         self.lease = self.folder / "lease"
+        self.agent_lock = self.folder / "agent.lock"
+        self.guard_lock = self.folder / "guard.lock"
 
     def make(self) -> None:
         self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -59,18 +62,13 @@ class Home:
 
     def lock(self) -> int:
         """Hold the folder until the returned descriptor is closed or this process dies."""
-        descriptor = os.open(self.folder / "agent.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
-            holder = os.pread(descriptor, 32, 0).decode(errors="replace").strip() or "unknown"
-            os.close(descriptor)
+        descriptor = hold(self.agent_lock)
+        if descriptor is None:
+            other = holder(self.agent_lock) or "unknown"
             raise HomeTaken(
-                f"another pilot (process {holder}) works in {self.folder}: stop it, or give this one a --work folder of"
+                f"another pilot (process {other}) works in {self.folder}: stop it, or give this one a --work folder of"
                 " its own"
-            ) from None
-        os.ftruncate(descriptor, 0)
-        os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+            )
         return descriptor
 
     def identify(self) -> Identity:

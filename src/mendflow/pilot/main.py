@@ -138,6 +138,7 @@ class _Life:
         options = self._options
         while not self._over.is_set():
             await asyncio.sleep(0.1)
+            agent.keep_guard()
             now = boot_ms()
             idle = options.idle_exit_ms and not agent.attempts.all and now - agent.idle_since > options.idle_exit_ms
             alone = options.away_exit_ms and link.away_since and now - link.away_since > options.away_exit_ms

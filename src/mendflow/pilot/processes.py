@@ -101,6 +101,11 @@ def below_any(pid: int, roots: set[int]) -> bool:
     return False
 
 
+def stands_still(pid: int) -> bool:
+    """Whether a process is stopped, or dead and not yet buried."""
+    return _stat_fields(pid)[:1] in ([b"T"], [b"t"], [b"Z"], [b"X"], [])
+
+
 def resident_bytes(pids: list[int]) -> int:
     total = 0
     for pid in pids:

@@ -130,7 +130,7 @@ class Slot:
         """Enforce what holds for the running attempt."""
         now = now_ms()
         if self._shell is not None and self._shell.pid in self._reaper.ended:
-            self._end_shell(None)
+            self._end_shell(End.LEASE if self._killed_by_guard(self._shell.pid) else None)
         if self._napping_until and now >= self._napping_until:
             self._napping_until = 0
             self._poll_worker()
@@ -255,6 +255,11 @@ class Slot:
         if not done.folder and not self._keep:
             remove_attempt(shell.folder)
 
+    def _killed_by_guard(self, pid: int) -> bool:
+        """Whether the attempt was killed because this slot stood still while the lease ended."""
+        status = self._reaper.ended.get(pid, 0)
+        return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL and self._lease.over(boot_ms())
+
     def _hear_worker(self) -> None:
         """Take all results that are there. Several may have ended since, so the next watch begins with the last."""
         if self._lane.descriptor < 0:
@@ -281,7 +286,7 @@ class Slot:
 
     def _end_worker(self) -> None:
         """The worker is dead, and with it the call that it was in; those behind it have not begun and go on."""
-        status = self._reaper.ended.get(self._lane.pid, 0)
+        status, guarded = self._reaper.ended.get(self._lane.pid, 0), self._killed_by_guard(self._lane.pid)
         if self._lane.descriptor >= 0:
             self._poll.unregister(self._lane.descriptor)
         self._napping_until = 0
@@ -293,6 +298,7 @@ class Slot:
             work = sent[0]
             assert watch is not None and watch.work is work
             self._queue.extendleft(reversed(sent[1:]))
+            watch.end = End.LEASE if watch.end is None and guarded else watch.end
             folder, text = self._home.attempt(work.job, work.fence), tail.decode(errors="replace")
             done = crashed(work, watch, self._reaper, status, tail=text, log_bytes=len(tail) + cut, folder=folder)
             self._ended(done)
