@@ -7,6 +7,7 @@ import os
 import random
 import time
 from collections import defaultdict
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -122,7 +123,7 @@ def _check_job(job: Job, attempts: dict[int, list[tuple[str, int]]]) -> None:
     assert attempts[accepted][-1][0] == "end", f"{job.id}: the accepted attempt {accepted} did not end: {attempts}"
     assert max(attempts) == accepted, f"{job.id}: attempt {max(attempts)} started after {accepted} was accepted"
     spans = sorted((lines[0][1], lines[-1][1], fence) for fence, lines in attempts.items())
-    for (_, over, one), (start, _, other) in zip(spans, spans[1:], strict=False):
+    for (_, over, one), (start, _, other) in pairwise(spans):
         assert over <= start, f"{job.id}: attempts {one} and {other} overlap: {attempts}"
     for lines in attempts.values():
         assert [what for what, _ in lines].count("start") == 1, f"{job.id}: an attempt started twice: {attempts}"

@@ -239,7 +239,7 @@ class MemoryDomain:
         self._changed.set()
         self._changed = asyncio.Event()
 
-    async def sync(self, request: SyncRequest) -> SyncAnswer:
+    async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
         self._pilots[request.pilot] = PilotView(
             id=request.pilot,
             host=request.host,

@@ -94,7 +94,7 @@ class Deaf(MemoryDomain):
         if not self._stubborn:
             self._free.set()
 
-    async def sync(self, request: SyncRequest) -> SyncAnswer:
+    async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
         self.asked.set()
         await self._free.wait()
         return SyncAnswer(serial=request.serial, lease_ms=1)
@@ -136,7 +136,7 @@ async def test_a_server_that_stops_does_not_wait_for_a_domain_that_will_not_answ
 
 async def test_a_bug_in_the_domain_is_an_answer_too(caplog: pytest.LogCaptureFixture) -> None:
     class Broken(MemoryDomain):
-        async def sync(self, request: SyncRequest) -> SyncAnswer:
+        async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
             raise ZeroDivisionError("a bug")
 
     served = await serve(create_app(Broken(), access=Access()))

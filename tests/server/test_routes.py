@@ -7,6 +7,8 @@ import msgspec
 import pytest
 
 from mendflow.client import Client
+from mendflow.core.model.flow import Flow, Receive
+from mendflow.core.model.ids import FlowName
 from mendflow.core.model.problems import BadFlow, Conflict, NotFound
 from mendflow.core.model.views import JobQuery
 from mendflow.server.runner import Served
@@ -160,6 +162,6 @@ async def test_reasons_and_notices_can_be_asked_for(client: Client) -> None:
 
 
 async def test_a_message_reaches_its_case(client: Client) -> None:
-    await client.deploy(job_flow())
+    await client.deploy(Flow(name=FlowName("one"), body=Receive(name="hear", channel="news", correlation="c")))
     case = await client.start("one")
     assert (await client.send(case.id, "news", {"n": 1}, correlation="c", id="m1")).id == case.id

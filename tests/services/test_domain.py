@@ -321,3 +321,102 @@ async def test_a_full_disk_loses_nothing_and_acknowledges_nothing(house: Any, do
     answer = await pilot.sync(a=Outcome(outputs=7))
     assert len(answer.accepted) == 1
     assert (await domain.item(case, "a")).outputs == 7
+
+
+async def test_a_case_that_cannot_be_read_fails_alone(
+    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+) -> None:
+    good = await start(domain, named(Job(name="a", command="x")))
+    bad = await start(domain, named(Job(name="a", command="y")))
+    house.store._streams[f"case/{bad}"][0] = b'{"at":1,"fact":{"type":"nonsense"}}'
+    await restart(house)
+    view = await domain.case(bad)
+    assert view.fault is not None
+    assert (view.status, view.fault.name) == ("failed", "unreadable")
+    await pilot.run_all(lambda spec: Outcome())
+    assert (await domain.case(good)).status == "completed"
+
+
+async def test_a_fault_of_ours_in_the_middle_leaves_memory_as_the_disk_is(
+    house: Any, domain: LocalDomain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    case = await start(domain, named(Job(name="a", command="x")))
+    await pilot.sync(want=1)
+    held = list(pilot.held)
+
+    def explode(*_: Any) -> None:
+        raise RuntimeError("a bug")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(house.services.manager, "_record", explode)
+        with pytest.raises(RuntimeError):
+            await pilot.sync(a=Outcome(outputs=1))
+    while (await domain.health()).status != "ok":
+        await asyncio.sleep(0.02)
+    assert (await domain.case(case)).status == "running"
+    pilot.held = held
+    await pilot.sync(a=Outcome(outputs=1))
+    assert (await domain.case(case)).status == "completed"
+
+
+async def test_outputs_that_are_no_value_fail_the_job_and_nothing_else(domain: LocalDomain, pilot: Any) -> None:
+    deep: Any = []
+    for _ in range(975):
+        deep = [deep]
+    case = await start(domain, named(Job(name="a", command="x")))
+    await pilot.sync(want=1)
+    await pilot.sync(a=Outcome(outputs=deep))
+    fault = (await domain.case(case)).fault
+    assert fault is not None
+    assert fault.name == "notData"
+
+
+async def test_a_job_whose_expression_fails_is_an_item_that_failed(domain: LocalDomain, pilot: Any) -> None:
+    second = Job(name="z", command="echo ${{ jobs.a.outputs.typo }}")
+    case = await start(domain, named(Sequence(name="s", body=(Job(name="a", command="x"), second))))
+    await pilot.run_all(lambda spec: Outcome(outputs={"good": 1}))
+    item = await domain.item(case, "z")
+    assert item.fault is not None
+    assert (item.state, "typo" in item.fault.message) == ("failed", True)
+    assert [count.failed for count in (await domain.case(case)).counts if count.name == "z"] == [1]
+
+
+async def test_cancelled_jobs_are_not_counted_as_failed(domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain, named(Job(name="a", command="x")))
+    await pilot.sync(want=1)
+    await domain.remove(case, who="me")
+    [count] = (await domain.case(case)).counts
+    assert (count.failed, count.cancelled) == (0, 1)
+
+
+async def test_staging_does_not_count_as_a_job_of_its_own(domain: LocalDomain, pilot: Any, tmp_path: Path) -> None:
+    (tmp_path / "d").write_text("x")
+    case = await start(domain, named(Job(name="a", command="x", inputs={"d": str(tmp_path / "d")})))
+    while not pilot.held:
+        await pilot.sync(want=1, wait_ms=200)
+    await pilot.sync(a=Outcome())
+    [count] = (await domain.case(case)).counts
+    assert (count.name, count.kind, count.done) == ("a", "job", 1)
+
+
+async def test_last_is_the_last_case_that_somebody_started(domain: LocalDomain) -> None:
+    inner = Flow(name=FlowName("inner"), body=Job(name="a", command="true"))
+    case = await start(domain, named(Call(name="go", flow="inner"), calls=(inner,)))
+    while len(await domain.cases()) < 2:
+        await asyncio.sleep(0.01)
+    assert (await domain.case("last")).id == case
+
+
+async def test_a_key_that_was_used_for_something_else_is_refused(domain: LocalDomain) -> None:
+    await domain.deploy(named(Job(name="a", command="true"), inputs={"n": Input()}))
+    await domain.start("f", {"n": 1}, who="me", key="k")
+    with pytest.raises(Conflict, match="take another"):
+        await domain.start("f", {"n": 2}, who="me", key="k")
+
+
+async def test_a_failed_task_tells_why(domain: LocalDomain) -> None:
+    # AD-6
+    case = await start(domain, named(Task(name="approve", role="editor", title="Look")))
+    [offered] = await domain.tasks(state="offered")
+    await domain.reject(offered.id, who="ann", comment="too dear")
+    assert "Look was rejected: too dear" in (await domain.why(f"{case}:approve")).sentence

@@ -9,7 +9,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
 from mendflow.core.model.ids import FlowName, PilotId
 from mendflow.core.model.jobs import JobState, Outcome
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.problems import Forbidden, Mistake
 from mendflow.core.model.sync import Capacity, SyncRequest
 from mendflow.services.local_domain import LocalDomain
 
@@ -198,3 +198,16 @@ async def test_a_pilot_of_another_version_is_told_what_to_do(domain: LocalDomain
     request = SyncRequest(pilot=PilotId("old"), serial=1, host="h", capacity=capacity, want=1, version=99)
     with pytest.raises(Mistake, match="same version of mendflow"):
         await domain.sync(request)
+
+
+async def test_one_token_cannot_speak_for_another_tokens_pilot(domain: LocalDomain, pilot: Any) -> None:
+    # JS-7
+    await start(domain)
+    capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
+
+    def request(serial: int) -> SyncRequest:
+        return SyncRequest(pilot=PilotId("mine"), serial=serial, host="h", capacity=capacity, want=0)
+
+    await domain.sync(request(1), who="ann")
+    with pytest.raises(Forbidden, match="belongs to"):
+        await domain.sync(request(2), who="eve")

@@ -30,7 +30,7 @@ async def opened(folder: Path) -> AsyncIterator[Client]:
     """The folder, for one command. Nobody else is to find this server, and lose it the next moment."""
     async with AsyncExitStack() as stack:
         server = await _serving(stack, folder, announce=False)
-        yield await stack.enter_async_context(Client(server.url, server.token))
+        yield await stack.enter_async_context(Client(server.url))
 
 
 class Crew:
@@ -75,11 +75,11 @@ async def here(folder: Path, alarm: asyncio.Event, *, slots: int, keep: bool = F
                 server.url,
                 work=folder / "work",
                 slots=slots or os.cpu_count() or 1,
-                token=server.token,
+                token=server.pilot_token,
                 extra=["--away-exit-ms", str(ORPHAN_MS), *(["--keep"] if keep else [])],
             )
 
-        client = await stack.enter_async_context(Client(server.url, server.token))
+        client = await stack.enter_async_context(Client(server.url))
         crew = Crew(client, start, alarm)
         stack.push_async_callback(crew.stop)
         keeping = asyncio.create_task(crew.keep())

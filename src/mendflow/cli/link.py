@@ -29,7 +29,7 @@ async def connected(target: Target) -> AsyncIterator[Client]:
     if target.server:
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())
     elif found is not None:
-        chosen = Client(found.url, found.token or target.token())
+        chosen = Client(found.url, target.token())
     elif (target.folder / "store.db").exists():
         chosen = _opened(target.folder)
     else:

@@ -51,7 +51,6 @@ def serve(
         host=host,
         port=port,
         tokens=tuple(known),
-        client_token=own_token,
         lease_ms=lease * 1000,
         files_roots=roots if known or roots else None,
     )
@@ -66,7 +65,7 @@ async def _serve(options: ServerOptions, slots: int) -> None:
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(running_server(options))
         if slots:
-            pilot = start_pilot(server.url, work=options.data / "work", slots=slots, token=server.token)
+            pilot = start_pilot(server.url, work=options.data / "work", slots=slots, token=server.pilot_token)
             stack.push_async_callback(pilot.stop)
         say(f"mendflow serves {server.url} from {options.data}; Ctrl-C ends it")
         await end.wait()

@@ -55,7 +55,7 @@ class Api(Litestar):
             await answers.send_mistake(send, mistake)
             return
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
-            await self.exchange(scope, receive, send)
+            await self.exchange(scope, receive, send, caller.name)
             return
         scope["state"] = {given.CALLER: caller}
         await super().__call__(scope, receive, send)

@@ -36,9 +36,9 @@ class Exchange:
         self._asking: set[asyncio.Task[object]] = set()
         self._stopping = False
 
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+    async def __call__(self, scope: Scope, receive: Receive, send: Send, who: str = "") -> None:
         try:
-            answer = await self._answer(receive)
+            answer = await self._answer(receive, who)
         except HungUp:
             return
         except Mistake as mistake:
@@ -60,7 +60,7 @@ class Exchange:
             for task in late:
                 task.cancel()
 
-    async def _answer(self, receive: Receive) -> bytes:
+    async def _answer(self, receive: Receive, who: str) -> bytes:
         request = _decoded(await whole(receive, SYNC_BYTES_MAX))
         if self._stopping:
             raise Unreachable(_STOPPING)
@@ -69,7 +69,7 @@ class Exchange:
         self._asking.add(task)
         watcher = _Watcher(request.pilot, receive, self._let_go)
         try:
-            return _encoder.encode(await self._domain.sync(request))
+            return _encoder.encode(await self._domain.sync(request, who=who))
         except asyncio.CancelledError:
             if not self._stopping:
                 raise

@@ -108,7 +108,8 @@ class Tally:
             self._kinds[name] = kind
         if before:
             states[before] -= 1
-        states[after] = states.get(after, 0) + 1
+        if after:
+            states[after] = states.get(after, 0) + 1
 
     def mended(self, name: str) -> None:
         self._mended[name] = self._mended.get(name, 0) + 1
@@ -129,7 +130,8 @@ class Tally:
                 done=states.get("completed", 0),
                 running=states.get("running", 0),
                 waiting=states.get("waiting", 0) + states.get("staging", 0) + states.get("suspended", 0),
-                failed=states.get("failed", 0) + states.get("cancelled", 0),
+                failed=states.get("failed", 0),
+                cancelled=states.get("cancelled", 0),
                 mended=self._mended.get(name, 0),
                 reused=states.get("reused", 0),
                 skipped=states.get("skipped", 0),
@@ -166,6 +168,7 @@ class LiveCase:
         self.earlier: dict[ItemId, Job] = {}
         self.reasons: dict[ItemId, str] = {}  # why items of a re-run were not taken over
         self.states: dict[int, tuple[str, str, str]] = {}
+        self.noted: set[str] = set()  # ids of item documents that were written
 
     @property
     def id(self) -> CaseId:
@@ -177,7 +180,8 @@ class LiveCase:
         return self.case.flow
 
     def move(self, serial: int, name: str, kind: str, state: str) -> None:
-        """An item of this case is now in this state. Items that are over are forgotten here."""
+        """An item of this case is now in this state; in none, if it goes on under another serial. Items that are over
+        are forgotten here."""
         before = self.states.get(serial)
         self.tally.move(name, kind, before[2] if before else "", state)
         if state in ("waiting", "running", "staging", "suspended"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import msgspec
 
-from mendflow.core.engine import Stale
+from mendflow.core.engine import Stale, find_item
 from mendflow.core.engine.messages import (
     CallPartner,
     Cancel,
@@ -19,6 +19,7 @@ from mendflow.core.engine.messages import (
     DropTimer,
     EndCase,
     GoOn,
+    ItemFailed,
     ItemSkipped,
     OfferTask,
     Order,
@@ -36,6 +37,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Mistake, NotFound
+from mendflow.core.model.views import ItemState
 from mendflow.services.case_book import (
     CASE_KIND,
     ITEM_KIND,
@@ -110,6 +112,7 @@ class OrderDesk:
             SendReply: self._send_reply,
             GoOn: self._go_on,
             ItemSkipped: self._skipped,
+            ItemFailed: self._failed_early,
             EndCase: self._end,
         }
 
@@ -124,11 +127,12 @@ class OrderDesk:
             await handlers[type(order)](live, order, again)
 
     async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        """A task or a staging is over: close its line in the books, then tell the case."""
+        """A task, a staging or a called case is over: close its line in the books, then tell the case."""
         live = self._manager.live.get(case)
         if live is not None and (known := live.states.get(serial)) is not None:
-            name, kind, _ = known
-            live.move(serial, name, kind, "completed" if outcome.ok else "failed")
+            name, kind, state = known
+            staged = kind == "job" and state == "staging" and outcome.ok  # the job itself comes now
+            live.move(serial, name, kind, "" if staged else "completed" if outcome.ok else "failed")
         await self._manager.finish(case, serial, outcome)
 
     # Jobs
@@ -155,7 +159,8 @@ class OrderDesk:
     # Files, people, time
 
     async def _stage(self, live: LiveCase, order: StageFiles, again: bool) -> None:
-        live.move(order.serial, name_of(order.item), "stage", "staging")
+        item = find_item(live.case, order.item)
+        live.move(order.serial, name_of(order.item), item.kind if item else "stage", "staging")
         self._staging.start(live.id, order, live.flow.folder)
 
     async def _offer(self, live: LiveCase, order: OfferTask, again: bool) -> None:
@@ -249,24 +254,40 @@ class OrderDesk:
     # Ends
 
     async def _skipped(self, live: LiveCase, order: ItemSkipped, again: bool) -> None:
-        if again:
-            return
+        self._note(live, order, "skipped", reason=order.reason)
+
+    async def _failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
+        self._note(live, order, "failed", fault=order.fault)
+
+    def _note(
+        self,
+        live: LiveCase,
+        order: ItemSkipped | ItemFailed,
+        state: ItemState,
+        *,
+        reason: str = "",
+        fault: Fault | None = None,
+    ) -> None:
+        """Something that never came to anybody: people are told of it all the same."""
         now = self._clock.now()
         name = name_of(order.item)
-        live.tally.move(name, order.kind, "", "skipped")
-        skipped = ItemDocument(
+        live.tally.move(name, order.kind, "", state)
+        noted = ItemDocument(
             case=live.id,
             item=order.item,
             name=name,
             kind=order.kind,
             serial=0,
-            state="skipped",
+            state=state,
             created_at=now,
             ended_at=now,
-            reason=order.reason,
+            reason=reason,
+            fault=fault,
         )
-        self._ledger.touch(ITEM_KIND, f"{live.id}/{order.item}", skipped, last=True)
-        self._happenings.tell(now, "item", live.id, ItemId(order.item), state="skipped", message=order.reason)
+        live.noted.add(f"{live.id}/{order.item}")
+        self._ledger.touch(ITEM_KIND, f"{live.id}/{order.item}", noted)
+        message = fault.message if fault else reason
+        self._happenings.tell(now, "item", live.id, ItemId(order.item), state=state, message=message)
 
     async def _end(self, live: LiveCase, order: EndCase, again: bool) -> None:
         document = live.document

@@ -9,9 +9,10 @@ from collections.abc import Iterable
 
 import msgspec
 
+from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Job
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.problems import Forbidden, Mistake
 from mendflow.core.model.sync import (
     SYNC_VERSION,
     Assignment,
@@ -23,6 +24,7 @@ from mendflow.core.model.sync import (
     SyncAnswer,
     SyncRequest,
 )
+from mendflow.core.model.values import check_value
 from mendflow.core.scheduling import batch
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired
@@ -67,21 +69,24 @@ class Exchange:
                 pilot.released = True
                 pilot.wake.set()
 
-    async def sync(self, request: SyncRequest) -> SyncAnswer:
+    async def sync(self, request: SyncRequest, who: str = "") -> SyncAnswer:
         if request.version != SYNC_VERSION:
             raise Mistake(
                 f"pilot {request.pilot} speaks version {request.version} and this server {SYNC_VERSION};"
                 " use the same version of mendflow for both"
             )
         pilot = self._meta.pilot(request.pilot)
+        if not pilot.belongs_to(who):
+            raise Forbidden(f"pilot {request.pilot} belongs to the token {pilot.owner!r}; choose another --work folder")
         if request.serial <= pilot.newest:
             return SyncAnswer(serial=request.serial, lease_ms=0)  # overtaken by a newer one that said more
         pilot.hear(request, self._clock.now())
-        accepted, refused = await self._hear_reports(pilot, request.reports)
-        lost = await self._compare(pilot, request)
-        if request.leaving:
-            await self._farewell(pilot)
-        answer = await self._answer(pilot, request, accepted, refused, lost)
+        with self._ledger.whole():
+            accepted, refused = await self._hear_reports(pilot, request.reports)
+            lost = await self._compare(pilot, request)
+            if request.leaving:
+                await self._farewell(pilot)
+            answer = await self._answer(pilot, request, accepted, refused, lost)
         await self._ledger.settled()
         if not request.leaving:
             self._meta.leases.renew(pilot.id, request.running, now=self._clock.now())
@@ -140,7 +145,7 @@ class Exchange:
         if job is None:
             return await self._was_accepted(pilot, report)
         now, policy = self._clock.now(), self._meta.policy
-        verdict = life.report(job, pilot.id, report.fence, report.outcome, now=now, policy=policy)
+        verdict = life.report(job, pilot.id, report.fence, _clean(report.outcome), now=now, policy=policy)
         if not verdict.accepted:
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
         elif verdict.events:
@@ -268,6 +273,15 @@ class Exchange:
         self._meta.apply(job, life.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
         self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
         await self._go_on(job)
+
+
+def _clean(outcome: Outcome) -> Outcome:
+    """What a pilot may tell: outputs that are no value are the job's fault, and are not let in."""
+    problem = check_value(outcome.outputs)
+    if not problem:
+        return outcome
+    fault = Fault(name="notData", category=Category.OUTPUT, message=f"its outputs cannot be kept: {problem}")
+    return msgspec.structs.replace(outcome, outputs=None, files={}, fault=outcome.fault or fault)
 
 
 def _expected(held: Held, request: SyncRequest) -> bool:

@@ -4,6 +4,7 @@ A command is decided, its events go to the journal and into the case, and the or
 go and without waiting: so a case never sees two commands at once and needs no lock. What leaves the process waits for
 the ledger. After a crash each live case is read again and asked what it is owed; every order can be given twice."""
 
+import logging
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -11,8 +12,9 @@ import msgspec
 
 from mendflow.core.engine import Case, Stale, decide, evolve, owed, restore, snapshot
 from mendflow.core.engine.messages import Command, Event, FinishItem, FireTimer, Order, StartCase
+from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.problems import NotFound
 from mendflow.services.case_book import (
@@ -32,6 +34,8 @@ from mendflow.services.contracts import Clock
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.cases")
 
 SNAPSHOT_EVERY_EVENTS = 2_000
 
@@ -64,9 +68,21 @@ class FlowManager:
             case = _decode_document(document.body)
             if case.live or case.posted:
                 self._ledger.known(CASE_KIND, document.id, document.version)
-                await self._take_up(case)
+                await self._take_up_or_fail(case)
         for live in list(self.live.values()):
             await self.errands.carry_out(live, owed(live.case), again=True)
+
+    async def _take_up_or_fail(self, document: CaseDocument) -> None:
+        """One case that cannot be read is told about and over; it does not keep the others from going on."""
+        try:
+            await self._take_up(document)
+        except (msgspec.MsgspecError, RecursionError, AssertionError) as error:
+            log.exception("case %s cannot be read", document.id)
+            self.live.pop(document.id, None)
+            document.status, document.ended_at = "failed", self._clock.now()
+            message = f"what the store holds of this case cannot be read ({error!r:.300}); run it again"
+            document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
+            self._ledger.touch(CASE_KIND, document.id, document, last=True)
 
     async def _take_up(self, document: CaseDocument) -> None:
         case, position, version = Case.blank(), 0, 0
@@ -96,6 +112,7 @@ class FlowManager:
         async for found in self._store.scan(ITEM_KIND, f"{live.id}/"):
             item = _decode_item(found.body)
             self._ledger.known(ITEM_KIND, found.id, found.version)
+            live.noted.add(found.id)
             live.tally.move(item.name, item.kind, "", item.state)
         if live.document.rerun_of is not None:
             live.earlier = await self.jobs_of(live.document.rerun_of)
@@ -112,6 +129,12 @@ class FlowManager:
         now = self._clock.now()
         command = StartCase(case=document.id, flow=flow, inputs=document.inputs, parent=document.parent)
         events = decide(Case.blank(), command, now)
+        with self._ledger.whole():
+            return await self._begin(document, events, earlier, now)
+
+    async def _begin(
+        self, document: CaseDocument, events: list[Event], earlier: dict[ItemId, Job], now: Instant
+    ) -> LiveCase:
         live = LiveCase(Case.blank(), document)
         live.earlier = earlier
         live.snapshot_due = SNAPSHOT_EVERY_EVENTS
@@ -137,9 +160,11 @@ class FlowManager:
         live = self.live.get(case)
         if live is None:
             raise NotFound(f"case {case} is not running")
-        orders = self._record(live, decide(live.case, command, self._clock.now()))
-        self._note_status(live)
-        await self._carry_out(live, orders)
+        events = decide(live.case, command, self._clock.now())
+        with self._ledger.whole():
+            orders = self._record(live, events)
+            self._note_status(live)
+            await self._carry_out(live, orders)
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """Something that the case waited for is over. Told twice, it counts once."""
@@ -150,11 +175,12 @@ class FlowManager:
             events = decide(live.case, FinishItem(serial=serial, outcome=outcome), self._clock.now())
         except Stale:
             return
-        orders = self._record(live, events)
-        if orders:
-            await self._carry_out(live, orders)
-        elif live.document.posted:
-            self.close(live)
+        with self._ledger.whole():
+            orders = self._record(live, events)
+            if orders:
+                await self._carry_out(live, orders)
+            elif live.document.posted:
+                self.close(live)
 
     def close(self, live: LiveCase) -> None:
         """The case is over. It stays here until what nobody waits for has been acknowledged, so that it survives a
@@ -163,6 +189,8 @@ class FlowManager:
         self._ledger.touch(CASE_KIND, live.id, live.document, last=not live.document.posted)
         if not live.document.posted:
             self._ledger.drop(SNAPSHOT_KIND, live.id)
+            for noted in live.noted:
+                self._ledger.leave(ITEM_KIND, noted)
             self.live.pop(live.id, None)
 
     async def fire(self, case: CaseId, serial: int) -> None:

@@ -171,6 +171,7 @@ class House:
             services = Services(self)
             try:
                 await services.start()
+                services.notices.post(f"the store is back; everything was read again after: {self._away}")
                 await services.ledger.settled()
             except StoreUnavailable as error:
                 self._away = error.message

@@ -4,7 +4,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import Attempt, Job
 from mendflow.core.model.views import AttemptView, ItemState, ItemView
 from mendflow.services.case_book import ItemDocument, name_of, state_of
-from mendflow.services.tasks import TaskDocument
+from mendflow.services.tasks import TaskDocument, outcome_of
 
 _TASK_STATES: dict[str, ItemState] = {
     "offered": "waiting",
@@ -49,6 +49,7 @@ def of_task(task: TaskDocument) -> ItemView:
         state=_TASK_STATES[task.state],
         created_at=task.offered_at,
         ended_at=task.ended_at,
+        fault=outcome_of(task).fault if task.state in ("rejected", "expired") else None,
         outputs=task.outputs,
     )
 

@@ -6,11 +6,12 @@ batch at a time, while the next one gathers. Nothing may leave the process (an a
 is ahead of the disk, so whoever owns the services throws them away and builds them anew from the store."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.stores.contract import Append, Delete, Done, Put, Store, Write
 
 _encode = msgspec.json.Encoder().encode
@@ -48,6 +49,19 @@ class Ledger:
         """A document read from the store, at this version."""
         self._versions[(kind, id)] = version
 
+    @contextmanager
+    def whole(self) -> Iterator[None]:
+        """What happens inside changes memory wholly, or not at all, or the ledger breaks: a fault of ours in the middle
+        must not leave memory in a state that no disk has ever seen."""
+        try:
+            yield
+        except (Mistake, asyncio.CancelledError):
+            raise
+        except Exception as error:
+            if not self.broken:
+                self._break(f"a fault of mendflow itself: {error!r}; reading everything again", [])
+            raise
+
     def touch(self, kind: str, id: str, document: object, *, last: bool = False) -> None:
         """Write this document (a struct, encoded when its turn comes). `last`: it will not be written again."""
         key = (kind, id)
@@ -55,6 +69,10 @@ class Ledger:
         if last:
             self._gone.add(key)
         self._work.set()
+
+    def leave(self, kind: str, id: str) -> None:
+        """This document will not be written again: forget its version, after what is noted of it is written."""
+        self._gone.add((kind, id))
 
     def drop(self, kind: str, id: str) -> None:
         """Delete this document, if it was ever written. One whose first write is under way stays: it is only in the
@@ -149,6 +167,7 @@ class Ledger:
 
     def _break(self, reason: str, waiters: list[asyncio.Future[None]]) -> None:
         self.broken = reason
+        self._pending = {}  # what is half done must not reach the disk
         for waiter in waiters + self._waiters:
             if not waiter.done():
                 waiter.set_exception(StoreUnavailable(reason))

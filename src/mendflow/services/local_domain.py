@@ -67,9 +67,15 @@ class LocalDomain:
         if key:
             found = await (await self._read()).search(CASE_KIND, [Where("key", key)], limit=1)
             if found:
-                return await self.case(found[0].id)
+                return self._same(_decode_case(found[0].body), name, inputs, key)
         earlier = await self._id(reuse, flow=name) if reuse else None
         return await self._begin(known.flow, known.digest, inputs, who=who, key=key, earlier=earlier)
+
+    def _same(self, document: CaseDocument, name: str, inputs: dict[str, Value], key: str) -> CaseView:
+        """The case that was started under this key before, if it is what is wanted now."""
+        if document.flow != name or document.inputs != inputs:
+            raise Conflict(f"the key {key!r} was used for case {document.id}, of other flow or inputs; take another")
+        return self._view(document)
 
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
         document = await self._document(await self._id(case))
@@ -240,8 +246,8 @@ class LocalDomain:
     async def pilots(self) -> list[PilotView]:
         return self._house.services.meta.pilot_views()
 
-    async def sync(self, request: SyncRequest) -> SyncAnswer:
-        return await self._house.services.exchange.sync(request)
+    async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
+        return await self._house.services.exchange.sync(request, who)
 
     # People's work
 
@@ -299,10 +305,12 @@ class LocalDomain:
     async def _id(self, case: str, *, flow: str = "") -> CaseId:
         if case != LAST:
             return CaseId(case)
-        newest = await self.cases(flow=flow, limit=1)
+        where = [Where("parent", None), *([Where("flow", flow)] if flow else [])]
+        store = await self._read()
+        newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
         if not newest:
             raise NotFound("there is no case yet, so there is no last one")
-        return newest[0].id
+        return CaseId(newest[0].id)
 
     async def _document(self, case: CaseId) -> CaseDocument:
         live = self._house.services.manager.live.get(case)

@@ -29,6 +29,7 @@ class Held:
 class PilotRecord:
     def __init__(self, id: PilotId) -> None:
         self.id = id
+        self.owner = ""
         self.host = ""
         self.site = ""
         self.capacity = NO_CAPACITY
@@ -55,6 +56,11 @@ class PilotRecord:
             if held.since is None:  # handed out by the server before this one, in an answer older than this request
                 held.since = request.serial
         self.wake.set()
+
+    def belongs_to(self, who: str) -> bool:
+        """Whether it speaks under the token that it first spoke under: one pilot cannot report for another."""
+        self.owner = self.owner or who
+        return self.owner == who
 
     def take_orders(self) -> list[Order]:
         orders, self.orders = self.orders, []

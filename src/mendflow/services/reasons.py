@@ -48,9 +48,9 @@ def of_job(house: House, job: Job) -> Why:
         return explain.why_waiting(
             job, [_facts(house, pilot) for pilot in meta.pilots.values()], meta.queue.ahead(job.id), now
         )
-    took = f"in attempt {job.fence}" if job.fence else job.reused
+    how = f"completed in attempt {job.fence}" if job.fence else "was not run again"
     facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
-    return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} completed {took}.", facts=facts)
+    return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
 
 
 def _facts(house: House, pilot: PilotRecord) -> explain.PilotFacts:
@@ -81,7 +81,8 @@ def _of_running(house: House, job: Job) -> Why:
         facts.append(f"the pilot {heard}; its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent")
     doing = "is suspended on" if job.suspended else "is held by" if held is None or not held.begun else "runs on"
     sentence = f"{job.spec.item} {doing} {where}, attempt {job.fence}."
-    return Why(subject=job.id, state="running", sentence=sentence, facts=facts + _attempts(job))
+    state = "suspended" if job.suspended else "running"
+    return Why(subject=job.id, state=state, sentence=sentence, facts=facts + _attempts(job))
 
 
 def _attempts(job: Job) -> list[str]:

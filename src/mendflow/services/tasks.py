@@ -84,7 +84,7 @@ class Tasks:
             self._ledger.known(TASK_KIND, id, kept.version)
             task = _decode(kept.body)
             if task.state not in OPEN_STATES:
-                return _outcome(task)
+                return outcome_of(task)
             self._open[id] = task
             return None
         task = TaskDocument(
@@ -158,7 +158,7 @@ class Tasks:
         task.state, task.ended_by, task.comment, task.outputs = state, who, comment, outputs
         task.ended_at = self._clock.now()
         self._write(task)
-        await self._finished(task.case, task.serial, _outcome(task))
+        await self._finished(task.case, task.serial, outcome_of(task))
         return task.view()
 
     async def _open_task(self, id: str) -> TaskDocument:
@@ -176,7 +176,7 @@ class Tasks:
         self._happenings.tell(self._clock.now(), "task", task.case, task.item, state=task.state, message=task.title)
 
 
-def _outcome(task: TaskDocument) -> Outcome:
+def outcome_of(task: TaskDocument) -> Outcome:
     if task.state == "completed":
         return Outcome(outputs=task.outputs)
     words = f"{task.title or task.item} was {task.state}" + (f": {task.comment}" if task.comment else "")

@@ -33,6 +33,7 @@ class FolderKeeper:
         """Take a file into keeping; refused if `sha256` is given and does not fit."""
         if sha256:
             self._place(sha256)
+        self._incoming.mkdir(parents=True, exist_ok=True)
         draft = self._incoming / secrets.token_hex(8)
         digest = hashlib.sha256()
         size = 0

@@ -45,6 +45,7 @@ class NameCount(View, frozen=True):
     running: int = 0
     waiting: int = 0
     failed: int = 0
+    cancelled: int = 0
     mended: int = 0
     reused: int = 0
     skipped: int = 0

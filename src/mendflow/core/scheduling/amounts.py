@@ -3,14 +3,18 @@
 from mendflow.core.model.ids import Instant
 from mendflow.core.scheduling.offer import FOREVER_MS
 
+ROUND_MAX = 10_000
+"""A whole number of units is no rounder than a decimal one when it is longer than this."""
+
 
 def size(count: float) -> str:
     """Bytes as people write them: `64 GB`; in powers of two only when that is the rounder number, `512 MiB`."""
     whole = int(count)
     for base, mark in ((1000, "B"), (1024, "iB")):
         for power, letter in ((5, "P"), (4, "T"), (3, "G"), (2, "M"), (1, "k")):
-            if whole >= base**power and whole % base**power == 0:
-                return f"{whole // base**power} {letter}{mark}"
+            number, rest = divmod(whole, base**power)
+            if 0 < number < ROUND_MAX and rest == 0:
+                return f"{number} {letter}{mark}"
     for power, letter in ((5, "P"), (4, "T"), (3, "G"), (2, "M"), (1, "k")):
         if whole >= 1000**power:
             return f"{whole / 1000**power:.1f} {letter}B"
