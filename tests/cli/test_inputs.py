@@ -96,9 +96,25 @@ def test_a_file_of_inputs_that_is_no_map_is_refused(tmp_path: Path) -> None:
 
 def test_a_file_input_is_a_path_from_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text("1,2")
     assert read("table=t.csv")["table"] == str(tmp_path / "t.csv")
 
 
 def test_messages_are_json_or_text() -> None:
     assert json_or_text('{"a": [1]}') == {"a": [1]}
     assert json_or_text("hello") == "hello"
+
+
+def test_all_that_is_wrong_with_the_inputs_is_told_at_once() -> None:
+    with pytest.raises(Invalid) as told:
+        read_inputs(DECLARED, ["count=many", "deep=perhaps", "nmae=x"], "", flow="align")
+    for word in ("count is a number", "deep is true or false", "no input nmae", "needs name"):
+        assert word in told.value.message
+
+
+def test_a_file_input_is_a_path_with_or_without_the_at_sign(tmp_path: Path) -> None:
+    (tmp_path / "data.in").write_text("x")
+    for text in (f"{tmp_path}/data.in", f"@{tmp_path}/data.in"):
+        assert read(f"table={text}")["table"] == str(tmp_path / "data.in")
+    with pytest.raises(NotFound, match=r"gone\.in"):
+        read(f"table={tmp_path}/gone.in")

@@ -75,8 +75,25 @@ def test_the_live_table_fits_eighty_columns_whatever_the_names() -> None:
     shown = out.getvalue().splitlines()
     assert max(map(len, shown)) <= 80
     assert len(shown) <= 13
-    assert "and 50 more names" in out.getvalue()
+    assert "52 more names" in out.getvalue()
+    assert shown[-1].startswith("total")
     assert "1 m 0 s" in shown[0]
+
+
+def test_what_runs_or_failed_is_shown_before_what_is_over() -> None:
+    counts = [NameCount(name=f"old-{n}", kind="job", done=1) for n in range(20)]
+    counts += [NameCount(name="hot", kind="job", running=1), NameCount(name="sad", kind="job", failed=1)]
+    counts += [NameCount(name="off", kind="job", cancelled=3)]
+    out = io.StringIO()
+    Console(file=out, width=80, markup=False).print(live_table(a_case(*counts), rows_max=6, now_ms=61_000))
+    assert "hot" in out.getvalue() and "sad" in out.getvalue()
+    assert "cancelled" in out.getvalue()
+    assert "19 more names" in out.getvalue()
+
+
+def test_what_only_waits_makes_no_plain_line(capsys: pytest.CaptureFixture[str]) -> None:
+    PlainLines(Clock()).show(a_case(align(waiting=1)))
+    assert capsys.readouterr().err == ""
 
 
 def test_a_task_that_waits_for_a_person_is_pointed_out() -> None:
@@ -88,4 +105,5 @@ def test_a_task_that_waits_for_a_person_is_pointed_out() -> None:
 
 def test_counts_are_told_in_words() -> None:
     assert line_of(align(done=1200, failed=2, mended=3)) == "1,200 done, 2 failed, 3 mended"
+    assert line_of(align(cancelled=1)) == "1 cancelled"
     assert line_of(align()) == "not begun"

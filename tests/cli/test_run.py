@@ -52,6 +52,12 @@ jobs:
       while ! test -e FOLDER/go; do sleep 0.05; done
   end: {needs: hold, run: echo ended}
 """
+LEFT = """\
+name: left
+jobs:
+  ff: {run: sleep 1; exit 4, submit: forget}
+  quick: {run: echo quick}
+"""
 RELEASE = """\
 name: release
 jobs:
@@ -129,6 +135,49 @@ def test_a_failed_case_says_why_and_reruns_from_what_failed(shell: Shell) -> Non
     assert refused.stdout == ""
 
 
+def test_a_corrected_flow_is_run_by_what_the_hint_says(shell: Shell) -> None:
+    shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)))
+    failed = shell("run", "broken.yaml", "--quiet")
+    assert "put it right and mendflow run broken.yaml --reuse" in failed.stdout
+    shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)).replace("exit 3", "exit 0"))
+    again = shell("rerun", "last", "--from-failed", "--quiet")
+    assert again.returncode == 1
+    assert "--flow FILE" in again.stdout
+    assert "2 done, 1 reused" in shell.ok("rerun", "last", "--from-failed", "--flow", "broken.yaml", "--quiet")
+    assert "3 reused" in shell.ok("run", "broken.yaml", "--reuse", "--quiet")
+    assert shell("rerun", "last", "--from-failed", "--flow", "broken.yaml").returncode == 6
+
+
+def test_a_place_that_results_cannot_go_to_is_told_before_anything_runs(shell: Shell) -> None:
+    shell.write("night.yaml", NIGHT)
+    shell.write("taken", "a file")
+    for words in (["--report", "taken/r.html"], ["--report", "."], ["--output-dir", "taken"]):
+        told = shell("run", "night.yaml", *words)
+        assert told.returncode == 3, told.stderr
+        assert words[0] in told.stderr
+    assert not (shell.folder / ".mendflow").exists()
+
+
+def test_a_job_that_outlives_its_case_is_waited_for_and_told_about(shell: Shell) -> None:
+    shell.write("left.yaml", LEFT)
+    done = shell("run", "left.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "left behind: ff failed: it ended with exit code 4" in done.stdout
+    (page,) = shell.folder.glob(".mendflow/reports/left-*.html")
+    assert "exit code 4" in page.read_text()
+
+
+def test_called_cases_are_told_with_their_counts(shell: Shell) -> None:
+    shell.write("inner.yaml", "name: inner\njobs:\n  a: {run: echo a}\n  b: {run: echo b}\n")
+    shell.write("outer.yaml", "name: outer\njobs:\n  own: {run: echo own}\n  deep: {call: inner.yaml}\n")
+    told = shell.ok("run", "outer.yaml", "--quiet")
+    assert "jobs         3 done in 2 cases" in told
+    assert "calls        1 done" in told
+    assert re.search(r"^  outer-\S+ \(inner\) completed: 2 done$", told, re.MULTILINE)
+    (page,) = shell.folder.glob(".mendflow/reports/outer-*.html")
+    assert "Called cases" in page.read_text()
+
+
 def test_an_unchanged_flow_run_again_with_reuse_runs_nothing(shell: Shell) -> None:
     shell.write("night.yaml", NIGHT)
     shell.ok("run", "night.yaml", "--quiet")
@@ -153,6 +202,8 @@ def test_a_stopped_case_is_gone_on_with(shell: Shell) -> None:
     alone = shell("watch", "last")
     assert alone.returncode == 6
     assert f"mendflow resume {case['id']}" in alone.stderr
+    assert f"nothing runs it now; mendflow resume {case['id']} goes on" in shell.ok("why", "last")
+    assert f"mendflow resume {case['id']}" in shell("cases").stderr
     shell.write("go", "")
     assert "completed in" in shell.ok("resume")
     refused = shell("resume", "last")

@@ -1,7 +1,7 @@
 """Inputs from the command line: text becomes the value that the flow's declaration asks for.
 
 `k=v` is read by the input's type; `k=@FILE` takes the content of a file, `k=@@...` a text that begins with @. A file
-input is a path here and a kept file in the case, so that pilots on other machines have it too."""
+input is a path here, with or without the @, and a kept file in the case: pilots on other machines have it too."""
 
 from pathlib import Path
 
@@ -9,7 +9,7 @@ import msgspec
 
 from mendflow.client import Client
 from mendflow.core.model.flow import Flow, Input
-from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.core.model.problems import Invalid, Mistake, NotFound
 from mendflow.core.model.values import Value
 
 INPUTS_BYTES_MAX = 10_000_000
@@ -17,21 +17,33 @@ _TRUE, _FALSE = ("true", "yes", "on", "1"), ("false", "no", "off", "0")
 
 
 def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow: str) -> dict[str, Value]:
-    """The inputs of a case: those of the file, overlaid with the pairs. All that is missing is told at once."""
+    """The inputs of a case: those of the file, overlaid with the pairs. All that is wrong is told at once."""
     values = _from_file(file) if file else {}
+    wrong: list[Mistake] = []
+    named = set(values)
     for pair in pairs:
         name, equals, text = pair.partition("=")
-        if not equals or not name:
-            raise Invalid(f"--input {pair!r} has no value; write --input NAME=VALUE")
-        values[name] = _value(name, text, declared.get(name, Input()))
-    unknown = sorted(set(values) - set(declared))
+        named.add(name)
+        try:
+            if not equals or not name:
+                raise Invalid(f"--input {pair!r} has no value; write --input NAME=VALUE")
+            values[name] = _value(name, text, declared.get(name, Input()))
+        except (Invalid, NotFound) as mistake:
+            wrong.append(mistake)
+    unknown = sorted(name for name in values if name not in declared)
     if unknown:
         known = ", ".join(declared) or "none"
-        raise Invalid(f"the flow {flow} has no input {', '.join(unknown)}; its inputs are: {known}")
-    missing = [name for name, input in declared.items() if input.required and name not in values]
+        wrong.append(Invalid(f"the flow {flow} has no input {', '.join(unknown)}; its inputs are: {known}"))
+    missing = [name for name, input in declared.items() if input.required and name not in named]
     if missing:
         wanted = " ".join(f"--input {name}=..." for name in missing)
-        raise Invalid(f"the flow {flow} needs {', '.join(missing)}; give {wanted}")
+        wrong.append(Invalid(f"the flow {flow} needs {', '.join(missing)}; give {wanted}"))
+    if len(wrong) > 1:
+        raise Invalid(
+            "\n  ".join([f"the inputs are wrong in {len(wrong)} ways:", *(mistake.message for mistake in wrong)])
+        )
+    if wrong:
+        raise wrong[0]
     return values
 
 
@@ -51,7 +63,10 @@ def json_or_text(text: str) -> Value:
 
 def _value(name: str, text: str, input: Input) -> Value:
     if input.type == "file":
-        return str(Path(text).absolute())
+        path = Path(text.removeprefix("@"))
+        if not path.is_file():
+            raise NotFound(f"input {name}: there is no file {path}; check its name")
+        return str(path.absolute())
     if text.startswith("@@"):
         text = text[1:]
     elif text.startswith("@"):

@@ -9,6 +9,7 @@ from rich.text import Text
 from mendflow.cli.link import connected, waited
 from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile
 from mendflow.cli.printing import print_json, print_table, say, state_text
+from mendflow.cli.server_file import find_server
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.views import (
     CaseView,
@@ -43,9 +44,10 @@ def cases(
     data: Data = "",
 ) -> None:
     """List the cases, newest first."""
+    target = Target(server, token_file, data)
 
     async def read() -> list[CaseView]:
-        async with connected(Target(server, token_file, data)) as client:
+        async with connected(target) as client:
             return await client.cases(flow=flow, status=status, limit=limit, offset=offset)
 
     views = waited(read())
@@ -54,7 +56,10 @@ def cases(
     elif not views:
         say("There are no such cases.")
     else:
-        print_table(("case", "status", "started", "took", "done", "failed", "mended"), map(_case_row, views), fold=0)
+        _print_cases(views)
+        idle = [view.id for view in views if view.status in ("running", "suspended") and view.parent is None]
+        if idle and not (server or find_server(target.folder)):
+            say(f"Nothing runs here now; mendflow resume {idle[0]} goes on", err=True)
 
 
 @app.command("items")
@@ -181,10 +186,20 @@ def notices(
         print_table(("at", "case", "notice"), ((short_time_text(v.at), str(v.case), v.message) for v in views))
 
 
+def _print_cases(views: list[CaseView]) -> None:
+    """The column of cancelled items is there only if there are any."""
+    heads: tuple[str, ...] = ("case", "status", "started", "took", "done", "failed", "cancelled", "mended")
+    rows = [_case_row(view) for view in views]
+    if not any(count.cancelled for view in views for count in view.counts):
+        heads, rows = heads[:6] + heads[7:], [row[:6] + row[7:] for row in rows]
+    print_table(heads, rows, fold=0)
+
+
 def _case_row(view: CaseView) -> tuple[str | Text, ...]:
     now = int(time.time() * 1000)
     done = sum(count.done + count.reused for count in view.counts)
     failed, made_good = sum(c.failed for c in view.counts), sum(c.mended for c in view.counts)
+    cancelled = sum(c.cancelled for c in view.counts)
     took = duration_text(max((view.ended_at or now) - view.started_at, 0))
     return (
         str(view.id),
@@ -193,6 +208,7 @@ def _case_row(view: CaseView) -> tuple[str | Text, ...]:
         took,
         f"{done:,}",
         f"{failed:,}",
+        f"{cancelled:,}",
         f"{made_good:,}",
     )
 

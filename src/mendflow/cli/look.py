@@ -9,13 +9,15 @@ from typing import Annotated, TypeVar
 import typer
 from rich.text import Text
 
+from mendflow.cli.ending import ending_of
 from mendflow.cli.exits import Exit
 from mendflow.cli.link import connected, waited
 from mendflow.cli.options import CaseArgument, Data, Json, OutputDir, Quiet, Server, Target, TokenFile
+from mendflow.cli.places import check_file, check_folder
 from mendflow.cli.printing import STYLES, print_json, say
 from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
 from mendflow.cli.server_file import find_server
-from mendflow.cli.summary import all_items, fetch_outputs, print_summary, result_json, write_report
+from mendflow.cli.summary import fetch_outputs, print_summary, result_json, write_report
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict, NotFound, Unreachable
 from mendflow.core.model.views import CaseView, Why
@@ -26,6 +28,7 @@ app = typer.Typer()
 T = TypeVar("T")
 
 FOLLOW_EVERY_S = 0.5
+GOING_ON = ("running", "waiting", "staging", "available", "suspended", "offered", "claimed")
 
 
 @app.command("why")
@@ -40,8 +43,10 @@ def why(
 ) -> None:
     """Say why a case, item, job or pilot is as it is."""
 
+    target = Target(server, token_file, data)
+
     async def read() -> Why:
-        async with connected(Target(server, token_file, data)) as client:
+        async with connected(target) as client:
             return await client.why(subject)
 
     view = waited(read())
@@ -52,6 +57,9 @@ def why(
     say(plain(view.sentence))
     for fact in view.facts:
         say(f"  - {one_line(fact, 500)}")
+    if view.state in GOING_ON and not (server or find_server(target.folder)):
+        case = view.subject.partition(":")[0].partition("/")[0]
+        say(f"nothing runs it now; mendflow resume {case} goes on")
 
 
 @app.command("logs")
@@ -92,7 +100,7 @@ def watch(
 ) -> None:
     """Show how a case goes, until it ends."""
     folder = Path(output_dir).absolute() if output_dir else None
-
+    check_folder("--output-dir", folder)
     target = Target(server, token_file, data)
 
     async def seen() -> Exit:
@@ -101,7 +109,7 @@ def watch(
         if json:
             print_json(result_json(view, fetched, None))
         else:
-            print_summary(view, await _asked(target, lambda client: all_items(client, view.id)), fetched, None)
+            print_summary(await _asked(target, lambda client: ending_of(client, view)), fetched)
         return Exit.OK if view.status == "completed" else Exit.CASE_FAILED
 
     raise typer.Exit(waited(seen()))
@@ -123,7 +131,8 @@ def report(
         async with connected(Target(server, token_file, data)) as client:
             view = await client.case(case)
             path = Path(output or f"{view.id}.html")
-            return await write_report(client, view, await all_items(client, view.id), path)
+            check_file("--output", path)
+            return await write_report(client, await ending_of(client, view), path)
 
     say(str(waited(write())))
 

@@ -21,6 +21,8 @@ from mendflow.core.model.views import CaseView, NameCount
 from mendflow.report.words import duration_text, one_line
 
 ENDED = ("completed", "failed", "cancelled")
+HEADS = ["done", "running", "waiting", "failed", "mended"]
+HAPPENED = ("done", "running", "failed", "cancelled", "mended", "reused", "skipped")
 PLAIN_EVERY_S = 2.0
 LOOK_EVERY_S = (0.04, 0.4)
 PATIENCE_S = 60.0
@@ -55,7 +57,7 @@ class PlainLines:
             return
         stamp = f"[{duration_text((now - self._began) * 1000):>9}]"
         for count in case.counts:
-            if self._last.get(count.name) != count:
+            if self._last.get(count.name) != count and _has_news(count):
                 self._last[count.name] = count
                 self._printed_at = now
                 say(f"{stamp} {one_line(count.name, 40)}: {line_of(count)}", err=True)
@@ -92,26 +94,48 @@ def progress(*, quiet: bool) -> Progress:
 
 def line_of(count: NameCount) -> str:
     """3 done, 2 running, 95 waiting."""
-    words = ("done", "running", "waiting", "failed", "mended", "reused", "skipped")
+    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "reused", "skipped")
     return ", ".join(f"{getattr(count, word):,} {word}" for word in words if getattr(count, word)) or "not begun"
 
 
+def _has_news(count: NameCount) -> bool:
+    """Something has happened to it beyond standing in line; a person's work is news while it waits."""
+    return count.kind == "task" or any(getattr(count, word) for word in HAPPENED)
+
+
 def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
+    """What runs and what failed comes first if there is not room for all; the rest is folded into one line, and a
+    total stands below."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("", no_wrap=True, max_width=24, overflow="ellipsis")
     table.add_column("", width=14)
-    for head in ("done", "running", "waiting", "failed", "mended"):
+    heads = [*HEADS, "cancelled"] if any(count.cancelled for count in case.counts) else HEADS
+    for head in heads:
         table.add_column(head, justify="right", no_wrap=True)
-    shown = sorted(case.counts, key=lambda count: not (count.running or count.failed))[:rows_max]
-    for count in case.counts:
-        if count in shown:
-            table.add_row(*_cells(count))
+    shown = sorted(range(len(case.counts)), key=lambda place: _rank(case.counts[place]))
+    if len(shown) > rows_max:
+        shown = shown[: max(rows_max - 2, 1)]
+    for place in sorted(shown):
+        table.add_row(*_cells(case.counts[place], heads))
+    folded = [count for place, count in enumerate(case.counts) if place not in set(shown)]
+    if folded:
+        table.add_row(*_cells(_sum(folded, f"{len(folded):,} more names"), heads), style="dim")
+    if len(case.counts) > 1:
+        table.add_row(*_cells(_sum(case.counts, "total"), heads))
     parts: list[Table | Text] = [_head(case, now_ms), table]
-    if len(shown) < len(case.counts):
-        parts.append(Text(f"and {len(case.counts) - len(shown)} more names", style="dim"))
     if any(count.kind == "task" and count.waiting + count.running for count in case.counts):
         parts.append(Text("A person's work is waited for: mendflow tasks", style="yellow"))
     return Group(*parts)
+
+
+def _rank(count: NameCount) -> int:
+    """Failed, then running, then waiting, then what is over."""
+    return 0 if count.failed else 1 if count.running else 2 if count.waiting else 3
+
+
+def _sum(counts: list[NameCount], name: str) -> NameCount:
+    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "reused", "skipped")
+    return NameCount(name=name, kind="", **{word: sum(getattr(count, word) for count in counts) for word in words})
 
 
 def _head(case: CaseView, now_ms: int) -> Text:
@@ -119,11 +143,10 @@ def _head(case: CaseView, now_ms: int) -> Text:
     return Text.assemble((str(case.id), "bold"), "  ", (case.status, STYLES.get(case.status, "")), "  ", (took, "dim"))
 
 
-def _cells(count: NameCount) -> list[Text | ProgressBar]:
+def _cells(count: NameCount, heads: list[str]) -> list[Text | ProgressBar]:
     done = count.done + count.reused + count.skipped
-    total = done + count.running + count.waiting + count.failed
-    numbers = [("done", count.done + count.reused), ("running", count.running), ("waiting", count.waiting)]
-    numbers += [("failed", count.failed), ("mended", count.mended)]
+    total = done + count.running + count.waiting + count.failed + count.cancelled
+    numbers = [(head, count.done + count.reused if head == "done" else getattr(count, head)) for head in heads]
     bar = ProgressBar(total=max(total, 1), completed=done, width=14)
     cells = [
         Text(f"{number:,}" if number else "·", style=STYLES.get(w, "") if number else "dim") for w, number in numbers

@@ -3,6 +3,7 @@
 The case is durable in the data folder from its first moment, so stopping is safe at any time, and going on is the same
 as starting: open the folder, start a pilot, look at the case."""
 
+import shlex
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -15,6 +16,7 @@ import typer
 from mendflow import wiring
 from mendflow.cli.deploying import deploy
 from mendflow.cli.embedded import Crew, here
+from mendflow.cli.ending import drained, ending_of
 from mendflow.cli.exits import Exit
 from mendflow.cli.inputs import kept_inputs, read_inputs
 from mendflow.cli.interrupt import Interrupts, Wish, ask, interrupts
@@ -32,11 +34,13 @@ from mendflow.cli.options import (
     Target,
     TokenFile,
 )
+from mendflow.cli.places import check_file, check_folder
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import ENDED, follow, progress
 from mendflow.cli.server_file import find_server, refuse_if_taken
-from mendflow.cli.summary import all_items, fetch_outputs, print_summary, result_json, write_report
+from mendflow.cli.summary import fetch_outputs, print_summary, relative, result_json, write_report
 from mendflow.client import Client
+from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.views import CaseView
 from mendflow.formats import load
@@ -44,6 +48,12 @@ from mendflow.formats import load
 app = typer.Typer()
 
 Begin = Callable[[Client], Awaitable[CaseView]]
+
+
+LEAVING = {
+    Wish.STOP: "Stopping: what is done stays done; jobs that do not end soon are run again later.",
+    Wish.DETACH: "Handing over to the background: jobs that do not end soon are run again there.",
+}
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -56,6 +66,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     quiet: bool = False
     json: bool = False
     keep: bool = False
+    source: str = ""  # the command that runs the flow file again, if the case came from one
 
 
 @app.command("run")
@@ -83,6 +94,8 @@ def run(
     loaded = load(Path(flow))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     wanted = _wanted(Target(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data), "--reuse"]
+    wanted = msgspec.structs.replace(wanted, source=shlex.join(again))
 
     async def begin(client: Client) -> CaseView:
         await deploy(client, loaded)
@@ -124,6 +137,9 @@ def rerun(
     from_failed: Annotated[
         bool, typer.Option("--from-failed", help="Refuse if nothing failed: run only what did not succeed.")
     ] = False,
+    flow: Annotated[
+        str, typer.Option("--flow", metavar="FILE", help="A corrected flow file to run it by.", show_default=False)
+    ] = "",
     server: Server = "",
     token_file: TokenFile = "",
     slots: Slots = 0,
@@ -136,34 +152,58 @@ def rerun(
 ) -> None:
     """Run a case again; unchanged completed jobs are taken over."""
     target = Target(server=server, token_file=token_file, data=data)
+    corrected = load(Path(flow)) if flow else None
+
+    async def begin(client: Client) -> CaseView:
+        if corrected is None:
+            return await client.rerun(case, from_failed=from_failed)
+        return await _by_another_flow(client, case, corrected, from_failed=from_failed)
+
     if target.server or find_server(target.folder):
-        raise typer.Exit(waited(_there(target, case, from_failed=from_failed, json=json)))
+        raise typer.Exit(waited(_there(target, begin, json=json)))
     if not (target.folder / "store.db").exists():
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     wanted = _wanted(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
-
-    async def begin(client: Client) -> CaseView:
-        return await client.rerun(case, from_failed=from_failed)
-
     raise typer.Exit(wiring.run(_here(wanted, begin)))
 
 
+def _repeated(pairs: list[str], file: str, data: str) -> list[str]:
+    """The options that make the next run a run of the same."""
+    words = [word for pair in pairs for word in ("--input", pair)]
+    return words + (["--inputs", file] if file else []) + (["--data", data] if data else [])
+
+
 def _wanted(folder: Path, slots: int, report: str, output_dir: str, *, quiet: bool, json: bool, keep: bool) -> Wanted:
+    page = Path(report).absolute() if report else None
+    outputs = Path(output_dir).absolute() if output_dir else None
+    check_file("--report", page)
+    check_folder("--output-dir", outputs)
     return Wanted(
         folder=folder,
         slots=slots,
-        report=Path(report).absolute() if report else None,
-        outputs=Path(output_dir).absolute() if output_dir else None,
+        report=page,
+        outputs=outputs,
         quiet=quiet,
         json=json,
         keep=keep,
     )
 
 
-async def _there(target: Target, case: str, *, from_failed: bool, json: bool) -> Exit:
+async def _by_another_flow(client: Client, case: str, flow: Flow, *, from_failed: bool) -> CaseView:
+    """The case's inputs, the file's flow."""
+    earlier = await client.case(case)
+    if earlier.status not in ENDED:
+        raise Conflict(f"the case {earlier.id} is still {earlier.status}; remove it, or wait for its end")
+    if from_failed and earlier.status == "completed":
+        raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed away to run it again")
+    await deploy(client, flow)
+    return await client.start(flow.name, earlier.inputs, reuse=earlier.id)
+
+
+async def _there(target: Target, begin: Begin, *, json: bool) -> Exit:
     """On a server that runs already: start the new case, and leave it to the server's pilots."""
     async with connected(target) as client:
-        view = await client.rerun(case, from_failed=from_failed)
+        view = await begin(client)
     if json:
         print_json(view)
     else:
@@ -178,8 +218,9 @@ async def _here(wanted: Wanted, begin: Begin) -> Exit:
             case = await begin(crew.client)
             ended, wish = await _seen_through(crew, case, wanted, caught)
             if ended is not None:
+                ended = await drained(crew.client, ended, caught.event, quiet=wanted.quiet)
                 return await _told(crew.client, ended, wanted)
-            say("Stopping; what has been done stays done.", err=True)
+            say(LEAVING[wish], err=True)
     if wish is Wish.DETACH:
         return _detached(wanted, str(case.id))
     say(f"Stopped. Go on with: mendflow resume {case.id}", err=True)
@@ -203,13 +244,22 @@ async def _seen_through(crew: Crew, case: CaseView, wanted: Wanted, caught: Inte
 
 
 async def _told(client: Client, case: CaseView, wanted: Wanted) -> Exit:
-    items = await all_items(client, case.id)
+    """The summary comes first: it must not be lost over a report that cannot be written."""
+    ending = await ending_of(client, case)
     fetched = await fetch_outputs(client, case, wanted.outputs or Path("outputs") / str(case.id))
-    report = await write_report(client, case, items, wanted.report or wanted.folder / "reports" / f"{case.id}.html")
+    path = wanted.report or wanted.folder / "reports" / f"{case.id}.html"
+    if not wanted.json:
+        print_summary(ending, fetched, source=wanted.source)
+    try:
+        await write_report(client, ending, path)
+    except OSError:
+        if wanted.json:
+            print_json(result_json(case, fetched, None))
+        raise
     if wanted.json:
-        print_json(result_json(case, fetched, report))
+        print_json(result_json(case, fetched, path))
     else:
-        print_summary(case, items, fetched, report)
+        say(f"report: {relative(path)}")
     return Exit.OK if case.status == "completed" else Exit.CASE_FAILED
 
 

@@ -9,11 +9,12 @@ from typing import Annotated
 
 import typer
 
+from mendflow.cli.manning import Manning
 from mendflow.cli.options import Data, Target
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.server.access import Token, check_binding, load_tokens, single_token
-from mendflow.wiring import ServerOptions, run, running_server, start_pilot
+from mendflow.wiring import ServerOptions, run, running_server
 
 app = typer.Typer()
 
@@ -65,8 +66,10 @@ async def _serve(options: ServerOptions, slots: int) -> None:
     async with AsyncExitStack() as stack:
         server = await stack.enter_async_context(running_server(options))
         if slots:
-            pilot = start_pilot(server.url, work=options.data / "work", slots=slots, token=server.pilot_token)
-            stack.push_async_callback(pilot.stop)
+            manning = Manning(server, options.data, slots=slots, keep=False, trouble=say)
+            stack.push_async_callback(manning.stop)
+            keeping = asyncio.create_task(manning.keep())
+            stack.callback(keeping.cancel)
         say(f"mendflow serves {server.url} from {options.data}; Ctrl-C ends it")
         await end.wait()
         say("ending; nothing is lost")

@@ -8,34 +8,24 @@ from pathlib import Path, PurePosixPath
 import msgspec
 from rich.text import Text
 
+from mendflow.cli.ending import Ending, left_text
 from mendflow.cli.printing import STYLES, console, say
 from mendflow.client import Client
 from mendflow.core.model.values import FileRef, Value, file_of
-from mendflow.core.model.views import CaseView, ItemView
+from mendflow.core.model.views import CaseView, ItemView, NameCount
 from mendflow.report.page import render
 from mendflow.report.words import count_text, duration_text, one_line, plain, size_text
 
-PAGE_ITEMS = 20_000
-"""Each page costs the server a look at all items, so few and large ones."""
-
+COUNT_WORDS = ("done", "failed", "cancelled", "mended", "reused", "skipped")
 FAILURES_SHOWN = 5
+CALLED_SHOWN = 10
 LOG_LINES_SHOWN = 8
 VALUE_CHARS_SHOWN = 300
 
 
-async def all_items(client: Client, case: str) -> list[ItemView]:
-    """Every item of a case, page by page."""
-    items: list[ItemView] = []
-    while True:
-        page = await client.items(case, limit=PAGE_ITEMS, offset=len(items))
-        items += page
-        if len(page) < PAGE_ITEMS:
-            return items
-
-
-async def write_report(client: Client, case: CaseView, items: list[ItemView], path: Path) -> Path:
-    flow = await client.flow_of(case.id)
-    page = render(case, flow, items, version=version("mendflow"))
+async def write_report(client: Client, ending: Ending, path: Path) -> Path:
+    flow = await client.flow_of(ending.case.id)
+    page = render(ending.case, flow, ending.items, called=ending.called, version=version("mendflow"))
     await asyncio.to_thread(_write_page, path, page)
     return path
 
@@ -54,23 +44,39 @@ async def fetch_outputs(client: Client, case: CaseView, folder: Path) -> dict[st
     return fetched
 
 
-def print_summary(case: CaseView, items: list[ItemView], fetched: dict[str, Path], report: Path | None) -> None:
-    attempts = [attempt for item in items for attempt in item.attempts]
-    jobs = [count for count in case.counts if count.kind == "job"] or case.counts
+def print_summary(ending: Ending, fetched: dict[str, Path], *, source: str = "") -> None:
+    """All but the report, which may fail to be written. `source` is how the flow file can be run again."""
+    case = ending.case
+    attempts = [attempt for item in (*ending.items, *ending.called_items) for attempt in item.attempts]
+    peak = max((attempt.peak_bytes for attempt in attempts), default=0)
     took = duration_text(max(case.ended_at - case.started_at, 0))
-    line = Text.assemble((str(case.id), "bold"), " ", (case.status, STYLES.get(case.status, "")), f" in {took}")
-    say(line)
-    words = ("done", "failed", "mended", "reused", "skipped")
-    totals = {word: sum(getattr(count, word) for count in jobs) for word in words}
-    told = ", ".join(f"{number:,} {word}" for word, number in totals.items() if number or word == "done")
-    say(f"  jobs         {told}")
+    say(Text.assemble((str(case.id), "bold"), " ", (case.status, STYLES.get(case.status, "")), f" in {took}"))
+    for name, told in totals_by_kind(ending):
+        say(f"  {name:<12} {told}")
     say(f"  cpu          {duration_text(sum(attempt.cpu_ms for attempt in attempts))}")
-    say(f"  peak memory  {size_text(max((attempt.peak_bytes for attempt in attempts), default=0))}")
+    say(f"  peak memory  {size_text(peak) if peak else '-'}")
+    _print_called(ending)
     _print_outputs(case, fetched)
-    _print_ran_again(items)
-    _print_failures(case, items)
-    if report is not None:
-        say(f"report: {_relative(report)}")
+    _print_ran_again(ending.items)
+    _print_failures(case, ending.items, source)
+    for job in ending.left[:FAILURES_SHOWN]:
+        say(f"left behind: {one_line(left_text(job), 200)}")
+    if len(ending.left) > FAILURES_SHOWN:
+        say(f"  and {len(ending.left) - FAILURES_SHOWN:,} more: mendflow jobs --case {case.id}")
+
+
+def totals_by_kind(ending: Ending) -> list[tuple[str, str]]:
+    """jobs: 5 done in 2 cases; tasks: 1 done; calls: 1 done."""
+    lines = []
+    for kind in ("job", "task", "call"):
+        counts = [[count for count in each.counts if count.kind == kind] for each in (ending.case, *ending.called)]
+        if not any(counts) and (kind != "job" or ending.case.counts):
+            continue
+        totals = {word: sum(getattr(count, word) for case in counts for count in case) for word in COUNT_WORDS}
+        told = ", ".join(f"{number:,} {word}" for word, number in totals.items() if number or word == "done")
+        cases = sum(1 for case in counts if case)
+        lines.append((f"{kind}s", told + (f" in {cases:,} cases" if cases > 1 else "")))
+    return lines
 
 
 def result_json(case: CaseView, fetched: dict[str, Path], report: Path | None) -> dict[str, Value]:
@@ -80,19 +86,39 @@ def result_json(case: CaseView, fetched: dict[str, Path], report: Path | None) -
     return {**view, "output_files": files, "report": str(report) if report else None}
 
 
+def _print_called(ending: Ending) -> None:
+    if ending.called:
+        say("called:")
+    for case in ending.called[:CALLED_SHOWN]:
+        told = counts_line(case.counts)
+        say(
+            Text.assemble(
+                f"  {case.id} ({one_line(case.flow, 40)}) ", (case.status, STYLES.get(case.status, "")), f": {told}"
+            )
+        )
+    if len(ending.called) > CALLED_SHOWN:
+        say(f"  and {len(ending.called) - CALLED_SHOWN:,} more: mendflow cases")
+
+
+def counts_line(counts: list[NameCount]) -> str:
+    """The jobs of a case in a few words: 3 done, 1 failed."""
+    totals = {word: sum(getattr(count, word) for count in counts) for word in COUNT_WORDS}
+    return ", ".join(f"{number:,} {word}" for word, number in totals.items() if number) or "nothing done"
+
+
 def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
     if case.outputs:
         say("outputs:")
     for name, value in case.outputs.items():
         ref = file_of(value)
         if ref and name in fetched:
-            say(f"  {one_line(name)}: {_relative(fetched[name])} ({size_text(ref.bytes)})")
+            say(f"  {one_line(name)}: {relative(fetched[name])} ({size_text(ref.bytes)})")
             continue
         text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
         say(f"  {one_line(name)}: {one_line(text, VALUE_CHARS_SHOWN)}")
         for place, path in fetched.items():
             if place.startswith((f"{name}.", f"{name}[")):
-                say(f"    {one_line(place)}: {_relative(path)}")
+                say(f"    {one_line(place)}: {relative(path)}")
 
 
 def _print_ran_again(items: list[ItemView]) -> None:
@@ -103,10 +129,10 @@ def _print_ran_again(items: list[ItemView]) -> None:
         say(f"ran again: {one_line(name, 40)}: {one_line(reason.removeprefix('run again: '), 200)}{times}")
 
 
-def _print_failures(case: CaseView, items: list[ItemView]) -> None:
+def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
     if case.status == "completed":
         return
-    failed = [item for item in items if item.state == "failed"]
+    failed = sorted((item for item in items if item.state == "failed"), key=lambda item: not _decisive(case, item))
     if case.fault and not any(item.fault and item.fault.message == case.fault.message for item in failed):
         say(f"why: {one_line(case.fault.message, 400)}")
     if failed:
@@ -120,8 +146,14 @@ def _print_failures(case: CaseView, items: list[ItemView]) -> None:
     if len(failed) > FAILURES_SHOWN:
         say(f"  and {len(failed) - FAILURES_SHOWN:,} more: mendflow items {case.id} --state failed")
     if failed:
-        subject = _quoted(case.id, failed[0])
-        say(f"next: mendflow why {subject}, or put it right and mendflow rerun {case.id} --from-failed")
+        again = source or f"mendflow rerun {case.id} --from-failed (with --flow FILE, if you change the flow)"
+        say(f"next: mendflow why {_quoted(case.id, failed[0])}, or put it right and {again}")
+
+
+def _decisive(case: CaseView, item: ItemView) -> bool:
+    """Whether this item's fault is what the case ended by: nobody caught it."""
+    fault, own = case.fault, item.fault
+    return fault is not None and own is not None and (own.name, own.message) == (fault.name, fault.message)
 
 
 def _quoted(case: str, item: ItemView) -> str:
@@ -155,7 +187,7 @@ def _file_name(place: str, ref: FileRef, taken: set[str]) -> str:
     return name
 
 
-def _relative(path: Path) -> str:
+def relative(path: Path) -> str:
     """The path as one would type it here."""
     here = Path.cwd()
     return str(path.relative_to(here)) if path.is_relative_to(here) else str(path)

@@ -12,7 +12,7 @@ MARGIN = 12.0
 FIT_WIDTH = 1_750.0
 """Up to this width a drawing is shrunk to the page; beyond it, one scrolls."""
 
-SEGMENTS = ("done", "reused", "running", "failed", "waiting", "skipped")
+SEGMENTS = ("done", "reused", "running", "failed", "cancelled", "waiting", "skipped")
 
 
 def graph(flow: Flow, counts: list[NameCount]) -> str:
@@ -56,13 +56,20 @@ def state_of(count: NameCount | None) -> str:
         return "mended"
     if count.done or count.reused:
         return "done"
+    if count.cancelled:
+        return "cancelled"
     return "skipped" if count.skipped else "none"
 
 
 def counts_text(count: NameCount) -> str:
     """98 done · 2 failed · 3 mended."""
     told = [("done", count.done), ("reused", count.reused), ("running", count.running), ("waiting", count.waiting)]
-    told += [("failed", count.failed), ("skipped", count.skipped), ("mended", count.mended)]
+    told += [
+        ("failed", count.failed),
+        ("cancelled", count.cancelled),
+        ("skipped", count.skipped),
+        ("mended", count.mended),
+    ]
     return " · ".join(f"{number:,} {word}" for word, number in told if number) or "not begun"
 
 

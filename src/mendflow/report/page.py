@@ -5,6 +5,7 @@ allows exactly one script and one style, each named by its hash, so that nothing
 
 import base64
 import hashlib
+from collections.abc import Sequence
 from importlib import resources as package_files
 
 from mendflow.core.model.flow import Flow
@@ -12,7 +13,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import CaseView, ItemView
 from mendflow.report.attempts import ran
 from mendflow.report.graph import graph
-from mendflow.report.sections import failures, items_table, resources, values_table
+from mendflow.report.sections import called_table, failures, items_table, resources, values_table
 from mendflow.report.timeline import timeline
 from mendflow.report.words import duration_text, escaped, one_line, size_text, time_text
 
@@ -20,7 +21,15 @@ STYLE = package_files.files("mendflow.report").joinpath("report.css").read_text(
 SCRIPT = package_files.files("mendflow.report").joinpath("report.js").read_text(encoding="utf-8")
 
 
-def render(case: CaseView, flow: Flow, items: list[ItemView], *, now: Instant = 0, version: str = "") -> str:
+def render(
+    case: CaseView,
+    flow: Flow,
+    items: list[ItemView],
+    *,
+    called: Sequence[CaseView] = (),
+    now: Instant = 0,
+    version: str = "",
+) -> str:
     """The whole page. `now` is the end of what is not over yet; without it, the latest time that the views tell."""
     now = now or _latest(case, items)
     sections = [
@@ -32,6 +41,8 @@ def render(case: CaseView, flow: Flow, items: list[ItemView], *, now: Instant = 
         ("Inputs", "inputs", values_table(case.inputs, "The case was given no inputs.")),
         ("Items", "items-section", items_table(items, now)),
     ]
+    if called:
+        sections.insert(1, ("Called cases", "called", called_table(called)))
     body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)
     links = "".join(f'<a href="#{key}">{title}</a>' for title, key, _ in sections)
     title = escaped(one_line(f"{flow.name}: {case.status} ({case.id})", 120))
@@ -83,7 +94,8 @@ def _figures(case: CaseView, items: list[ItemView], now: Instant) -> list[tuple[
     """The numbers that one looks for first."""
     attempts = [attempt for item in items for attempt in ran(item)]
     total = {
-        word: sum(getattr(count, word) for count in case.counts) for word in ("done", "failed", "mended", "reused")
+        word: sum(getattr(count, word) for count in case.counts)
+        for word in ("done", "failed", "cancelled", "mended", "reused")
     }
     figures = [
         (duration_text((case.ended_at or now) - case.started_at), "duration", ""),
@@ -91,10 +103,11 @@ def _figures(case: CaseView, items: list[ItemView], now: Instant) -> list[tuple[
         (f"{total['failed']:,}", "failed", "bad" if total["failed"] else ""),
         (f"{total['mended']:,}", "mended", "mended" if total["mended"] else ""),
     ]
-    figures += [(f"{total['reused']:,}", "reused", "")] if total["reused"] else []
+    figures += [(f"{total[word]:,}", word, "") for word in ("cancelled", "reused") if total[word]]
+    peak = max((attempt.peak_bytes for attempt in attempts), default=0)
     return [
         *figures,
         (f"{len(attempts):,}", "attempts", ""),
         (duration_text(sum(attempt.cpu_ms for attempt in attempts)), "CPU time", ""),
-        (size_text(max((attempt.peak_bytes for attempt in attempts), default=0)), "peak memory", ""),
+        (size_text(peak) if peak else "-", "peak memory", ""),
     ]

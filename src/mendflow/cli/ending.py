@@ -1,0 +1,109 @@
+"""All that belongs to a case which has ended: its items, the cases it called, and the jobs it left behind.
+
+A job with `submit: forget` may outlive its case. Whoever runs the case here also ends the pilot, so those jobs are
+waited for before anything is told."""
+
+import asyncio
+
+import msgspec
+
+from mendflow.cli.printing import say
+from mendflow.client import Client
+from mendflow.core.model.jobs import Job, JobState, Submission
+from mendflow.core.model.views import CaseView, ItemView, JobQuery
+from mendflow.report.words import count_text
+
+PAGE_ITEMS = 20_000
+"""Each page costs the server a look at all items, so few and large ones."""
+
+PAGE_CASES = 500
+JOBS_SHOWN = 200
+CALLED_LOOKED_INTO = 50
+LOOK_EVERY_S = 0.3
+
+
+class Ending(msgspec.Struct, frozen=True, kw_only=True):
+    """`called_items` are those of the first called cases; `left` are jobs left behind that failed or are not over."""
+
+    case: CaseView
+    items: list[ItemView]
+    called: list[CaseView] = []
+    called_items: list[ItemView] = []
+    left: list[Job] = []
+
+
+async def ending_of(client: Client, case: CaseView) -> Ending:
+    called = await called_cases(client, case)
+    looked_into = called[:CALLED_LOOKED_INTO]
+    return Ending(
+        case=case,
+        items=await all_items(client, case.id),
+        called=called,
+        called_items=[item for each in looked_into for item in await all_items(client, each.id)],
+        left=[
+            job
+            for each in (case, *looked_into)
+            for job in await _left(client, each, ("available", "running", "failed"))
+        ],
+    )
+
+
+async def drained(client: Client, case: CaseView, stop: asyncio.Event, *, quiet: bool) -> CaseView:
+    """The case when the jobs that it left behind are over, or when `stop` was set."""
+    told = False
+    while left := await _left(client, case, ("available", "running")):
+        if not told and not quiet:
+            say(f"The case has {case.status}; waiting for {_names(left)}, left behind by it. Ctrl-C ends.", err=True)
+        told = True
+        try:
+            async with asyncio.timeout(LOOK_EVERY_S):
+                await stop.wait()
+            break
+        except TimeoutError:
+            continue
+    return await client.case(case.id) if told else case
+
+
+async def all_items(client: Client, case: str) -> list[ItemView]:
+    """Every item of a case, page by page."""
+    items: list[ItemView] = []
+    while True:
+        page = await client.items(case, limit=PAGE_ITEMS, offset=len(items))
+        items += page
+        if len(page) < PAGE_ITEMS:
+            return items
+
+
+async def called_cases(client: Client, case: CaseView) -> list[CaseView]:
+    """The cases that this one called, and those that they called, oldest first."""
+    if not any(count.kind == "call" for count in case.counts):
+        return []
+    seen: list[CaseView] = []
+    while True:
+        page = await client.cases(limit=PAGE_CASES, offset=len(seen))
+        seen += page
+        if len(page) < PAGE_CASES or page[-1].started_at < case.started_at:
+            break
+    family, called = {case.id}, []
+    for view in sorted(seen, key=lambda view: view.started_at):
+        if view.parent in family:
+            family.add(view.id)
+            called.append(view)
+    return called
+
+
+async def _left(client: Client, case: CaseView, states: tuple[str, ...]) -> list[Job]:
+    found = [await client.jobs(JobQuery(case=case.id, state=state, limit=JOBS_SHOWN)) for state in states]
+    return [job for jobs in found for job in jobs if job.spec.submission is Submission.FORGET]
+
+
+def _names(jobs: list[Job]) -> str:
+    return str(jobs[0].spec.item) if len(jobs) == 1 else count_text(len(jobs), "job")
+
+
+def left_text(job: Job) -> str:
+    """ff failed: it ended with exit code 1."""
+    if job.state is JobState.FAILED:
+        fault = job.outcome.fault if job.outcome else None
+        return f"{job.spec.item} failed" + (f": {fault.message}" if fault else "")
+    return f"{job.spec.item} is not over; it goes on when something runs on the data folder again"

@@ -1,0 +1,85 @@
+"""The pilot beside a server on this machine: started, started again, and stopped with it.
+
+A server that was killed leaves its pilot behind, with jobs that run. The next server in the same folder starts no other
+as long as that one lives: it comes over by itself, and its jobs are credited."""
+
+import asyncio
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mendflow.pilot.orphan import Orphan
+from mendflow.wiring import STOP_PILOT_S, LocalPilot, RunningServer, start_pilot
+
+ORPHAN_MS = 60_000
+"""A pilot whose server was killed is of no use to anybody after a while."""
+
+COMES_OVER_S = 5.0
+"""A pilot that was left behind and does not come over within this time is replaced."""
+
+PILOT_STARTS_MAX = 4
+LOOK_EVERY_S = 0.5
+
+
+class Manning:
+    """`trouble` is called with a sentence when no pilot can live here."""
+
+    def __init__(
+        self, server: RunningServer, data: Path, *, slots: int, keep: bool, trouble: Callable[[str], None]
+    ) -> None:
+        self._server = server
+        self._data = data
+        self._slots = slots or os.cpu_count() or 1
+        self._keep_folders = keep
+        self._trouble = trouble
+        self._pilot = self._hire()
+
+    def _hire(self) -> LocalPilot | Orphan:
+        orphan = Orphan(self._data / "work")
+        if orphan.alive:
+            return orphan
+        return start_pilot(
+            self._server.url,
+            work=self._data / "work",
+            slots=self._slots,
+            token=self._server.pilot_token,
+            server_file=self._data / "server.json",
+            extra=["--away-exit-ms", str(ORPHAN_MS), *(["--keep"] if self._keep_folders else [])],
+        )
+
+    async def keep(self) -> None:
+        """See that there is a pilot, for as long as this is not cancelled."""
+        for _ in range(PILOT_STARTS_MAX):
+            if isinstance(self._pilot, Orphan):
+                await self._until_replaced(self._pilot)
+            else:
+                while self._pilot.process.poll() is None:
+                    await asyncio.sleep(LOOK_EVERY_S)
+                await asyncio.sleep(LOOK_EVERY_S)
+            self._pilot = self._hire()
+        self._trouble(f"the pilot ends as soon as it is started: {_last_words(self._pilot.log)}")
+
+    async def _until_replaced(self, orphan: Orphan) -> None:
+        """Until a pilot that was left behind is gone, by itself or because it did not come over."""
+        give_up_at = time.monotonic() + COMES_OVER_S
+        came = False
+        while orphan.alive:
+            await asyncio.sleep(LOOK_EVERY_S)
+            came = came or any(pilot.state == "active" for pilot in await self._server.domain.pilots())
+            if not came and time.monotonic() > give_up_at:
+                orphan.kill()
+
+    async def stop(self) -> None:
+        if isinstance(self._pilot, Orphan):
+            await self._pilot.stop(STOP_PILOT_S)
+        else:
+            await self._pilot.stop()
+
+
+def _last_words(log: Path) -> str:
+    """The last line that the pilot wrote."""
+    with log.open("rb") as source:
+        source.seek(max(log.stat().st_size - 4096, 0))
+        lines = source.read().decode(errors="replace").strip().splitlines()
+    return f"{lines[-1] if lines else 'it said nothing'} (more in {log})"
