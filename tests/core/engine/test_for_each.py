@@ -50,10 +50,9 @@ def test_no_elements_no_turns(bounds: dict[str, Any]) -> None:
     "bounds",
     [
         {"items": "${{ 'text' }}"},
-        {"first": -1, "last": 2},
+        {"first": Expr("-1"), "last": 2},
         {"first": Expr("1.5"), "last": 2},
         {"first": 1, "last": Expr("'two'")},
-        {"first": 1},
     ],
 )
 def test_bounds_that_make_no_sense_are_faults(bounds: dict[str, Any]) -> None:

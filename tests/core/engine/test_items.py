@@ -65,7 +65,7 @@ def test_every_part_of_a_job_may_hold_expressions() -> None:
     "job",
     [
         Job(name="a", command="x", resources=NeededResources(cpus="${{ 'many' }}")),
-        Job(name="a", command="x", resources=NeededResources(gpus=-1)),
+        Job(name="a", command="x", resources=NeededResources(gpus="${{ -1 }}")),
         Job(name="a", command="x", inputs={"in": "${{ 5 }}"}),
         Stage(name="a", files={"in": 5}),
     ],

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import msgspec
 
+from mendflow.core.engine.sense import nonsense
 from mendflow.core.model.flow import (
     Activity,
     Call,
@@ -95,9 +96,10 @@ class Plan(msgspec.Struct):
     called: dict[str, Flow]
 
 
-def compile_flow(flow: Flow) -> Plan:
-    """Take the flow apart, or raise BadFlow with all that is wrong with it."""
-    compiler = _Compiler(flow)
+def compile_flow(flow: Flow, *, taken: bool = False) -> Plan:
+    """Take the flow apart, or raise BadFlow with all that is wrong with it. What is `taken` already is not judged anew:
+    a case must be read again whatever is asked of flows by then."""
+    compiler = _Compiler(flow, judging=not taken)
     problems = compiler.problems
     if problems:
         raise BadFlow(f"flow {flow.name}: {problems[0]}", problems=problems)
@@ -105,8 +107,9 @@ def compile_flow(flow: Flow) -> Plan:
 
 
 class _Compiler:
-    def __init__(self, flow: Flow) -> None:
+    def __init__(self, flow: Flow, *, judging: bool) -> None:
         self.flow = flow
+        self.judging = judging
         self.nodes: list[PlanNode] = []
         self.links: list[Link] = []
         self.declared: dict[tuple[int, str], int] = {}
@@ -140,6 +143,8 @@ class _Compiler:
         node = PlanNode(len(self.nodes), kind, name, activity, parent, shown=shown)
         self.nodes.append(node)
         self.pending.append(node)
+        if self.judging:
+            self.problems.extend(nonsense(activity))
         if isinstance(activity, Node):
             if name in self.names:
                 self.problems.append(f"two activities are called {name}; give each a name of its own")

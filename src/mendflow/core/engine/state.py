@@ -256,7 +256,7 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     @cached_property
     def plan(self) -> Plan:
         assert self.flow is not None, "a blank case has no plan"
-        return compile_flow(self.flow)
+        return compile_flow(self.flow, taken=True)
 
     @cached_property
     def index(self) -> Index:

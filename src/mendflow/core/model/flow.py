@@ -8,7 +8,7 @@ Expressions see variables of the enclosing scopes by name, `inputs`, and `jobs.N
 that name left: `jobs.NAME.outputs`, `jobs.NAME.files.F`, `jobs.NAME.exit_code`. A name is looked up in the scope that
 the activity stands in, then outwards, so that the turns of a parallel loop do not see each other."""
 
-from typing import Literal, Union
+from typing import Final, Literal, Union
 
 import msgspec
 
@@ -17,6 +17,9 @@ from mendflow.core.model.jobs import FunctionRef, Limits, Submission
 from mendflow.core.model.values import Value
 
 Template = Value
+
+DURATION_MS_MAX: Final = 10 * 366 * 86_400_000
+"""Nobody waits longer than ten years."""
 
 
 class Expr(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -6,7 +6,7 @@ from mendflow.core.engine import data, mail
 from mendflow.core.engine.messages import Deliver, DropTimer, SetTimer
 from mendflow.core.engine.run import Run, path_of
 from mendflow.core.engine.state import Alarm, Picking, ScopeInstance, TimedItem
-from mendflow.core.model.flow import Expr, OnAlarm
+from mendflow.core.model.flow import DURATION_MS_MAX, Expr, OnAlarm
 from mendflow.core.model.ids import Instant
 
 EVENT: Final = 2
@@ -34,7 +34,7 @@ def disable(run: Run, scope: ScopeInstance) -> None:
 
 
 def set_alarm(run: Run, owner: Timed, place: int, alarm: OnAlarm, env: int) -> None:
-    every_ms = data.number_of(run.case, env, alarm.every, "`every`") if alarm.every is not None else 0
+    every_ms = data.number_of(run.case, env, alarm.every, "`every`", DURATION_MS_MAX) if alarm.every is not None else 0
     at = when_due(run, env, alarm.duration, alarm.until, every_ms)
     add_timer(run, owner, Alarm(place, at, every_ms))
 
@@ -45,7 +45,7 @@ def when_due(
     if until is not None:
         return data.number_of(run.case, env, until, "`until`")
     if duration is not None:
-        return run.now + data.number_of(run.case, env, duration, "`duration`")
+        return run.now + data.number_of(run.case, env, duration, "`duration`", DURATION_MS_MAX)
     return run.now + otherwise_ms
 
 

@@ -17,7 +17,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Alarm, End, Item, TimedItem
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, Invoke, Stage, Task, Wait
+from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Stage, Task, Wait
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import file_of
 
@@ -31,7 +31,8 @@ class TaskKind(ItemKind[TimedItem]):
     def prepare(self, run: Run, instance: TimedItem) -> None:
         activity: Task = run.nodes[instance.node].activity
         case, env = run.case, instance.env
-        instance.duration_ms = data.number_of(case, env, activity.deadline_ms, f"{activity.name}: `deadline_ms`")
+        within = f"{activity.name}: `deadline_ms`"
+        instance.duration_ms = data.number_of(case, env, activity.deadline_ms, within, DURATION_MS_MAX)
         instance.order = OfferTask(
             serial=0,
             item=instance.item,
@@ -157,7 +158,7 @@ class WaitKind(ItemKind[TimedItem]):
         case, env = run.case, instance.env
         if activity.until is None:
             duration = 0 if activity.duration is None else activity.duration
-            instance.duration_ms = data.number_of(case, env, duration, f"{activity.name}: `duration`")
+            instance.duration_ms = data.number_of(case, env, duration, f"{activity.name}: `duration`", DURATION_MS_MAX)
         else:
             instance.until = data.number_of(case, env, activity.until, f"{activity.name}: `until`")
 

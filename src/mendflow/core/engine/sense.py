@@ -1,0 +1,200 @@
+"""Whether an activity makes sense by itself: its name, its numbers, its paths, its data.
+
+A flow comes from a file that was checked, or from whoever posts one. What no pilot could run and no journal could hold
+is refused before a case exists, and all of it at once, so that it is mended at once."""
+
+import re
+from collections.abc import Callable, Iterator
+from pathlib import PurePosixPath
+from typing import Any, Final
+
+from msgspec.structs import asdict
+
+from mendflow.core.model.flow import (
+    DURATION_MS_MAX,
+    Assign,
+    Call,
+    Catch,
+    Expr,
+    Flow,
+    ForEach,
+    Invoke,
+    Job,
+    Node,
+    OnAlarm,
+    OnMessage,
+    Pick,
+    Receive,
+    Reply,
+    Scope,
+    Stage,
+    Task,
+    Throw,
+    Wait,
+)
+from mendflow.core.model.values import Value, check_value
+
+NAME: Final = re.compile(r"[\w. -]+")
+GIVEN_CHARS_MAX: Final = 100
+MADE_UP_CHARS_MAX: Final = 1000
+"""Names that formats make up have a dot in them, and grow with the depth of what they name."""
+
+VARIABLE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+VARIABLE_PATH: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
+REFERENCE: Final = re.compile(r"[\w-]+(\.[\w-]+)*")
+COUNT_MAX: Final = 10_000_000
+SIZE_MAX: Final = 2**53
+PRIORITY_MAX: Final = 1_000_000_000
+
+
+def nonsense(activity: Any) -> Iterator[str]:
+    """Everything that is wrong with an activity, a handler or the flow, apart from what is inside it."""
+    if isinstance(activity, Node):
+        yield from _names(activity)
+    if check := _CHECKS.get(type(activity)):
+        name = getattr(activity, "name", "") or getattr(activity, "channel", "") or "an alarm"
+        yield from (f"{name:.100}: {problem}" for problem in check(activity))
+
+
+def _names(activity: Node) -> Iterator[str]:
+    if not activity.name:
+        yield "an activity has no name; give each a name of its own"
+    for what, text in (("name", activity.name), ("label", activity.label)):
+        longest = MADE_UP_CHARS_MAX if "." in text else GIVEN_CHARS_MAX
+        if text and (len(text) > longest or not NAME.fullmatch(text)):
+            yield f"{text!r:.100} cannot be a {what}: use letters, digits, _ . - and spaces, {longest} at most"
+
+
+def _job(job: Job) -> Iterator[str]:
+    if (job.command is None) == (job.function is None):
+        yield "a job has a command or a function, and not both"
+    if job.command is not None and "\0" in job.command:
+        yield "the command holds a NUL character; take it out"
+    if job.function is not None:
+        for what, text in (("module", job.function.module), ("function", job.function.name)):
+            if not REFERENCE.fullmatch(text):
+                yield f"{text!r:.80} is not the name of a {what}; write it as `package.module` and `function`"
+    for name, value in job.env.items():
+        if not name or "=" in name or "\0" in name:
+            yield f"{name!r:.80} cannot be the name of an environment variable; use letters, digits and _"
+        if isinstance(value, str) and "\0" in value:
+            yield f"the environment variable {name:.80} holds a NUL character; take it out"
+    for path in (*job.inputs, *(path for path in job.files.values() if isinstance(path, str))):
+        yield from _path(path)
+    yield from _numbers(job)
+    yield from _data(list(job.args), job.kwargs, job.env, job.inputs, job.files)
+
+
+def _path(path: str) -> Iterator[str]:
+    parts = PurePosixPath(path)
+    if "${{" not in path and (parts.is_absolute() or ".." in parts.parts or not parts.parts or "\0" in path):
+        yield f"{path!r:.200} must be a path inside the job's folder, without `..`"
+
+
+def _numbers(job: Job) -> Iterator[str]:
+    yield from _number("retries", job.retries, COUNT_MAX)
+    yield from _number("retry_wait_ms", job.retry_wait_ms, DURATION_MS_MAX)
+    yield from _number("expected_ms", job.expected_ms, DURATION_MS_MAX)
+    yield from _number("priority", job.priority, PRIORITY_MAX, -PRIORITY_MAX)
+    for name, limit in asdict(job.limits).items():
+        yield from _number(f"limits.{name}", limit, SIZE_MAX)
+    for name, amount in asdict(job.resources).items():
+        if isinstance(amount, str) and (name == "site" or "${{" in amount):
+            continue
+        if name == "site" or isinstance(amount, bool) or not isinstance(amount, (int, float)):
+            yield f"{name} is {amount!r:.80}; give a number or an expression"
+        else:
+            yield from _number(name, amount, DURATION_MS_MAX if name == "wall_ms" else SIZE_MAX)
+
+
+def _number(what: str, value: Any, most: int, least: int = 0) -> Iterator[str]:
+    """An expression is judged when it is evaluated."""
+    if value is not None and not isinstance(value, Expr) and not least <= value <= most:
+        yield f"{what} is {value}; it must be from {least} to {most}"
+
+
+def _data(*templates: Value) -> Iterator[str]:
+    for template in templates:
+        if reason := check_value(template):
+            yield f"what it is given cannot be kept: {reason}"
+
+
+def _variable(name: str) -> Iterator[str]:
+    if name and not VARIABLE.fullmatch(name):
+        yield f"{name!r:.80} cannot be a variable: use letters, digits and _, first a letter"
+
+
+def _assign(assign: Assign) -> Iterator[str]:
+    for copy in assign.copies:
+        if not VARIABLE_PATH.fullmatch(copy.to):
+            yield f"{copy.to!r:.80} is not a path into a variable; write it as `name.member[0]`"
+        yield from _data(copy.value)
+
+
+def _alarm(alarm: Wait | OnAlarm) -> Iterator[str]:
+    yield from _number("duration", alarm.duration, DURATION_MS_MAX)
+    yield from _number("until", alarm.until, SIZE_MAX)
+    yield from _number("every", getattr(alarm, "every", None), DURATION_MS_MAX, 1)
+
+
+def _for_each(loop: ForEach) -> Iterator[str]:
+    if loop.items is None and (loop.first is None or loop.last is None):
+        yield "a for-each needs `items`, or `first` and `last`"
+    yield from _number("first", loop.first, SIZE_MAX)
+    yield from _number("last", loop.last, SIZE_MAX)
+    yield from _number("enough", loop.enough, COUNT_MAX)
+    yield from _number("turns_at_once", loop.turns_at_once, COUNT_MAX)
+    yield from _variable(loop.variable)
+    yield from _data(loop.items)
+
+
+def _task(task: Task) -> Iterator[str]:
+    if not task.role.strip():
+        yield "a task needs the role of those who may do it"
+    yield from _number("deadline_ms", task.deadline_ms, DURATION_MS_MAX)
+    yield from _data(task.title, task.description, task.data, task.fields)
+
+
+def _heard(listener: Receive | OnMessage) -> Iterator[str]:
+    if not listener.channel:
+        yield "it needs the name of a channel"
+    yield from _variable(listener.variable)
+    yield from _data(listener.correlation)
+
+
+def _pick(pick: Pick) -> Iterator[str]:
+    for message in pick.messages:
+        yield from _heard(message)
+    for alarm in pick.alarms:
+        yield from _alarm(alarm)
+
+
+def _scope(scope: Scope) -> Iterator[str]:
+    for name in scope.variables:
+        yield from _variable(name)
+    yield from _data(scope.variables)
+
+
+def _flow(flow: Flow) -> Iterator[str]:
+    yield from _data(flow.outputs, *(each.default for each in flow.inputs.values()))
+
+
+_CHECKS: Final[dict[type, Callable[[Any], Iterator[str]]]] = {
+    Flow: _flow,
+    Job: _job,
+    Assign: _assign,
+    Wait: _alarm,
+    OnAlarm: _alarm,
+    ForEach: _for_each,
+    Task: _task,
+    Receive: _heard,
+    OnMessage: _heard,
+    Pick: _pick,
+    Scope: _scope,
+    Catch: lambda catch: _variable(catch.variable),
+    Stage: lambda stage: _data(stage.files),
+    Call: lambda call: _data(call.inputs),
+    Invoke: lambda invoke: _data(invoke.value),
+    Reply: lambda reply: _data(reply.value),
+    Throw: lambda throw: _data(throw.data, throw.message),
+}

@@ -1,0 +1,144 @@
+"""What no flow may ask for, whoever posts it, and that all of it is said at once."""
+
+import math
+
+import pytest
+
+from mendflow.core.engine import Case, compile_flow, evolve
+from mendflow.core.engine.messages import Event, StartCase
+from mendflow.core.model.flow import (
+    Activity,
+    Assign,
+    Call,
+    Copy,
+    Expr,
+    Flow,
+    ForEach,
+    Input,
+    Job,
+    NeededResources,
+    OnAlarm,
+    OnMessage,
+    Pick,
+    Receive,
+    Scope,
+    Sequence,
+    Task,
+    Wait,
+)
+from mendflow.core.model.ids import CaseId, FlowName
+from mendflow.core.model.jobs import FunctionRef, Limits
+from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.values import Value
+from tests.core.engine.world import flow
+
+YEARS_20 = 20 * 366 * 86_400_000
+
+
+def job(name: str = "a", **more: object) -> Job:
+    return Job(name=name, **{"command": "x", **more})  # type: ignore[arg-type]  # the fields are the model's own
+
+
+def function(module: str, name: str) -> Job:
+    return Job(name="a", function=FunctionRef(module=module, name=name))
+
+
+def deep() -> Value:
+    value: Value = []
+    for _ in range(100):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (job(""), "no name"),
+        (job("a/b"), "cannot be a name"),
+        (job("a[0]"), "cannot be a name"),
+        (job("a\nb"), "cannot be a name"),
+        (job("a" * 101), "cannot be a name"),
+        (job(label="x/y"), "cannot be a label"),
+        (job(command=None), "a command or a function"),
+        (job(function=FunctionRef(module="m", name="f")), "not both"),
+        (job(command="a\0b"), "NUL"),
+        (job(env={"": "x"}), "environment variable"),
+        (job(env={"A=B": "x"}), "environment variable"),
+        (job(env={"A\0": "x"}), "environment variable"),
+        (job(env={"A": "x\0"}), "NUL"),
+        (job(inputs={"/etc/passwd": "x"}), "inside the job's folder"),
+        (job(inputs={"a/../../b": "x"}), "inside the job's folder"),
+        (job(inputs={"": "x"}), "inside the job's folder"),
+        (job(files={"t": "../t"}), "inside the job's folder"),
+        (job(files={"t": "t\0"}), "inside the job's folder"),
+        (function("os; import sys", "f"), "name of a module"),
+        (function("..m", "f"), "name of a module"),
+        (function("m", "f()"), "name of a function"),
+        (job(retries=-1), "retries is -1"),
+        (job(retries=10**12), "retries is"),
+        (job(retry_wait_ms=-1), "retry_wait_ms"),
+        (job(expected_ms=YEARS_20), "expected_ms"),
+        (job(priority=10**30), "priority"),
+        (job(limits=Limits(open_files=-1)), "limits.open_files"),
+        (job(resources=NeededResources(cpus=-1)), "cpus"),
+        (job(resources=NeededResources(cpus=math.nan)), "cpus"),
+        (job(resources=NeededResources(memory_bytes="much")), "memory_bytes"),
+        (job(resources=NeededResources(wall_ms=YEARS_20)), "wall_ms"),
+        (job(args=(10**30,)), "too large"),
+        (job(kwargs={"x": deep()}), "deeper"),
+        (Wait(name="w", duration=-1), "duration"),
+        (Wait(name="w", duration=YEARS_20), "duration"),
+        (Scope(name="s", body=job(), alarms=(OnAlarm(body=job("b"), every=0),)), "every"),
+        (Scope(name="s", body=job(), variables={"a b": 1}), "variable"),
+        (Pick(name="p", messages=(OnMessage(channel="", body=job()),)), "channel"),
+        (Pick(name="p", alarms=(OnAlarm(body=job(), duration=YEARS_20),)), "duration"),
+        (Receive(name="r", channel=""), "channel"),
+        (Task(name="t", role=" "), "role"),
+        (Task(name="t", role="r", deadline_ms=-5), "deadline_ms"),
+        (ForEach(name="f", body=job()), "`items`, or `first` and `last`"),
+        (ForEach(name="f", body=job(), first=-1, last=3), "first is -1"),
+        (ForEach(name="f", body=job(), items=[1], turns_at_once=-1), "turns_at_once"),
+        (ForEach(name="f", body=job(), items=[1], enough=-1), "enough"),
+        (Assign(name="s", copies=(Copy("[0]", 1),)), "path into a variable"),
+        (Assign(name="s", copies=(Copy("x" + ".x" * 5000, 1),)), "path into a variable"),
+        (Call(name="c", flow="f", inputs={"x": math.inf}), "inf"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(body: Activity, said: str) -> None:
+    with pytest.raises(BadFlow, match=r".") as refused:
+        compile_flow(flow(body))
+    assert any(said in problem.message for problem in refused.value.problems), refused.value.problems
+
+
+def test_a_default_that_is_no_value_is_refused() -> None:
+    with pytest.raises(BadFlow, match="too large"):
+        compile_flow(Flow(name=FlowName("f"), body=job(), inputs={"n": Input(default=10**30)}))
+
+
+def test_everything_that_is_wrong_is_said_at_once() -> None:
+    with pytest.raises(BadFlow) as refused:
+        compile_flow(flow(Sequence(name="s", body=(job("a/b", retries=-1), job("c", command=None), job("c")))))
+    assert len(refused.value.problems) == 4
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        job("count.turn", label="count"),
+        job("ein Schritt-2"),
+        job("step." * 30 + "1"),
+        function("package.my-script", "Class.method"),
+        job(files={"t": "out/${{ inputs.x }}"}, inputs={"in/x": "/given/x"}, env={"A": "${{ x }}", "b": "=1"}),
+        job(resources=NeededResources(cpus=0.5, memory_bytes="${{ inputs.m }}", site="here")),
+        Wait(name="w", duration=Expr("x")),
+        Assign(name="s", copies=(Copy("totals.by-name[0].x", "${{ x }}"),)),
+    ],
+)
+def test_what_formats_make_is_taken(body: Activity) -> None:
+    compile_flow(flow(body))
+
+
+def test_a_case_that_was_taken_is_read_again_even_if_its_flow_would_be_refused_now() -> None:
+    case = Case.blank()
+    evolve(case, Event(1, StartCase(case=CaseId("c"), flow=flow(job("a/b")))))
+    assert case.status == "running"
