@@ -160,13 +160,22 @@ class LocalPilot:
 
 
 def start_pilot(
-    url: str, *, work: Path, slots: int, token: str = "", site: str = "", extra: Sequence[str] = ()
+    url: str,
+    *,
+    work: Path,
+    slots: int,
+    token: str = "",
+    site: str = "",
+    server_file: Path | None = None,
+    extra: Sequence[str] = (),
 ) -> LocalPilot:
-    """Start a pilot as a process of its own. The token goes by the environment, so that no process list shows it."""
+    """Start a pilot as a process of its own. The token goes by the environment, so that no process list shows it. By
+    `server_file` the pilot finds the next server, should this one be killed."""
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = work / "pilot.log"
     command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--slots", str(slots)]
     command += [*(["--site", site] if site else []), *extra]
+    command += ["--server-file", str(server_file.absolute())] if server_file is not None else []
     environment = {**os.environ, **({"MENDFLOW_TOKEN": token} if token else {})}
     with log.open("ab") as out:
         process = subprocess.Popen(

@@ -31,6 +31,7 @@ class Address:
     """Where the server is, and what a request to it must carry."""
 
     def __init__(self, url: str, token: str) -> None:
+        self.url, self.token = url, token
         parts = urllib.parse.urlsplit(url if "//" in url else f"http://{url}")
         if parts.scheme not in ("http", "https") or not parts.hostname:
             raise ValueError(f"{url!r} is not the address of a server: give one such as http://127.0.0.1:8765")
@@ -151,11 +152,17 @@ class Exchanges:
     """A small pool of connections for requests that may be held back by the server."""
 
     def __init__(self, address: Address, path: str) -> None:
+        self._path = path
+        self._idle: list[_Exchange] = []
+        self.move(address)
+
+    def move(self, address: Address) -> None:
+        """Speak to this server from now on."""
+        self.close()
         self._address = address
         headers = {"Host": address.netloc, "Content-Type": "application/msgpack", **address.headers}
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        self._head = f"POST {address.base}{path} HTTP/1.1\r\n{lines}Content-Length: ".encode()
-        self._idle: list[_Exchange] = []
+        self._head = f"POST {address.base}{self._path} HTTP/1.1\r\n{lines}Content-Length: ".encode()
 
     async def post(self, body: bytes, timeout_s: float) -> bytes:
         request = b"%s%d\r\n\r\n%s" % (self._head, len(body), body)
@@ -201,6 +208,10 @@ class Files:
     """Kept files of the server. Every method blocks and is meant for a thread."""
 
     def __init__(self, address: Address) -> None:
+        self._address = address
+
+    def move(self, address: Address) -> None:
+        """Speak to this server from now on."""
         self._address = address
 
     def _connect(self) -> http.client.HTTPConnection:

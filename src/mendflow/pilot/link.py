@@ -33,6 +33,9 @@ PATIENCE_MS = 10
 
 ANSWER_MS = 10_000
 BACKOFF_MS_MAX = 1_000
+REFUSED_MS_MAX = 5_000
+"""A pilot that can look for its server elsewhere takes a refusal for final only after this long."""
+
 LOG_NEWS_MS = 2_000
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(SyncAnswer)
@@ -64,7 +67,9 @@ class Link:
         capacity: Capacity,
         first_serial: int,
         life_left_ms: Callable[[], int],
+        seek: Callable[[], bool] | None = None,
     ) -> None:
+        """`seek` looks where the server is now, and says whether it has moved."""
         self._agent = agent
         self._exchanges = exchanges
         self._pilot, self._site, self._capacity = pilot, site, capacity
@@ -72,6 +77,7 @@ class Link:
         self._serial = first_serial
         self._heard = 0
         self._life_left_ms = life_left_ms
+        self._seek = seek
         self._flights: list[Flight] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._exchange_ms = 4.0
@@ -174,9 +180,13 @@ class Link:
 
     def _failed(self, error: BaseException) -> None:
         now = boot_ms()
-        if isinstance(error, ServerRefused) and error.status in (401, 403):
-            self._refusal = LinkRefused(f"{error}. Give the pilot the server's token with --token or MENDFLOW_TOKEN.")
         self.away_since = self.away_since or now
+        if self._seek is not None and self._seek():
+            self._backoff_ms, self._not_before = 0, now
+            return
+        final = self._seek is None or now - self.away_since > REFUSED_MS_MAX
+        if final and isinstance(error, ServerRefused) and error.status in (401, 403):
+            self._refusal = LinkRefused(f"{error}. Give the pilot the server's token with --token or MENDFLOW_TOKEN.")
         if self._backoff_ms and not self._said_away:  # a connection may well end; a server that is there takes the next
             self._said_away = True
             log.warning("the server is away (%s); jobs go on while their lease holds", error)

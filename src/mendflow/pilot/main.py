@@ -32,7 +32,8 @@ GOODBYE_MS = 5_000
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`slots` of 0 means one per processor. Capacities that are None are measured. Times of 0 mean: without end.
     `ttl_ms` ends the pilot after that time, `idle_exit_ms` when it had no job for that long, `away_exit_ms` when the
-    server was away for that long. `grace_ms` is how long running jobs may go on when the pilot is told to leave."""
+    server was away for that long. `grace_ms` is how long running jobs may go on when the pilot is told to leave. In
+    `server_file` the server says where it is; it is read when the server is away, and the pilot goes where it is."""
 
     server: str
     work: Path
@@ -49,6 +50,14 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     grace_ms: int = 5_000
     keep: bool = False
     quiet: bool = False
+    server_file: Path | None = None
+
+
+class ServerFile(msgspec.Struct, frozen=True):
+    """What a server on this machine leaves in its data folder."""
+
+    url: str
+    token: str = ""
 
 
 def run_pilot(options: PilotOptions) -> int:
@@ -96,16 +105,18 @@ class _Life:
             disk_bytes=options.disk_bytes,
             gpus=options.gpus,
         )
-        staging = Staging(home, Files(self._address))
+        files, exchanges = Files(self._address), Exchanges(self._address, SYNC_PATH)
+        staging = Staging(home, files)
         agent = Agent(home, identity.pilot, has, staging, keep=options.keep)
         link = Link(
             agent,
-            Exchanges(self._address, SYNC_PATH),
+            exchanges,
             pilot=identity.pilot,
             site=options.site,
             capacity=has,
             first_serial=identity.starts << 32,
             life_left_ms=self._life_left_ms,
+            seek=None if options.server_file is None else lambda: self._follow(files, exchanges),
         )
         self._heed_signals()
         await agent.start()
@@ -154,6 +165,22 @@ class _Life:
             agent.keep_unjudged()
             log.warning("left without a goodbye; %d results wait in %s", len(agent.attempts.all), self._home.results)
 
+    def _follow(self, files: Files, exchanges: Exchanges) -> bool:
+        """Go where the server is now; False if it is not known to be anywhere else."""
+        assert self._options.server_file is not None
+        try:
+            found = msgspec.json.decode(self._options.server_file.read_bytes(), type=ServerFile)
+            address = Address(found.url, found.token)
+        except (OSError, ValueError):
+            return False
+        if (address.url, address.token) == (self._address.url, self._address.token):
+            return False
+        log.warning("the server is now at %s", address.url)
+        self._address = address
+        files.move(address)
+        exchanges.move(address)
+        return True
+
     def _life_left_ms(self) -> int:
         return max(1, self._born_at + self._options.ttl_ms - boot_ms()) if self._options.ttl_ms else 0
 
@@ -186,6 +213,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--grace-ms", type=int, default=5_000, help="how long jobs may go on when told to leave")
     parser.add_argument("--keep", action="store_true", help="keep the folders of finished attempts")
     parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--server-file", type=Path, help="where the server says at which address it is now")
     return PilotOptions(**vars(parser.parse_args(arguments)))
 
 

@@ -1,0 +1,155 @@
+"""A server on this machine is killed and its pilot is not: the next server gets the pilot, with the jobs it runs."""
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from mendflow.pilot.locks import hold, holder
+from mendflow.pilot.orphan import Orphan
+from tests.pilot.conftest import Pilot, Server
+from tests.pilot.test_limits import dead, pids_in
+from tests.pilot.test_survival import waiting_command
+
+Hire = Callable[..., Pilot]
+
+FLOW = """\
+name: wait
+jobs:
+  hold:
+    run: |
+      echo $$ >> FOLDER/begun
+      while ! test -e FOLDER/go; do sleep 0.05; done
+      echo "took=$MENDFLOW_ATTEMPT" > $MENDFLOW_OUTPUT
+  end: {needs: hold, run: echo ended}
+"""
+
+
+class CommandLine:
+    """`mendflow` in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("MENDFLOW_")}
+        self._environment |= {"NO_COLOR": "1", "HOME": str(folder)}
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mendflow", *words],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self._environment,
+        )
+        self.started.append(process)
+        return process
+
+    def json(self, *words: str) -> Any:
+        process = self.start(*words, "--json")
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, out
+        return json.loads(out)
+
+
+@pytest.fixture
+def command_line(tmp_path: Path) -> Iterator[CommandLine]:
+    made = CommandLine(tmp_path)
+    yield made
+    for process in made.started:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(30)
+        assert process.stdout is not None
+        process.stdout.close()
+
+
+async def test_a_case_whose_run_was_killed_is_gone_on_with_at_once_and_its_job_is_credited(
+    server: Server, command_line: CommandLine, tmp_path: Path
+) -> None:  # FM-5
+    (tmp_path / "wait.yaml").write_text(FLOW.replace("FOLDER", str(tmp_path)))
+    running = command_line.start("run", "wait.yaml")
+    (pid,) = await pids_in(server, tmp_path / "begun")
+    orphan = holder(tmp_path / ".mendflow" / "work" / "agent.lock")
+    running.kill()
+    running.wait()
+    again = command_line.start("resume")
+    await server.until((tmp_path / ".mendflow" / "server.json").exists, "the next server")
+    log = tmp_path / ".mendflow" / "work" / "pilot.log"
+    await server.until(lambda: "the server is now at" in log.read_text(), "the pilot to come over")
+    assert holder(tmp_path / ".mendflow" / "work" / "agent.lock") == orphan and not dead(pid)
+    (tmp_path / "go").touch()
+    out, _ = again.communicate(timeout=20)
+    assert again.returncode == 0 and "completed in" in out, out
+    assert len((tmp_path / "begun").read_text().split()) == 1, "the job was started once"
+    assert holder(tmp_path / ".mendflow" / "work" / "agent.lock") is None, "the pilot ended with the command"
+    (case,) = command_line.json("cases")
+    assert case["status"] == "completed"
+
+
+async def test_a_pilot_follows_its_server_and_its_token(server: Server, hire: Hire, tmp_path: Path) -> None:
+    note = tmp_path / "server.json"
+    pilot = hire("--server-file", str(note))
+    job = await server.shell(waiting_command(tmp_path))
+    await pids_in(server, tmp_path / "a")
+    await server.until(lambda: job in server.ledger.beats, "it to be named")
+    await server.down()
+    server.port, server.ledger.token = 0, "sesame"
+    await server.up()
+    note.write_bytes(msgspec.json.encode({"url": server.url, "token": "sesame", "pid": 1}))
+    (tmp_path / "go").touch()
+    assert (await server.outcome(job)).ok
+    assert server.ledger.accepted_fences[job] == [1]
+    server.ledger.token = "barley"  # the same place, but a server that was started anew
+    note.write_bytes(msgspec.json.encode({"url": server.url, "token": "barley", "pid": 2}))
+    assert (await server.outcome(await server.shell("true"))).ok
+    assert pilot.process.poll() is None
+
+
+async def test_what_the_pilot_says_of_its_server_is_that_it_is_away_and_that_it_is_back(
+    server: Server, hire: Hire
+) -> None:
+    pilot = hire()
+    assert (await server.outcome(await server.shell("true"))).ok
+    assert pilot.process.stderr is not None
+    os.set_blocking(pilot.process.stderr.fileno(), False)
+    said = ""
+
+    def says(words: str) -> bool:
+        nonlocal said
+        assert pilot.process.stderr is not None
+        said += (pilot.process.stderr.read() or b"").decode()
+        return words in said
+
+    for _ in range(2):
+        said = ""
+        await server.down()
+        await server.until(lambda: says("the server is away"), "the pilot to see that")
+        await server.up()
+        await server.until(lambda: says("the server is back"), "the pilot to see that")
+    os.set_blocking(pilot.process.stderr.fileno(), True)
+
+
+async def test_a_lock_that_names_somebody_else_gets_nobody_killed(tmp_path: Path) -> None:
+    orphan = Orphan(tmp_path)
+    assert not orphan.alive
+    lock = hold(tmp_path / "agent.lock")
+    assert lock is not None and hold(tmp_path / "agent.lock") is None
+    other = await asyncio.create_subprocess_exec("sleep", "600")
+    os.pwrite(lock, str(other.pid).encode(), 0)
+    orphan.kill()
+    await orphan.stop(0.05)
+    assert orphan.alive and other.returncode is None and not dead(other.pid)
+    other.kill()
+    await other.wait()
+    os.close(lock)
+    assert not orphan.alive
