@@ -316,12 +316,10 @@ steps:
             "receive: orders\n    as: order\n    match: 7",
             Receive(name="x", channel="orders", variable="order", correlation=7),
         ),
-        ("reply: orders\n    value: {ok: true}", Reply(name="x", channel="orders", value={"ok": True})),
         (
             "invoke: bank\n    operation: pay\n    value: 3\n    as: answer",
             Invoke(name="x", partner="bank", operation="pay", value=3, variable="answer"),
         ),
-        ("set: {a: 1, b.c: '${{ 2 }}'}", Assign(name="x", copies=(Copy("a", 1), Copy("b.c", "${{ 2 }}")))),
         ("call: other\n    with: {n: 1}", Call(name="x", flow="other", inputs={"n": 1})),
         (
             "parallel: [one, two]",
@@ -337,6 +335,21 @@ steps:
 )
 def test_every_other_kind_of_step(read: Reader, text: str, wanted: object) -> None:
     assert only(read(f"steps:\n  - name: x\n    {text}\n")) == wanted
+
+
+def test_a_reply_answers_what_was_received_and_variables_are_set(read: Reader) -> None:
+    flow = read("""\
+variables: {a: 0, b: {c: 0}}
+steps:
+  - receive: orders
+  - {name: x, reply: orders, value: {ok: true}}
+  - {name: y, set: {a: 1, b.c: "${{ 2 }}"}}
+""")
+    assert isinstance(flow.body, Sequence) and isinstance(flow.body.body[1], Sequence)
+    assert flow.body.body[1].body[1:] == (
+        Reply(name="x", channel="orders", value={"ok": True}),
+        Assign(name="y", copies=(Copy("a", 1), Copy("b.c", "${{ 2 }}"))),
+    )
 
 
 def test_a_pick_waits_for_the_first_happening(read: Reader) -> None:

@@ -267,3 +267,64 @@ def test_check_goes_through_all_files(tmp_path: Path) -> None:
     assert found[1] == "gone.yaml: there is no such file (did you mean `good.yaml`?)"
     assert found[2] == "flow.xml: a flow file ends in .yaml, .yml or .py"
     assert len(found) == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        (
+            "jobs:\n  a: {run: x, files: {table: t}}\n  b: cat ${{ jobs.a.files.tabel }}\n",
+            "3:14: `a` leaves no file `tabel`; name it under its `files:` (did you mean `table`?)",
+        ),
+        ("jobs:\n  a: x\n  b: echo ${{ jobs.a.files.y }}\n", "3:15: `a` leaves no file `y`"),
+        (
+            "jobs:\n  a: x\n  b: echo ${{ jobs.a.output.n }}\n",
+            "`jobs.a` has no `output`; it has outputs, files, exit_code (did you mean `outputs`?)",
+        ),
+        ("jobs:\n  a: x\n  b: echo ${{ jobs.a.rows }}\n", "(did you mean `jobs.a.outputs.rows`?)"),
+        (
+            "jobs:\n  a: {run: x, for-each: {items: [1], collect: '${{ jobs.a.files.y }}'}}\n",
+            "`a` leaves no file `y`",
+        ),
+        ("variables: {total: 0}\nsteps: [{set: {totl: 1}}]\n", "2:16: there is no variable `totl` to set"),
+        ("steps: [{choose: []}]\n", "1:18: a choice needs at least one branch"),
+        ("steps: [{task: '', role: r}]\n", "1:16: a title is expected here"),
+        ("steps: [{task: t, role: ' '}]\n", "the name of a role is expected here"),
+        (
+            "steps: [{receive: orders}, {reply: order}]\n",
+            "nothing receives from the channel `order`, so nobody can be answered (did you mean `orders`?)",
+        ),
+        ('jobs:\n  a: {run: "x\\0y"}\n', "2:12: this text holds a NUL character"),
+        ("jobs:\n  a: {run: x, env: {A=B: c}}\n", "2:21: the name of an environment variable"),
+        ("jobs:\n  a: {run: x, env: {'': c}}\n", "2:21: the name of an environment variable"),
+        ("jobs:\n  a: {run: x, time: 0 s}\n", "2:21: 0 s is not enough for anything"),
+        ("jobs:\n  a: {run: x, memory: 0 GB}\n", "2:23: 0 GB is not enough for anything"),
+        ("jobs:\n  a: {run: x, time: 1000 weeks}\n", "1000 weeks is longer than ten years"),
+        ("jobs:\n  a: {run: x, if: '1'}\n", "2:19: a condition gives true or false; `1` never does"),
+        ("jobs:\n  a: {run: x, if: \"${{ 'yes' }}\"}\n", "a condition gives true or false; `'yes'` never does"),
+        ("jobs:\n  a: x\n  b: {run: y, depends-on: a}\n", "(did you mean `needs`?)"),
+        ("jobs:\n  a: x\n  b: {run: y, depends_on: a}\n", "(did you mean `needs`?)"),
+        ("jobs:\n  a: x\n  b: {run: y, dependencies: [a]}\n", "(did you mean `needs`?)"),
+        ("jobs:\n  a: {cmd: x}\n", "(did you mean `run`?)"),
+        ("jobs:\n  a: {script: x}\n", "(did you mean `run`?)"),
+        ("jobs:\n  a: {command: x}\n", "(did you mean `run`?)"),
+        ("jobs:\n  a: {run: x, environment: {A: b}}\n", "(did you mean `env`?)"),
+        ("jobs:\n  a: {run: x, for-each: [1], enough: 1}\n", "`enough` belongs inside `for-each:`"),
+        ("jobs:\n  a: {run: x, for-each: [1], as: n}\n", "`as` belongs inside `for-each:`"),
+    ],
+)
+def test_what_is_certainly_wrong_is_told_before_anything_runs(complaints: Complaints, text: str, said: str) -> None:
+    found = complaints(text)
+    assert any(said in each for each in found), found
+
+
+def test_what_may_well_be_right_is_not_complained_about(tmp_path: Path) -> None:
+    text = """\
+variables: {n: 0}
+jobs:
+  a: {run: x, files: {t: t.csv}, env: {A_1: x, my.name: y}, time: 1 s}
+  each: {run: y, for-each: {items: [1], collect: "${{ jobs.each.files.part }}"}, files: {part: p}}
+  b: {run: "cat ${{ jobs.a.files['t'] }} ${{ jobs.a.exit_code }} ${{ jobs.each.outputs[0] }}", if: "${{ 1 == 1 }}"}
+  c: {steps: [{set: {n: 1}}, {receive: c, as: got}, {set: {got.seen: true}}, {reply: c}]}
+"""
+    read_flow(text, tmp_path / "flow.yaml")

@@ -7,6 +7,24 @@ from typing import Final
 
 CHARS_MAX: Final = 100
 CANDIDATES_MAX: Final = 1000
+ELSEWHERE: Final[dict[str, str]] = {
+    **dict.fromkeys(("depends-on", "depends_on", "dependson", "dependencies", "requires"), "needs"),
+    **dict.fromkeys(("cmd", "command", "script", "shell", "exec"), "run"),
+    **dict.fromkeys(("environment", "environ", "vars"), "env"),
+    **dict.fromkeys(("timeout", "timeout-minutes"), "time"),
+    **dict.fromkeys(("when", "condition", "only-if"), "if"),
+    **dict.fromkeys(("matrix", "foreach", "loop"), "for-each"),
+    **dict.fromkeys(("artifacts", "outputs"), "files"),
+    **dict.fromkeys(("retry", "attempts"), "retries"),
+}
+"""Words of other tools, and ours for the same thing."""
+
+
+def meant(word: str, known: Iterable[str]) -> str:
+    """Our word for what other tools call this, or else the nearest in spelling, in backquotes."""
+    names = list(known)
+    ours = ELSEWHERE.get(word.lower(), "")
+    return f"`{ours}`" if ours in names else nearest(word, names)
 
 
 def nearest(word: str, known: Iterable[str]) -> str:

@@ -318,11 +318,16 @@ def called_flows(flow: Flow) -> dict[str, Flow]:
 
 
 def names_called(flow: Flow) -> Iterator[str]:
+    return (activity.flow for activity in below(flow) if isinstance(activity, Call))
+
+
+def below(flow: Flow) -> Iterator[Activity]:
+    """Every activity of a flow, its handlers' included."""
     pending: list[Any] = [flow]
     while pending:
         activity = pending.pop()
-        if isinstance(activity, Call):
-            yield activity.flow
+        if isinstance(activity, Node):
+            yield activity  # type: ignore[misc]  # every node is an activity
         pending.extend(parts_of(activity))
         if isinstance(activity, Scope):
             pending.extend((*activity.messages, *activity.alarms, *activity.catches))

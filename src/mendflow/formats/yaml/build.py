@@ -8,7 +8,7 @@ from typing import Any, Final, Protocol
 import msgspec
 
 from mendflow.core.model.flow import Activity, Empty, Expr, Flow, Sequence
-from mendflow.formats.spelling import nearest
+from mendflow.formats.spelling import meant
 from mendflow.formats.yaml import tables
 from mendflow.formats.yaml.document import Entries, Entry, Items, Node, Place, Scalar, describe
 from mendflow.formats.yaml.fields import Fields, Table
@@ -128,7 +128,7 @@ class Build:
         if len(found) == 1:
             return found[0]
         if not found:
-            likely = next((guess for name in node.entries if (guess := nearest(name, tables.KINDS))), "")
+            likely = next((guess for name in node.entries if (guess := meant(name, tables.KINDS))), "")
             usual = "`run`, `python`, `task`, `call`, `steps`, `choose`, ..."
             self.reading.problem(node, f"nothing says what this step does; give it one of {usual}", likely)
         else:
@@ -140,13 +140,15 @@ class Build:
         for name, entry in fields.node.entries.items():
             if name in fields.table or (name in tables.KINDS and name != "do"):
                 continue
-            if name in tables.IN_JOBS:
+            if name in tables.FOR_EACH and "for-each" in fields:
+                message = f"`{name}` belongs inside `for-each:`, beside `items:`"
+            elif name in tables.IN_JOBS:
                 message = f"`{name}` is for the jobs of a `jobs:` map; steps run in the order they stand in"
             elif name == "name" and name not in fields.table:
                 message = "a job of a `jobs:` map has its name before the colon; take `name` out"
             elif homes := [other for other, (_, own) in tables.KINDS.items() if name in own]:
                 message = f"`{name}` goes with {' or '.join(f'`{home}`' for home in homes[:4])}, not with `{kind}`"
             else:
-                self.reading.problem(entry.key, f"a `{kind}` step has no key `{name}`", nearest(name, fields.table))
+                self.reading.problem(entry.key, f"a `{kind}` step has no key `{name}`", meant(name, fields.table))
                 continue
             self.reading.problem(entry.key, message)

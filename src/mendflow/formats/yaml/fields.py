@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from mendflow.formats.spelling import nearest
+from mendflow.formats.spelling import meant
 from mendflow.formats.yaml.document import Entries, Node, Scalar, describe
 from mendflow.formats.yaml.reading import Reading
 from mendflow.formats.yaml.shapes import Data, Later, Mark, Schema, Shape
@@ -64,7 +64,7 @@ class Fields:
     def refuse_unknown(self, what: str) -> None:
         for name, entry in self.node.entries.items():
             if name not in self.table:
-                self.reading.problem(entry.key, f"{what} has no key `{name}`", nearest(name, self.table))
+                self.reading.problem(entry.key, f"{what} has no key `{name}`", meant(name, self.table))
 
 
 def fields_of(reading: Reading, node: Node, table: Table, what: str) -> Fields | None:

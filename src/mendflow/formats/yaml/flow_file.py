@@ -3,12 +3,13 @@
 from pathlib import Path
 from typing import Any, Final
 
+from mendflow.core.engine.plan import below
 from mendflow.core.model.flow import Activity, Assign, Copy, Empty, Flow, Input, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.core.model.values import Value
 from mendflow.formats.names import NAME
-from mendflow.formats.spelling import nearest
+from mendflow.formats.spelling import meant
 from mendflow.formats.yaml import leaves, structure, tables
 from mendflow.formats.yaml.build import Build, Callables, Maker, Seat
 from mendflow.formats.yaml.document import Entries, Node, Scalar, describe, parse, plain
@@ -63,10 +64,15 @@ def read(text: str, file: str, folder: Path, callables: Callables) -> Flow:
     reading = Reading(file, text, folder)
     reading.problems.extend(problems)
     flow = build_flow(reading, root, callables)
-    reading.judge_names()
+    reading.judge_names(activities_of(flow) if flow is not None else {})
     if reading.problems or flow is None:
         raise BadFlow(problems=in_order(reading.problems, file))
     return flow
+
+
+def activities_of(flow: Flow) -> dict[str, Activity]:
+    """Everything in a flow, by name."""
+    return {activity.name: activity for activity in below(flow)}
 
 
 def in_order(problems: list[Problem], file: str) -> list[Problem]:
@@ -81,7 +87,7 @@ def build_flow(reading: Reading, root: Node, callables: Callables) -> Flow | Non
     fields = Fields(reading, root, tables.FLOW)
     for name, entry in root.entries.items():
         if name not in tables.FLOW and not name.startswith("x-"):
-            reading.problem(entry.key, f"a flow has no key `{name}`", nearest(name, tables.FLOW))
+            reading.problem(entry.key, f"a flow has no key `{name}`", meant(name, tables.FLOW))
     build = Build(reading, MAKERS, callables)
     name = fields.get("name") or name_from(reading.file)
     inputs = inputs_of(reading, fields.node_of("inputs"))

@@ -99,7 +99,7 @@ def demand_variable(reading: Reading, key: Scalar) -> None:
         return
     name = VARIABLE.read(reading, Scalar(key.place, path.group(1)))
     if name:
-        reading.assigned(name)
+        reading.changed(name, key.place)
 
 
 def wait(_: Build, fields: Fields, seat: Seat) -> Activity:
@@ -131,18 +131,21 @@ def compensate(build: Build, fields: Fields, seat: Seat) -> Activity:
 
 
 def receive(build: Build, fields: Fields, seat: Seat) -> Activity:
+    channel = fields.get("receive", "")
+    build.reading.channels.add(channel)
     return Receive(
-        channel=fields.get("receive", ""),
+        channel=channel,
         variable=variable(build, fields),
         correlation=fields.get("match"),
         **seat.node(),
     )
 
 
-def reply(_: Build, fields: Fields, seat: Seat) -> Activity:
-    return Reply(
-        channel=fields.get("reply", ""), value=fields.get("value"), fault=fields.get("fault", ""), **seat.node()
-    )
+def reply(build: Build, fields: Fields, seat: Seat) -> Activity:
+    channel, node = fields.get("reply", ""), fields.node_of("reply")
+    if channel and node is not None:
+        build.reading.replies.append((channel, node.place))
+    return Reply(channel=channel, value=fields.get("value"), fault=fields.get("fault", ""), **seat.node())
 
 
 def invoke(build: Build, fields: Fields, seat: Seat) -> Activity:

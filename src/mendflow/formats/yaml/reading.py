@@ -6,7 +6,7 @@ What is in an area is seen in it and in the areas inside it, and nowhere else.""
 
 import re
 from bisect import bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final, Literal
@@ -15,13 +15,15 @@ import msgspec
 
 from mendflow.core.expressions import ExpressionError, flaw, pieces
 from mendflow.core.expressions.scan import Reference, scan
-from mendflow.core.model.flow import Expr
+from mendflow.core.model.flow import Activity, Expr, Job, Stage
 from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml.document import Node, Place, Scalar
 
 PROBLEMS_MAX: Final = 200
 ALWAYS_KNOWN: Final = frozenset({"inputs"})
+LEFT: Final = ("outputs", "files", "exit_code")
+"""What an activity leaves, under `jobs.NAME`."""
 
 
 class Use(msgspec.Struct, frozen=True):
@@ -43,6 +45,9 @@ class Reading:
         self.inputs: dict[str, str] = {}
         self.areas: tuple[int, ...] = (0,)
         self.on_failure: Literal["finish", "stop"] = "finish"
+        self.channels: set[str] = set()
+        self.replies: list[tuple[str, Place]] = []
+        self._sets: list[tuple[str, Place, tuple[int, ...]]] = []
         self._last_area = 0
         self._variables: dict[int, set[str]] = {0: set(ALWAYS_KNOWN)}
         self._activities: dict[str, tuple[Place, tuple[int, ...]]] = {}
@@ -107,6 +112,10 @@ class Reading:
         if not any(variable in self._variables[area] for area in self.areas):
             self._variables[self.areas[-1]].add(variable)
 
+    def changed(self, variable: str, place: Place) -> None:
+        """A variable that should be there already gets another value here."""
+        self._sets.append((variable, place, self.areas))
+
     def activity(self, name: str, place: Place) -> None:
         """An activity has this name. Each name is used once in a flow."""
         if name in self._activities:
@@ -161,8 +170,14 @@ class Reading:
 
     # Judging names, when all is read
 
-    def judge_names(self) -> None:
+    def judge_names(self, activities: Mapping[str, Activity]) -> None:
+        self._judge_sets()
+        for channel, place in self.replies:
+            if channel not in self.channels:
+                known = nearest(channel, self.channels)
+                self.problem(place, f"nothing receives from the channel `{channel}`, so nobody can be answered", known)
         for use in self.uses:
+            self._judge_left(use, activities)
             name = use.reference.name
             if name.startswith("jobs."):
                 self._judge_job(use, name[len("jobs.") :])
@@ -172,6 +187,28 @@ class Reading:
                 self.problem(use.place, "`links` is not for flow files; say what a job waits for with `needs`")
             else:
                 self._judge_variable(use, name)
+
+    def _judge_sets(self) -> None:
+        for variable, place, areas in self._sets:
+            seen = set().union(*(self._variables[area] for area in areas))
+            if variable not in seen:
+                message = f"there is no variable `{variable}` to set; declare it under `variables:`"
+                self.problem(place, message, nearest(variable, seen))
+                self._variables[areas[0]].add(variable)
+
+    def _judge_left(self, use: Use, activities: Mapping[str, Activity]) -> None:
+        """What a job leaves is known as far as the file says it."""
+        family, _, name = use.reference.name.partition(".")
+        activity = activities.get(f"{name}.turn" if name in use.aliases else name)
+        if family != "jobs" or activity is None or not use.reference.members:
+            return
+        member, *further = use.reference.members
+        if member not in LEFT:
+            likely = nearest(member, LEFT) or f"`jobs.{name}.outputs.{member}`"
+            self.problem(use.place, f"`jobs.{name}` has no `{member}`; it has {', '.join(LEFT)}", likely)
+        elif member == "files" and further and isinstance(activity, (Job, Stage)) and further[0] not in activity.files:
+            known = nearest(further[0], activity.files)
+            self.problem(use.place, f"`{name}` leaves no file `{further[0]}`; name it under its `files:`", known)
 
     def _judge_job(self, use: Use, name: str) -> None:
         if name in use.aliases:

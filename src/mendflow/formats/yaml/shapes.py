@@ -5,7 +5,7 @@ import re
 from typing import Any, Final, Protocol
 
 from mendflow.core.expressions import RESERVED, ExpressionError, pieces
-from mendflow.core.model.flow import Expr
+from mendflow.core.model.flow import DURATION_MS_MAX, Expr
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest
 from mendflow.formats.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
@@ -41,10 +41,13 @@ def sole_expression(text: str) -> str | None:
 
 
 class Text:
-    """A text, in which expressions may stand if `template`."""
+    """A text, in which expressions may stand if `template`, and which may be empty unless `filled`."""
 
-    def __init__(self, wants: str = "a text", *, template: bool = True, pattern: str = "") -> None:
+    def __init__(
+        self, wants: str = "a text", *, template: bool = True, pattern: str = "", filled: bool = False
+    ) -> None:
         self.wants = wants
+        self.filled = filled
         self.template = template
         self.pattern = pattern
 
@@ -57,8 +60,11 @@ class Text:
         if not isinstance(node, Scalar) or node.value is None:
             return refuse(self, reading, node)
         text = node.value if isinstance(node.value, str) else node.written
-        if self.pattern and not re.search(self.pattern, text):
+        if (self.pattern and not re.search(self.pattern, text)) or (self.filled and not text.strip()):
             return refuse(self, reading, node)
+        if "\0" in text:
+            reading.problem(node, "this text holds a NUL character, which no command can take; take it out")
+            return None
         if self.template:
             reading.template(node)
         return text
@@ -148,8 +154,9 @@ def expression_in(reading: Reading, node: Scalar, text: str, wanted: str) -> Any
 class Measure:
     """A duration or a size with its unit, or an expression as for a number."""
 
-    def __init__(self, kind: str, expression: str = "") -> None:
+    def __init__(self, kind: str, expression: str = "", *, positive: bool = False) -> None:
         self.kind = kind
+        self.positive = positive
         self.expression = expression
         example = DURATION_EXAMPLES if kind == "duration" else SIZE_EXAMPLES
         self.wants = f"a {kind} (such as {example})"
@@ -165,6 +172,12 @@ class Measure:
             if "${{" in value and self.expression:
                 return expression_in(reading, node, value, self.expression)
             number = duration_ms(value) if self.kind == "duration" else size_bytes(value)
+            if number == 0 and self.positive:
+                reading.problem(node, f"{value} is not enough for anything; take it out if there is no bound")
+                return None
+            if number is not None and self.kind == "duration" and number > DURATION_MS_MAX:
+                reading.problem(node, f"{value} is longer than ten years; nothing waits that long")
+                return None
             if number is not None:
                 return number
         if isinstance(value, (int, float)) and not isinstance(value, bool):
@@ -195,11 +208,17 @@ class Instant:
         return refuse(self, reading, node)
 
 
-class Condition:
-    """An expression, bare or in `${{ }}`."""
+LITERAL: Final = re.compile(r"""[-+]?[0-9.]+(e[-+]?[0-9]+)?u?|null|'[^']*'|"[^"]*\"""", re.IGNORECASE)
 
-    def __init__(self, wants: str = "a condition (such as ${{ jobs.count.outputs.rows > 0 }})") -> None:
+
+class Condition:
+    """An expression, bare or in `${{ }}`. Unless it may give `anything` it must give true or false."""
+
+    def __init__(
+        self, wants: str = "a condition (such as ${{ jobs.count.outputs.rows > 0 }})", *, anything: bool = False
+    ) -> None:
         self.wants = wants
+        self.anything = anything
 
     def schema(self) -> Schema:
         return {"type": ["string", "boolean"], "minLength": 1}
@@ -209,6 +228,10 @@ class Condition:
             return refuse(self, reading, node)
         if isinstance(node.value, bool):
             return Expr(str(node.value).lower())
+        bare = node.value if "${{" not in node.value else sole_expression(node.value) or ""
+        if not self.anything and LITERAL.fullmatch(bare.strip()):
+            reading.problem(node, f"a condition gives true or false; `{bare.strip():.40}` never does")
+            return None
         if "${{" not in node.value:
             quoted = reading.text[node.place.start : node.place.start + 1] in ("'", '"')
             return reading.expression(node.value.strip(), reading.further(node.place, int(quoted)))
@@ -264,6 +287,22 @@ class Name:
             reading.problem(node, f"`{value}` means something in expressions already; take another name")
             return None
         return value
+
+
+class Variable(Name):
+    """The name of an environment variable."""
+
+    pattern: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+
+    def __init__(self) -> None:
+        super().__init__("the name of an environment variable")
+
+    def schema(self) -> Schema:
+        return {"type": "string", "pattern": f"^{self.pattern.pattern}$"}
+
+    def read(self, reading: Reading, node: Node) -> Any:
+        value = node.value if isinstance(node, Scalar) else None
+        return value if self.pattern.fullmatch(str(value)) else refuse(self, reading, node)
 
 
 class MapOf:

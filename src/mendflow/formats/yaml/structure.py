@@ -70,7 +70,10 @@ def choose(build: Build, fields: Fields, seat: Seat) -> Activity:
     assert node is not None
     branches: list[Branch] = []
     otherwise: Activity | None = None
-    for count, part in enumerate(listed(build, node, "branches, each with `when` and `do`"), 1):
+    parts = listed(build, node, "branches, each with `when` and `do`")
+    if isinstance(node, Items) and not parts:
+        build.reading.problem(node, "a choice needs at least one branch, with `when` and `do`")
+    for count, part in enumerate(parts, 1):
         branch = fields_of(build.reading, part, tables.BRANCH, "a branch")
         if branch is None:
             continue
@@ -258,7 +261,9 @@ def on_message(build: Build, node: Node, name: str) -> OnMessage:
     correlation = fields.get("match")
     with build.reading.area(variable):
         body = inner(build, fields, "do", name)
-    return OnMessage(channel=fields.get("channel", ""), body=body, variable=variable, correlation=correlation)
+    channel = fields.get("channel", "")
+    build.reading.channels.add(channel)
+    return OnMessage(channel=channel, body=body, variable=variable, correlation=correlation)
 
 
 def on_alarm(build: Build, node: Node, name: str, every: bool) -> OnAlarm:

@@ -17,6 +17,7 @@ from mendflow.formats.yaml.shapes import (
     Name,
     Number,
     Text,
+    Variable,
     Word,
 )
 
@@ -27,6 +28,7 @@ ON_FAILURE: Final = Key(
     Word("finish", "stop"),
     "When a job fails: `finish` lets what does not need it go on to its end, `stop` ends all at once.",
 )
+ENVIRONMENT: Final = MapOf(Text("a text"), Variable(), "a map of texts")
 WORDS_OF_DATA: Final = MapOf(Text("a text"), wants="a map of texts")
 VARIABLE: Final = Name("the name of a variable", variable=True)
 
@@ -58,21 +60,26 @@ LIMITS: Final[Table] = {
 }
 RESOURCES: Final[Table] = {
     "cpus": Key(Number(expression="template"), "How many CPUs the job needs; 1 unless given."),
-    "memory": Key(Measure("size", "template"), "How much memory the job needs. It may not use more."),
+    "memory": Key(Measure("size", "template", positive=True), "How much memory the job needs. It may not use more."),
     "disk": Key(Measure("size", "template"), "How much disk the job needs."),
     "gpus": Key(Number(whole=True, expression="template"), "How many GPUs the job needs."),
-    "time": Key(Measure("duration", "template"), "How long the job may take. It is ended when it takes longer."),
+    "time": Key(
+        Measure("duration", "template", positive=True), "How long the job may take. It is ended when it takes longer."
+    ),
     "site": Key(Text("the name of a site"), "Run the job at this site only."),
 }
 JOB: Final[Table] = {
     **RESOURCES,
-    "env": Key(WORDS_OF_DATA, "Environment variables of the job."),
+    "env": Key(ENVIRONMENT, "Environment variables of the job."),
     "limits": Key(Later("a map of limits", "limits"), "What the job may not exceed while it runs."),
     "priority": Key(Number(whole=True, least=-1_000_000), "Jobs of a higher priority start first; 0 unless given."),
     "owner": Key(Text("a name", template=False), "Whose job it is; searchable."),
     "expected": Key(Measure("duration"), "How long the job usually takes."),
     "retries": Key(Number(whole=True), "How many times a failed attempt is made again."),
-    "retry-wait": Key(Measure("duration"), "How long to wait before a failed attempt is made again."),
+    "retry-wait": Key(
+        Measure("duration"),
+        "How long to wait before a failed attempt is made again. Each further wait is twice as long.",
+    ),
     "submit": Key(
         Word("wait", "poll", "notify", "forget"),
         "How the job is handed over: one call that waits, asking now and then, being told (usual), or not caring.",
@@ -129,7 +136,7 @@ FOR_EACH: Final[Table] = {
     "successful-only": Key(Flag(), "Count only turns that ended well towards `enough`."),
     "on-failure": ON_FAILURE,
     "collect": Key(
-        Condition("an expression (such as ${{ jobs.count.files.table }})"),
+        Condition("an expression (such as ${{ jobs.count.files.table }})", anything=True),
         "What each turn gives to the list `jobs.NAME.outputs`; the job's outputs unless given.",
     ),
 }
@@ -147,9 +154,9 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
         {"with": Key(Either(MapOf(Data()), ListOf(Data())), "Its arguments: by name, or a list."), **JOB_FILES, **JOB},
     ),
     "task": (
-        Key(Text("a title"), "A person's work; this is its title."),
+        Key(Text("a title", filled=True), "A person's work; this is its title."),
         {
-            "role": Key(Text("the name of a role", template=False), "Who may do it.", required=True),
+            "role": Key(Text("the name of a role", template=False, filled=True), "Who may do it.", required=True),
             "description": Key(Text("a text"), "What is to be done."),
             "data": Key(Data(), "What the person is shown."),
             "fields": Key(WORDS_OF_DATA, "The outputs that are wanted, each with a description."),
@@ -247,7 +254,7 @@ FLOW: Final[Table] = {
         Later("a map of inputs", "inputs"),
         "What the flow is given: a map with `type` and `default` each, or just the default. `${{ inputs.NAME }}`.",
     ),
-    "env": Key(WORDS_OF_DATA, "Environment variables of all jobs."),
+    "env": Key(ENVIRONMENT, "Environment variables of all jobs."),
     "defaults": Key(
         Later("a map of a job's keys", "defaults"), "What holds for every job that does not say otherwise."
     ),
