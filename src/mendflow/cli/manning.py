@@ -33,11 +33,12 @@ class Manning:
         self._slots = slots or os.cpu_count() or 1
         self._keep_folders = keep
         self._trouble = trouble
+        self._hopeless = False  # whoever holds the work folder neither came over nor could be killed
         self._pilot = self._hire()
 
     def _hire(self) -> LocalPilot | Orphan:
         orphan = Orphan(self._data / "work")
-        if orphan.alive:
+        if orphan.alive and not self._hopeless:
             return orphan
         return start_pilot(
             self._server.url,
@@ -64,11 +65,13 @@ class Manning:
         """Until a pilot that was left behind is gone, by itself or because it did not come over."""
         give_up_at = time.monotonic() + COMES_OVER_S
         came = False
-        while orphan.alive:
+        while orphan.alive and not self._hopeless:
             await asyncio.sleep(LOOK_EVERY_S)
             came = came or any(pilot.state == "active" for pilot in await self._server.domain.pilots())
             if not came and time.monotonic() > give_up_at:
                 orphan.kill()
+                await asyncio.sleep(LOOK_EVERY_S)
+                self._hopeless = orphan.alive
 
     async def stop(self) -> None:
         if isinstance(self._pilot, Orphan):
