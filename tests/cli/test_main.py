@@ -114,6 +114,28 @@ def test_an_unknown_command_is_told_with_what_was_meant() -> None:
     assert told.stdout == ""
 
 
+def test_a_word_that_an_option_does_not_know_is_told_with_those_it_knows() -> None:
+    told = mendflow("cases", "--status", "foo")
+    assert told.returncode == 2
+    assert "running, suspended, completed, failed, cancelled" in told.stderr
+    offered = mendflow(_MENDFLOW_COMPLETE="complete_bash", COMP_WORDS="mendflow cases --status c", COMP_CWORD="3")
+    assert offered.stdout.split() == ["completed", "cancelled"]
+
+
+def test_a_python_file_with_several_flows_names_them_main_first(tmp_path: Path) -> None:
+    file = tmp_path / "pf.py"
+    file.write_text(
+        "from mendflow import flow, job\n@job\ndef one() -> int:\n    return 1\n"
+        "@flow\ndef inner():\n    return one()\n@flow\ndef main():\n    return inner()\n"
+    )
+    told = mendflow("check", str(file))
+    assert told.returncode == 0, told.stderr
+    assert f"{file}: main, inner" in told.stdout
+    refused = mendflow("run", str(file))
+    assert refused.returncode == 2
+    assert f"main, inner; choose one, as {file}:main" in refused.stderr
+
+
 def test_shells_complete_commands_and_options() -> None:
     commands = mendflow(_MENDFLOW_COMPLETE="complete_bash", COMP_WORDS="mendflow re", COMP_CWORD="1")
     assert set(commands.stdout.split()) == {"resume", "rerun", "report", "remove"}

@@ -53,10 +53,20 @@ def test_a_case_is_suspended_continued_and_removed(shell: Shell) -> None:
     shell.write("hello.yaml", HELLO)
     shell.ok("start", "hello.yaml", "--key", "k")
     assert shell.json("start", "hello.yaml", "--key", "k")["id"] == shell.json("cases")[0]["id"]
+    case = shell.json("cases")[0]["id"]
+    assert shell.ok("suspend", "last", "say") == f"item say of {case} is suspended\n"
+    assert shell.ok("continue", "last", "say") == f"item say of {case} goes on\n"
     assert shell.json("suspend", "last")["status"] == "suspended"
     assert shell.json("continue", "last")["status"] == "running"
     assert "has been cancelled" in shell.ok("remove", "last", "--reason", "enough")
     assert shell("remove", "last").returncode == 6
+
+
+def test_a_message_is_said_to_be_sent_where_it_was_sent(shell: Shell) -> None:
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
+    shell.write("bell.yaml", "name: bell\nsteps:\n  - receive: start\n")
+    case = shell.json("start", "bell.yaml")["id"]
+    assert shell.ok("send", "last", "start", "ding") == f"sent to channel start of {case}\n"
 
 
 def test_why_names_what_no_pilot_has(shell: Shell) -> None:
@@ -78,6 +88,7 @@ def test_a_server_with_tokens_lets_in_only_whom_it_knows(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
     refused = shell("cases")
     assert refused.returncode == 6
+    assert "MENDFLOW_TOKEN or --token-file" in refused.stderr
     Path(shell.folder / "mine").write_text(token + "\n")
     assert shell("cases", "--token-file", "mine").returncode == 0
     told = shell("cases", MENDFLOW_TOKEN=token)
@@ -91,6 +102,30 @@ def test_a_server_refuses_to_be_open_to_the_world(shell: Shell) -> None:
     refused = shell("serve", "--host", "0.0.0.0", "--port", "0")
     assert refused.returncode == 6
     assert "token" in refused.stderr
+
+
+def test_a_port_that_is_taken_is_a_matter_of_the_machine(shell: Shell) -> None:
+    port = served(shell).rpartition(":")[2]
+    refused = shell("serve", "--port", port, "--data", "another")
+    assert refused.returncode == 3
+    assert "Choose another port" in refused.stderr
+
+
+def test_files_beside_a_flow_go_to_the_server_with_it(shell: Shell) -> None:
+    token = shell.ok("token", "ann", "--role", "admin", "--append", "tokens").strip()
+    shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
+    shell.environment["MENDFLOW_TOKEN"] = token
+    shell.start("pilot", "--slots", "1", "--work", "pilot-1")
+    (shell.folder / "flows").mkdir()
+    shell.write("flows/taking.yaml", "name: taking\njobs:\n  show: {run: cat in.txt, inputs: {in.txt: beside.txt}}\n")
+    refused = shell("start", "flows/taking.yaml")
+    assert refused.returncode in (2, 5)
+    assert "beside.txt" in refused.stderr
+    assert shell.json("flows") == []
+    shell.write("flows/beside.txt", "it came along")
+    shell.ok("start", "flows/taking.yaml")
+    shell.ok("watch", "last", "--quiet")
+    assert shell.ok("logs", "last:show") == "it came along\n"
 
 
 def test_a_server_ends_in_good_order(shell: Shell) -> None:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from mendflow.cli.deploying import deploy as give_flow
+from mendflow.cli.flow_files import load_one
 from mendflow.cli.inputs import json_or_text, kept_inputs, read_inputs
 from mendflow.cli.link import connected, waited
 from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile
@@ -15,7 +16,6 @@ from mendflow.client import Client
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.views import CaseView, FlowView
-from mendflow.formats import load
 
 app = typer.Typer()
 
@@ -33,7 +33,7 @@ def deploy(
     data: Data = "",
 ) -> None:
     """Give a flow to the server."""
-    loaded = [load(Path(path)) for path in flow]
+    loaded = [load_one(path) for path in flow]
 
     async def give() -> list[FlowView]:
         async with connected(Target(server, token_file, data)) as client:
@@ -69,7 +69,7 @@ def start(
     data: Data = "",
 ) -> None:
     """Start a case of a deployed flow, or of a flow file."""
-    file = load(Path(flow)) if _is_file(flow) else None
+    file = load_one(flow) if _is_file(flow) else None
 
     async def begin() -> CaseView:
         async with connected(Target(server, token_file, data)) as client:
@@ -96,7 +96,12 @@ def suspend(
     data: Data = "",
 ) -> None:
     """Suspend a case or one of its items."""
-    _change(Target(server, token_file, data), lambda client: client.suspend(case, item), json=json)
+    _change(
+        Target(server, token_file, data),
+        lambda client: client.suspend(case, item),
+        _of(item, "is suspended"),
+        json=json,
+    )
 
 
 @app.command("continue")
@@ -109,7 +114,7 @@ def continue_(
     data: Data = "",
 ) -> None:
     """Let a suspended case or item go on."""
-    _change(Target(server, token_file, data), lambda client: client.resume(case, item), json=json)
+    _change(Target(server, token_file, data), lambda client: client.resume(case, item), _of(item, "goes on"), json=json)
 
 
 @app.command("remove")
@@ -125,7 +130,12 @@ def remove(
     data: Data = "",
 ) -> None:
     """End a case or one of its items."""
-    _change(Target(server, token_file, data), lambda client: client.remove(case, item, reason=reason), json=json)
+    _change(
+        Target(server, token_file, data),
+        lambda client: client.remove(case, item, reason=reason),
+        _of(item, "has been removed" if item else "has been cancelled"),
+        json=json,
+    )
 
 
 @app.command("send")
@@ -149,11 +159,14 @@ def send(
     _change(
         Target(server, token_file, data),
         lambda client: client.send(case, channel, message, correlation=meant, id=id),
+        lambda view: f"sent to channel {channel} of {view.id}",
         json=json,
     )
 
 
-def _change(target: Target, change: Callable[[Client], Awaitable[CaseView]], *, json: bool) -> None:
+def _change(
+    target: Target, change: Callable[[Client], Awaitable[CaseView]], told: Callable[[CaseView], str], *, json: bool
+) -> None:
     async def done() -> CaseView:
         async with connected(target) as client:
             return await change(client)
@@ -162,11 +175,12 @@ def _change(target: Target, change: Callable[[Client], Awaitable[CaseView]], *, 
     if json:
         print_json(view)
     else:
-        say(f"{view.id} {'is' if view.status in ('running', 'suspended') else 'has'} {_past(view.status)}")
+        say(told(view))
 
 
-def _past(status: str) -> str:
-    return "been cancelled" if status == "cancelled" else status
+def _of(item: str, done: str) -> Callable[[CaseView], str]:
+    """What was done to what: to one item, or to the whole case."""
+    return lambda view: f"item {item} of {view.id} {done}" if item else f"{view.id} {done}"
 
 
 def _is_file(flow: str) -> bool:

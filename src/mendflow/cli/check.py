@@ -7,10 +7,12 @@ from typing import Annotated
 import typer
 
 from mendflow.cli.exits import Exit
+from mendflow.cli.flow_files import main_first
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.problems import show_problems
 from mendflow.formats.check import check as problems_of
+from mendflow.formats.check import flows_of
 from mendflow.formats.schema import schema_text
 from mendflow.report.words import count_text
 
@@ -30,7 +32,11 @@ def check(
         show_problems(problems)
         say(f"{count_text(len(problems), 'problem')} in {count_text(len(flow), 'file')}", err=True)
     else:
-        say(f"{count_text(len(flow), 'flow')}, no problems")
+        found = [main_first(flows_of(path)) for path in flow]
+        say(f"{count_text(sum(map(len, found)), 'flow')}, no problems")
+        for path, flows in zip(flow, found, strict=True):
+            if len(flows) > 1:
+                say(f"{path}: {', '.join(each.name for each in flows)}")
     raise typer.Exit(Exit.BAD_INPUT if problems else Exit.OK)
 
 

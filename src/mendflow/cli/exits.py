@@ -70,6 +70,9 @@ def exit_of(error: BaseException) -> Exit:
         show_problems(error.problems)
         complain("the flow was refused; put right what is told above")
         return Exit.BAD_INPUT
+    if isinstance(error, Unauthorized):
+        complain(f"{_first_part(error.message)}; give yours by MENDFLOW_TOKEN or --token-file FILE")
+        return Exit.REFUSED
     if isinstance(error, Mistake):
         complain(error.message)
         return next((code for kind, code in BY_MISTAKE if isinstance(error, kind)), Exit.BAD_INPUT)
@@ -78,6 +81,11 @@ def exit_of(error: BaseException) -> Exit:
         return Exit.ENVIRONMENT
     complain(f"a fault of mendflow itself: {type(error).__name__}: {error}. Set MENDFLOW_DEBUG=1 to see where")
     return Exit.BUG
+
+
+def _first_part(sentence: str) -> str:
+    """What is wrong, without the advice for those who speak HTTP."""
+    return sentence.partition(":")[0].partition(";")[0]
 
 
 def _told(error: OSError) -> str:

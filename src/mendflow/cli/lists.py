@@ -1,20 +1,22 @@
 """Commands that list: cases, items, jobs, flows, pilots, notices."""
 
 import time
-from typing import Annotated
+from typing import Annotated, Any, get_args
 
 import typer
 from rich.text import Text
 
 from mendflow.cli.link import connected, waited
-from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile
+from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile, completed, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.server_file import find_server
-from mendflow.core.model.jobs import Job
+from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import (
+    CaseStatus,
     CaseView,
     FlowView,
     Happening,
+    ItemState,
     ItemView,
     JobQuery,
     PilotView,
@@ -26,16 +28,28 @@ app = typer.Typer()
 
 Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]
 Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="How many to pass over first.")]
-State = Annotated[str, typer.Option("--state", metavar="STATE", help="Only those in this state.", show_default=False)]
+CASE_WORDS, ITEM_WORDS = get_args(CaseStatus), get_args(ItemState)
+JOB_WORDS = tuple(state.value for state in JobState)
+
+
+def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only those in this state.") -> Any:
+    return typer.Option(
+        name,
+        metavar=name.strip("-").upper(),
+        help=help,
+        show_default=False,
+        callback=one_of(name, words),
+        autocompletion=completed(words),
+    )
+
+
 Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only those of this name.", show_default=False)]
 
 
 @app.command("cases")
 def cases(
     flow: Annotated[str, typer.Option("--flow", metavar="NAME", help="Only of this flow.", show_default=False)] = "",
-    status: Annotated[
-        str, typer.Option("--status", metavar="STATUS", help="Only those with this status.", show_default=False)
-    ] = "",
+    status: Annotated[str, _state(CASE_WORDS, "--status", "Only those with this status.")] = "",
     limit: Limit = 100,
     offset: Offset = 0,
     json: Json = False,
@@ -65,7 +79,7 @@ def cases(
 @app.command("items")
 def items(
     case: CaseArgument,
-    state: State = "",
+    state: Annotated[str, _state(ITEM_WORDS)] = "",
     name: Name = "",
     limit: Limit = 1000,
     offset: Offset = 0,
@@ -94,7 +108,7 @@ def items(
 @app.command("jobs")
 def jobs(
     case: Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)] = "",
-    state: State = "",
+    state: Annotated[str, _state(JOB_WORDS)] = "",
     name: Name = "",
     owner: Annotated[
         str, typer.Option("--owner", metavar="OWNER", help="Only of this owner.", show_default=False)

@@ -1,13 +1,14 @@
 """Options that many commands share, and what they come to: which server, with which token."""
 
 import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated
 
 import msgspec
 import typer
 
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.problems import Invalid, NotFound
 
 DATA_FOLDER = ".mendflow"
 
@@ -44,6 +45,22 @@ OutputDir = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only what came out.")]
 Keep = Annotated[bool, typer.Option("--keep", help="Keep the jobs' folders, to look into them.")]
+
+
+def one_of(word: str, allowed: Sequence[str]) -> Callable[[str], str]:
+    """A check of an option that has only so many words; empty is none of them, and always right."""
+
+    def checked(value: str) -> str:
+        if value and value not in allowed:
+            raise Invalid(f"{word} {value!r} is not known; it is one of {', '.join(allowed)}")
+        return value
+
+    return checked
+
+
+def completed(allowed: Sequence[str]) -> Callable[[str], list[str]]:
+    """What the shell offers for an option that has only so many words."""
+    return lambda incomplete: [each for each in allowed if each.startswith(incomplete)]
 
 
 class Target(msgspec.Struct, frozen=True):

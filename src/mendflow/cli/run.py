@@ -18,6 +18,7 @@ from mendflow.cli.deploying import deploy
 from mendflow.cli.embedded import Crew, here
 from mendflow.cli.ending import drained, ending_of
 from mendflow.cli.exits import Exit
+from mendflow.cli.flow_files import load_one
 from mendflow.cli.inputs import kept_inputs, read_inputs
 from mendflow.cli.interrupt import Interrupts, Wish, ask, interrupts
 from mendflow.cli.link import connected, waited
@@ -43,7 +44,6 @@ from mendflow.client import Client
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.views import CaseView
-from mendflow.formats import load
 
 app = typer.Typer()
 
@@ -91,7 +91,7 @@ def run(
     keep: Keep = False,
 ) -> None:
     """Run a flow on this machine and show how it goes."""
-    loaded = load(Path(flow))
+    loaded = load_one(flow)
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     wanted = _wanted(Target(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
     again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data), "--reuse"]
@@ -152,7 +152,7 @@ def rerun(
 ) -> None:
     """Run a case again; unchanged completed jobs are taken over."""
     target = Target(server=server, token_file=token_file, data=data)
-    corrected = load(Path(flow)) if flow else None
+    corrected = load_one(flow) if flow else None
 
     async def begin(client: Client) -> CaseView:
         if corrected is None:

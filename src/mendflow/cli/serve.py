@@ -9,10 +9,12 @@ from typing import Annotated
 
 import typer
 
+from mendflow.cli.exits import Unfit
 from mendflow.cli.manning import Manning
 from mendflow.cli.options import Data, Target
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
+from mendflow.core.model.problems import Conflict
 from mendflow.server.access import Token, check_binding, load_tokens, single_token
 from mendflow.wiring import ServerOptions, run, running_server
 
@@ -64,7 +66,10 @@ async def _serve(options: ServerOptions, slots: int) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         asyncio.get_running_loop().add_signal_handler(number, end.set)
     async with AsyncExitStack() as stack:
-        server = await stack.enter_async_context(running_server(options))
+        try:
+            server = await stack.enter_async_context(running_server(options))
+        except Conflict as error:
+            raise Unfit(error.message) from error  # the port is taken: that is how the machine is now
         if slots:
             manning = Manning(server, options.data, slots=slots, keep=False, trouble=say)
             stack.push_async_callback(manning.stop)

@@ -1,19 +1,19 @@
 """The work of people: list it, claim it, complete it, reject it, give it back."""
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated
+from typing import Annotated, get_args
 
 import typer
 from rich.text import Text
 
 from mendflow.cli.inputs import json_or_text
 from mendflow.cli.link import connected, waited
-from mendflow.cli.options import Data, Json, Server, Target, TokenFile
+from mendflow.cli.options import Data, Json, Server, Target, TokenFile, completed, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.client import Client
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import TaskView
+from mendflow.core.model.views import TaskState, TaskView
 from mendflow.report.words import plain, short_time_text
 
 app = typer.Typer()
@@ -24,7 +24,14 @@ TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="A task's id, 
 Role = Annotated[str, typer.Option("--role", metavar="ROLE", help="Only for this role.", show_default=False)]
 State = Annotated[
     str,
-    typer.Option("--state", metavar="STATE", help="Only in this state; else offered and claimed.", show_default=False),
+    typer.Option(
+        "--state",
+        metavar="STATE",
+        help="Only in this state; else offered and claimed.",
+        show_default=False,
+        callback=one_of("--state", get_args(TaskState)),
+        autocompletion=completed(get_args(TaskState)),
+    ),
 ]
 OfCase = Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)]
 Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]

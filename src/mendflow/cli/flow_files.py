@@ -1,0 +1,25 @@
+"""Flow files as commands take them. Of a Python file with several flows one must be chosen, and all are named."""
+
+from pathlib import Path
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.problems import Invalid
+from mendflow.formats import load
+from mendflow.formats.check import flows_of
+
+
+def load_one(text: str) -> Flow:
+    """The flow of `flow.yaml`, `flow.py` or `flow.py:name`."""
+    if not text.endswith(".py"):
+        return load(Path(text))
+    flows = main_first(flows_of(text))
+    if len(flows) == 1:
+        return flows[0]
+    names = ", ".join(flow.name for flow in flows)
+    raise Invalid(f"{text} has several flows: {names}; choose one, as {text}:{flows[0].name}")
+
+
+def main_first(flows: list[Flow]) -> list[Flow]:
+    """Those that no other one calls come first."""
+    called = {inner.name for flow in flows for inner in flow.calls}
+    return sorted(flows, key=lambda flow: flow.name in called)
