@@ -10,10 +10,13 @@ import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
+    Assign,
     Branch,
     Call,
     Catch,
     Choose,
+    Copy,
+    Empty,
     Expr,
     Flow,
     ForEach,
@@ -388,3 +391,61 @@ def test_figures_are_told_in_units_that_people_read() -> None:
         "3 d 4 h",
     ]
     assert one_line("a\n  b\tc", 4) == "a b…"
+
+
+def drawn(*branches: Job) -> str:
+    flow = Flow(name=FlowName("wide"), body=Parallel(name="all", branches=branches))
+    case = CaseView(id=CaseId("wide-1"), flow="wide", digest="", status="completed", started_at=START, ended_at=START)
+    return render(case, flow, [])
+
+
+def test_many_independent_jobs_are_drawn_in_several_columns() -> None:
+    page = drawn(*(Job(name=f"job-{n}", command="true") for n in range(60)))
+    boxes = set(re.findall(r'class="node" x="([\d.]+)" y="([\d.]+)"', page))
+    assert len(boxes) == 60
+    assert len({x for x, _ in boxes}) == 6
+    assert len({y for _, y in boxes}) == 10
+
+
+def test_a_long_name_is_cut_to_its_box_and_whole_in_its_title() -> None:
+    name = "ALIGN_AND_SORT_EVERY_SAMPLE_OF_THE_COHORT"
+    page = drawn(Job(name=name, command="true"))
+    (shown,) = re.findall(r'<text class="name"[^>]*>([^<]*)</text>', page)
+    assert shown.endswith("…")
+    assert len(shown) * 9 < 200
+    assert f"<title>{name} (job)" in page
+
+
+def test_names_that_nobody_gave_are_not_drawn() -> None:
+    setting = Assign(name="night.variables", copies=(Copy(to="a", value=1),))
+    chosen = Choose(
+        name="step-2",
+        branches=(Branch(when=Expr("true"), body=Job(name="yes", command="true")),),
+        otherwise=Empty(name="step-2.otherwise"),
+    )
+    steps = Sequence(name="night.steps", body=(Job(name="first", command="true"), chosen))
+    flow = Flow(name=FlowName("night"), body=Sequence(name="night.flow", body=(setting, steps)))
+    case = CaseView(id=CaseId("night-1"), flow="night", digest="", status="completed", started_at=START, ended_at=START)
+    page = render(case, flow, [])
+    for name in ("night.variables", "night.steps", "night.flow", "step-2"):
+        assert name not in page
+    assert "first" in page and "yes" in page
+
+
+def test_memory_that_nobody_measured_is_a_dash() -> None:
+    attempt = msgspec.structs.replace(an_attempt(1, 0, 10), peak_bytes=0)
+    flow = Flow(name=FlowName("night"), body=Job(name="a", command="true"))
+    case = CaseView(id=CaseId("night-1"), flow="night", digest="", status="completed", started_at=START, ended_at=START)
+    page = render(case, flow, [an_item("a", 1, [attempt])])
+    assert "<b>-</b><span>peak memory</span>" in page
+    assert "0 B" not in page
+
+
+def test_called_cases_are_listed_with_their_counts() -> None:
+    flow = Flow(name=FlowName("night"), body=Call(name="deep", flow="inner"))
+    case = CaseView(id=CaseId("night-1"), flow="night", digest="", status="completed", started_at=START, ended_at=START)
+    counts = [NameCount(name="a", kind="job", done=41, cancelled=7)]
+    inner = msgspec.structs.replace(case, id=CaseId("night-1.2"), flow="inner", parent=case.id, counts=counts)
+    page = render(case, flow, [], called=[inner])
+    assert "night-1.2" in page
+    assert "<td>41</td>" in page and "<td>7</td>" in page

@@ -1,6 +1,7 @@
 """The flow drawn as an SVG: one box per name with its counts, arrows where one waits for another."""
 
 from itertools import pairwise
+from unicodedata import east_asian_width
 
 from mendflow.core.model.flow import Activity, Flow
 from mendflow.core.model.views import NameCount
@@ -9,6 +10,7 @@ from mendflow.report.words import escaped, one_line
 
 NODES_MAX = 600
 MARGIN = 12.0
+NAME_CHAR_WIDTH, SMALL_CHAR_WIDTH = 7.4, 6.0
 FIT_WIDTH = 1_750.0
 """Up to this width a drawing is shrunk to the page; beyond it, one scrolls."""
 
@@ -73,6 +75,17 @@ def counts_text(count: NameCount) -> str:
     return " · ".join(f"{number:,} {word}" for word, number in told if number) or "not begun"
 
 
+def fitting(text: str, width: float, char_width: float) -> str:
+    """As much of the text as the width has room for, reckoned by characters of a common width; wide letters, as
+    capitals and many scripts have, count for more."""
+    line, room = one_line(text), width / char_width
+    for place, char in enumerate(line):
+        room -= 2.0 if east_asian_width(char) in "WF" else 1.3 if char.isupper() or char in "mwMW@%" else 1.0
+        if room < 0:
+            return line[: max(place - 1, 0)].rstrip() + "…"
+    return line
+
+
 def _size(body: Activity) -> int:
     open_nodes, size = [body], 0
     while open_nodes and size <= 100_000:
@@ -84,7 +97,7 @@ def _size(body: Activity) -> int:
 
 def _frame(shape: Shape) -> str:
     title = f"{shape.title} · {shape.note}" if shape.note else shape.title
-    fits = one_line(title, max(int((shape.width - 2 * PAD) / 6.0), 8))
+    fits = fitting(title, shape.width - 2 * PAD, SMALL_CHAR_WIDTH)
     return (
         f'<g><title>{escaped(title)}</title><rect class="frame" x="{shape.x:.1f}" y="{shape.y:.1f}" '
         f'width="{shape.width:.1f}" height="{shape.height:.1f}" rx="10"/>'
@@ -114,7 +127,7 @@ def _far(one: Point, other: Point) -> float:
 
 def _node(shape: Shape, count: NameCount | None) -> str:
     told = counts_text(count) if count else shape.note or shape.kind
-    title = one_line(shape.title, 26 if shape.height > 40 else 19)
+    title = fitting(shape.title, shape.width - (36 if count and count.mended else 22), NAME_CHAR_WIDTH)
     box = f'width="{shape.width:.0f}" height="{shape.height:.0f}" rx="8"'
     pile = "".join(f'<rect class="node pile" x="{shape.x + off:.1f}" y="{shape.y + off:.1f}" {box}/>' for off in (6, 3))
     parts = [
@@ -124,7 +137,7 @@ def _node(shape: Shape, count: NameCount | None) -> str:
         f'<text class="name" x="{shape.x + 12:.1f}" y="{shape.y + 21:.1f}">{escaped(title)}</text>',
     ]
     if shape.height > 40:
-        fits = escaped(one_line(told, 32))
+        fits = escaped(fitting(told, shape.width - 22, SMALL_CHAR_WIDTH))
         parts.append(f'<text class="small" x="{shape.x + 12:.1f}" y="{shape.y + 38:.1f}">{fits}</text>')
         parts.append(_bar(shape, count))
     if count and count.mended:

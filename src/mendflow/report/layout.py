@@ -12,6 +12,10 @@ import msgspec
 LAYER_GAP = 46.0
 BOX_GAP = 22.0
 SWEEPS = 6
+COLUMN_MAX = 8
+"""More boxes than this that nothing ties to others are put into several columns."""
+
+ROW_BOXES_MAX = 6
 
 
 class Placed(msgspec.Struct):
@@ -42,6 +46,20 @@ def layered(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> P
     for sweep in range(SWEEPS):
         _order(grid, down=sweep % 2 == 0)
     return _coordinates(grid, len(sizes))
+
+
+def in_columns(sizes: list[tuple[float, float]]) -> Placed:
+    """Boxes without arrows, row by row, in a block about as wide as a page."""
+    columns = min(ROW_BOXES_MAX, -(-len(sizes) // COLUMN_MAX) + 1)
+    widths = [max((width for width, _ in sizes[place::columns]), default=0.0) for place in range(columns)]
+    lefts = [sum(widths[:place]) + BOX_GAP * place for place in range(columns)]
+    x, y, top = [], [], 0.0
+    for first in range(0, len(sizes), columns):
+        row = sizes[first : first + columns]
+        x += [lefts[place] for place in range(len(row))]
+        y += [top] * len(row)
+        top += max(height for _, height in row) + BOX_GAP
+    return Placed(x=x, y=y, width=sum(widths) + BOX_GAP * (columns - 1), height=top - BOX_GAP, bends={})
 
 
 def _ranks(count: int, edges: list[tuple[int, int]]) -> list[int]:

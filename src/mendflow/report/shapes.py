@@ -3,18 +3,21 @@
 Sizes grow from the inside out, places from the outside in. A loop over one job is one box drawn as a pile, because
 people know it as one thing."""
 
+import re
 from collections.abc import Iterator
 
 import msgspec
 
 from mendflow.core.model import flow as model
-from mendflow.report.layout import layered
+from mendflow.report.layout import BOX_GAP, COLUMN_MAX, Placed, in_columns, layered
 from mendflow.report.words import one_line
 
 NODE_WIDTH, NODE_HEIGHT = 196.0, 62.0
 SMALL_WIDTH, SMALL_HEIGHT = 150.0, 34.0
 PAD, HEAD = 14.0, 26.0
 COUNTED = (model.Job, model.Task, model.Stage, model.Call)
+
+_STEP = re.compile(r"step-\d+")
 
 Point = tuple[float, float]
 
@@ -46,8 +49,11 @@ class Shape(msgspec.Struct):
 
 def shape_of(activity: model.Activity) -> Shape:
     if isinstance(activity, model.Sequence):
-        chain = [(index, index + 1) for index in range(len(activity.body) - 1)]
-        return _row(activity, activity.body, chain)
+        body = tuple(each for each in activity.body if not is_made_up(each)) or activity.body
+        if len(body) == 1 and not (activity.targets or activity.sources) and is_made_up_name(activity):
+            return shape_of(body[0])
+        chain = [(index, index + 1) for index in range(len(body) - 1)]
+        return _row(activity, body, chain)
     if isinstance(activity, model.Parallel):
         return _row(activity, activity.branches, _branch_edges(activity))
     if isinstance(activity, model.ForEach) and isinstance(activity.body, COUNTED) and activity.body.label:
@@ -56,6 +62,16 @@ def shape_of(activity: model.Activity) -> Shape:
         return pile
     parts = _parts(activity)
     return _frame(activity, parts) if parts else _leaf(activity)
+
+
+def is_made_up_name(activity: model.Activity) -> bool:
+    """Names that no person gave have a dot, or count the steps; structure needs them, readers do not."""
+    return not activity.label and ("." in activity.name or _STEP.fullmatch(activity.name) is not None)
+
+
+def is_made_up(activity: model.Activity) -> bool:
+    """A small activity that the flow file's reader made: variables that are set, a step that does nothing."""
+    return is_made_up_name(activity) and isinstance(activity, model.Assign | model.Empty) and not activity.sources
 
 
 def settle(shape: Shape, x: float, y: float) -> None:
@@ -86,12 +102,19 @@ def _leaf(activity: model.Activity) -> Shape:
     counted = isinstance(activity, COUNTED)
     return Shape(
         key=activity.name,
-        title=activity.label or activity.name,
+        title=_title(activity),
         kind=_kind(activity),
         width=NODE_WIDTH if counted else SMALL_WIDTH,
         height=NODE_HEIGHT if counted else SMALL_HEIGHT,
         note=f"if {_short(activity.when.text)}" if activity.when else "",
     )
+
+
+def _title(activity: model.Activity) -> str:
+    """What people know it by; what has no name of theirs is told by its kind."""
+    if is_made_up_name(activity) and not isinstance(activity, COUNTED):
+        return _kind(activity)
+    return activity.label or activity.name
 
 
 def _row(activity: model.Activity, bodies: tuple[model.Activity, ...], edges: list[tuple[int, int]]) -> Shape:
@@ -100,7 +123,7 @@ def _row(activity: model.Activity, bodies: tuple[model.Activity, ...], edges: li
     for child in children:
         if child.children and not child.framed:
             _put_in_frame(child)
-    placed = layered([(child.width, child.height) for child in children], edges)
+    placed = _placed([(child.width, child.height) for child in children], edges)
     for child, x, y in zip(children, placed.x, placed.y, strict=True):
         child.x, child.y = x, y
     drawn = []
@@ -110,13 +133,33 @@ def _row(activity: model.Activity, bodies: tuple[model.Activity, ...], edges: li
         drawn = _link_edges(bodies, placed.bends)
     return Shape(
         key=activity.name,
-        title=activity.label or activity.name,
+        title=_title(activity),
         kind=_kind(activity),
         width=placed.width,
         height=placed.height,
         children=children,
         edges=drawn,
     )
+
+
+def _placed(sizes: list[tuple[float, float]], edges: list[tuple[int, int]]) -> Placed:
+    """What hangs together in layers; many boxes that nothing ties to others in several columns instead of one."""
+    tied = {end for edge in edges for end in edge}
+    loose = [index for index in range(len(sizes)) if index not in tied]
+    if len(loose) <= COLUMN_MAX:
+        return layered(sizes, edges)
+    order = sorted(tied)
+    place = {index: number for number, index in enumerate(order)}
+    inner_edges = [(place[start], place[end]) for start, end in edges]
+    above, below = layered([sizes[index] for index in order], inner_edges), in_columns([sizes[i] for i in loose])
+    top = above.height + BOX_GAP if order else 0.0
+    x, y = [0.0] * len(sizes), [0.0] * len(sizes)
+    for number, index in enumerate(order):
+        x[index], y[index] = above.x[number], above.y[number]
+    for number, index in enumerate(loose):
+        x[index], y[index] = below.x[number], top + below.y[number]
+    bends = {(order[start], order[end]): points for (start, end), points in above.bends.items()}
+    return Placed(x=x, y=y, width=max(above.width, below.width), height=top + below.height, bends=bends)
 
 
 def _put_in_frame(shape: Shape) -> None:
@@ -140,7 +183,7 @@ def _frame(activity: model.Activity, parts: list[tuple[str, model.Activity]]) ->
         children.append(child)
     return Shape(
         key=activity.name,
-        title=activity.label or activity.name,
+        title=_title(activity),
         kind=_kind(activity),
         note=_frame_note(activity),
         width=width + 2 * PAD,
