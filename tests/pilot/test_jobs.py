@@ -100,6 +100,18 @@ async def test_each_attempt_has_a_folder_of_its_own_that_is_gone_after_the_verdi
     await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "the folders to be removed")
 
 
+async def test_short_jobs_that_follow_each_other_find_nothing_of_the_one_before(server: Server, hire: Hire) -> None:
+    pilot = hire()
+    leaves = ["", "; touch left", "; chmod 755 .", "; mkdir sub; chmod 0 .", "; rmdir $PWD", "; mv $PWD $PWD.away"]
+    jobs = [await server.shell("pwd; ls -A; stat -c %a ." + leaves[number % 6]) for number in range(60)]
+    seen = [(await server.outcome(job)).log_tail.split() for job in jobs]
+    assert all(len(words) == 2 and words[1] == "700" for words in seen)
+    assert len({words[0] for words in seen}) == len(jobs)
+    for stray in (pilot.work / "attempts").glob("*.away"):
+        stray.rmdir()
+    await server.until(lambda: not list((pilot.work / "attempts").iterdir()), "the folders to be removed")
+
+
 async def test_limits_bound_open_files_and_the_size_of_files(server: Server, hire: Hire) -> None:
     hire()
     limits = Limits(open_files=64, file_bytes=1 << 20, processes=4000)

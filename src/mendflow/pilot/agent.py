@@ -116,9 +116,11 @@ class Agent:
         return batch.want(slots=slots, free_slots=free, held=waiting, mean_ms=self.mean_ms, exchange_ms=exchange_ms)
 
     @property
-    def backlog(self) -> bool:
-        """Whether there is more work at hand than the slots are running."""
-        return self.attempts.alive() > self._capacity.slots
+    def well_supplied(self) -> bool:
+        """Whether there is more work at hand than the slots are running, and than they have just finished: then
+        reports may wait for more of them without a slot ever waiting for work."""
+        alive = self.attempts.alive()
+        return alive > self._capacity.slots and alive > len(self.attempts.reports)
 
     @property
     def short_work(self) -> bool:

@@ -25,7 +25,7 @@ SYNC_PATH = "/api/v1/pilots/sync"
 FIRST_WAIT_MS = 1_000
 WAIT_MS_MAX = 5_000
 LINGER_MS = 3
-GATHER_MS = 5
+GATHER_MS = 15
 """While there is work enough at hand, news is gathered for this long."""
 
 PATIENCE_MS = 10
@@ -101,10 +101,11 @@ class Link:
                 self._speak(leaving=False)
                 await asyncio.sleep(0)
                 continue
-            try:
-                await asyncio.wait_for(self._agent.changed.wait(), None if delay_ms is None else delay_ms / 1000)
-            except TimeoutError:
-                continue
+            changed = self._agent.changed
+            alarm = None if delay_ms is None else asyncio.get_running_loop().call_later(delay_ms / 1000, changed.set)
+            await changed.wait()
+            if alarm is not None:
+                alarm.cancel()
 
     def _delay_ms(self, now: int) -> int | None:
         """In how many milliseconds to speak; None: not before something changes."""
@@ -112,7 +113,7 @@ class Link:
             return self._not_before - now
         if len(self._flights) >= 2:
             return None
-        gathered_at = self._spoke_at + GATHER_MS if self._agent.backlog else now
+        gathered_at = self._spoke_at + GATHER_MS if self._agent.well_supplied else now
         if not self._flights:
             if self._agent.attempts.reports or not self._agent.short_work:
                 return max(0, gathered_at - now)

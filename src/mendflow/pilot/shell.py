@@ -14,7 +14,7 @@ import msgspec
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Limits, Measures, Outcome
 from mendflow.core.model.values import Value
-from mendflow.pilot.home import Home
+from mendflow.pilot.home import FOLDER_MODE, Home, take_over
 from mendflow.pilot.logs import SHIPPED_BYTES, LogFile, Tail
 from mendflow.pilot.outputs import BadOutput, read_outputs, within_bounds
 from mendflow.pilot.processes import Reaper
@@ -33,14 +33,15 @@ if hasattr(signal, "SIGXFSZ"):
 class ShellRun:
     """A command that runs. `outlets` are the descriptors to read from; whoever polls calls `read` for them."""
 
-    def __init__(self, work: Work, home: Home, environment: dict[str, str]) -> None:
+    def __init__(self, work: Work, home: Home, environment: dict[str, str], *, spare: str = "") -> None:
+        """`spare` is the folder of an attempt that is over; this one may have it."""
         self.work = work
         self.folder = home.attempt(work.job, work.fence)
         self._logs: dict[int, LogFile] = {}
         self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
         self.tail = Tail(SHIPPED_BYTES)
-        if not work.own_folder:
-            os.makedirs(self.folder, exist_ok=True)
+        if not work.own_folder and not (spare and take_over(spare, self.folder)):
+            os.makedirs(self.folder, FOLDER_MODE, exist_ok=True)
         self.pid = self._spawn(environment)
 
     def _spawn(self, environment: dict[str, str]) -> int:

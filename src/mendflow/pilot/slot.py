@@ -17,7 +17,7 @@ import msgspec
 
 from mendflow.core.model.jobs import Measures
 from mendflow.pilot.endings import crashed, failed, never_started, returned
-from mendflow.pilot.home import Home, remove_attempt, write_whole
+from mendflow.pilot.home import Home, remove_attempt, remove_beside, remove_tree, write_whole
 from mendflow.pilot.lane import Lane
 from mendflow.pilot.lease import LeaseClock, boot_ms
 from mendflow.pilot.line import AgentLine
@@ -56,6 +56,7 @@ class Slot:
         self._results: dict[AttemptKey, Done] = {}
         self._stored: set[AttemptKey] = set()
         self._told_tail = ""
+        self._spare = ""  # the folder of the attempt that has just ended, if another may begin at once
         self._next_pulse = 0
         self._napping_until = 0
         self._chatty = False
@@ -79,6 +80,7 @@ class Slot:
                 self._handle(descriptor, event)
             self._look()
             self._advance()
+            self._remove_spare()
             self._line.tell(gather=bool(self._queue))
             self._over |= self._needless()
         self._line.close()
@@ -178,7 +180,7 @@ class Slot:
     def _start_shell(self, work: Work) -> None:
         self._reaper.forget()
         try:
-            self._shell = ShellRun(work, self._home, self._environment)
+            self._shell = ShellRun(work, self._home, self._environment, spare=self._spare)
         except (OSError, ValueError) as error:
             self._ended(self._cannot_start(work, error))
             if not work.own_folder and not self._keep:
@@ -253,7 +255,14 @@ class Slot:
         self._shell = self._watch = None
         self._ended(done)
         if not done.folder and not self._keep:
-            remove_attempt(shell.folder)
+            self._remove_spare()
+            remove_beside(shell.folder)
+            self._spare = shell.folder
+
+    def _remove_spare(self) -> None:
+        if self._spare:
+            remove_tree(self._spare)
+            self._spare = ""
 
     def _killed_by_guard(self, pid: int) -> bool:
         """Whether the attempt was killed because this slot stood still while the lease ended."""
