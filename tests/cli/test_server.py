@@ -46,6 +46,11 @@ def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> Non
     assert "completed in" in shell.ok("watch", "last", "--quiet")
     assert len(shell.json("cases", "--flow", "hello")) == 2
     assert shell.json("notices") == []
+    typed = {"_MENDFLOW_COMPLETE": "complete_bash", "COMP_WORDS": "mendflow items hello-", "COMP_CWORD": "2"}
+    assert started["id"] in shell(**typed).stdout.split()
+    typed["COMP_WORDS"], typed["COMP_CWORD"] = "mendflow cases --flow he", "3"
+    assert shell(**typed).stdout.split() == ["hello"]
+    assert shell(**typed, MENDFLOW_SERVER="http://127.0.0.1:9").stdout.split() == []
 
 
 def test_a_case_is_suspended_continued_and_removed(shell: Shell) -> None:

@@ -7,7 +7,7 @@ import typer
 from rich.text import Text
 
 from mendflow.cli.link import connected, waited
-from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile, completed, one_of
+from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile, completed, offered, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.server_file import find_server
 from mendflow.core.model.jobs import Job, JobState
@@ -48,7 +48,12 @@ Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only those of
 
 @app.command("cases")
 def cases(
-    flow: Annotated[str, typer.Option("--flow", metavar="NAME", help="Only of this flow.", show_default=False)] = "",
+    flow: Annotated[
+        str,
+        typer.Option(
+            "--flow", metavar="NAME", help="Only of this flow.", show_default=False, autocompletion=offered("flows")
+        ),
+    ] = "",
     status: Annotated[str, _state(CASE_WORDS, "--status", "Only those with this status.")] = "",
     limit: Limit = 100,
     offset: Offset = 0,

@@ -1,5 +1,6 @@
 """Options that many commands share, and what they come to: which server, with which token."""
 
+import importlib
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -12,7 +13,21 @@ from mendflow.core.model.problems import Invalid, NotFound
 
 DATA_FOLDER = ".mendflow"
 
-CaseArgument = Annotated[str, typer.Argument(metavar="CASE", help="A case's id, or last.")]
+
+def offered(what: str) -> Callable[[typer.Context, str], list[str]]:
+    """What the shell offers for an argument; the code that asks a server is loaded only when it does."""
+
+    def offer(ctx: typer.Context, incomplete: str) -> list[str]:
+        offers = importlib.import_module("mendflow.cli.offers")
+        names: list[str] = getattr(offers, what)(ctx.params, incomplete)
+        return names
+
+    return offer
+
+
+CaseArgument = Annotated[
+    str, typer.Argument(metavar="CASE", help="A case's id, or last.", autocompletion=offered("cases"))
+]
 Server = Annotated[
     str,
     typer.Option("--server", metavar="URL", envvar="MENDFLOW_SERVER", help="The server to ask.", show_default=False),

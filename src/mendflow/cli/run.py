@@ -34,6 +34,7 @@ from mendflow.cli.options import (
     Slots,
     Target,
     TokenFile,
+    offered,
 )
 from mendflow.cli.places import check_file, check_folder
 from mendflow.cli.printing import print_json, say
@@ -107,7 +108,9 @@ def run(
 
 @app.command("resume")
 def resume(
-    case: Annotated[str, typer.Argument(metavar="[CASE]", help="A case's id, or last.")] = "last",
+    case: Annotated[
+        str, typer.Argument(metavar="[CASE]", help="A case's id, or last.", autocompletion=offered("cases"))
+    ] = "last",
     slots: Slots = 0,
     data: Data = "",
     report: Report = "",

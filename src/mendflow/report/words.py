@@ -65,10 +65,10 @@ def duration_text(ms: float) -> str:
 
 
 def time_text(at: Instant) -> str:
-    """Local time as ISO 8601 writes it, with a blank between day and hour; a dash for never."""
+    """Local time with the zone's name, as 2026-10-09 10:53:20 CEST; a dash for never."""
     if at <= 0:
         return "-"
-    return datetime.fromtimestamp(at / 1000).astimezone().isoformat(sep=" ", timespec="seconds")
+    return datetime.fromtimestamp(at / 1000).astimezone().strftime("%Y-%m-%d %H:%M:%S %Z").rstrip()
 
 
 def short_time_text(at: Instant) -> str:

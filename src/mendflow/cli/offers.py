@@ -1,0 +1,47 @@
+"""What the shell offers while one types: cases and flows of the server that would be asked.
+
+Whoever types must not wait: no server is started for this, one that does not answer at once is not waited for, and
+whatever goes wrong offers nothing."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+from mendflow.cli.options import Target
+from mendflow.cli.server_file import find_server
+from mendflow.client import Client
+from mendflow.core.model.problems import Mistake
+
+ANSWER_S_MAX = 1.0
+OFFERED_MAX = 50
+
+
+def cases(params: Mapping[str, Any], incomplete: str) -> list[str]:
+    async def ask(client: Client) -> list[str]:
+        return ["last", *(str(view.id) for view in await client.cases(limit=OFFERED_MAX))]
+
+    return _offered(params, incomplete, ask)
+
+
+def flows(params: Mapping[str, Any], incomplete: str) -> list[str]:
+    async def ask(client: Client) -> list[str]:
+        return [view.name for view in await client.flows()]
+
+    return _offered(params, incomplete, ask)
+
+
+def _offered(params: Mapping[str, Any], incomplete: str, ask: Callable[[Client], Awaitable[list[str]]]) -> list[str]:
+    target = Target(*(params.get(name) or "" for name in ("server", "token_file", "data")))
+    found = None if target.server else find_server(target.folder)
+    if found is None and not target.server:
+        return []
+
+    async def answer() -> list[str]:
+        url, token = (found.url, found.token) if found else (target.server, "")
+        async with asyncio.timeout(ANSWER_S_MAX), Client(url, token or target.token()) as client:
+            return await ask(client)
+
+    try:
+        return [name for name in asyncio.run(answer()) if name.startswith(incomplete)]
+    except (Mistake, OSError, TimeoutError):
+        return []
