@@ -124,8 +124,10 @@ def _condition(where: Where) -> tuple[str, Params]:
             return f"{field} IS NOT ?", [*path, value]
         case "in":
             return _within(field, path, value)
+    # The type in the JSON, not in SQLite, where true and false are numbers.
     types = "('text')" if isinstance(value, str) else "('integer', 'real')"
-    return f"(typeof({field}) IN {types} AND {field} {_COMPARISONS[where.op]} ?)", [*path, *path, value]
+    part = f"(json_type(body, ?) IN {types} AND {field} {_COMPARISONS[where.op]} ?)"
+    return part, [_path(where.field), *path, value]
 
 
 def _within(field: str, path: Params, values: Sequence[Value]) -> tuple[str, Params]:
