@@ -188,7 +188,7 @@ async def test_time_that_a_job_stands_still_does_not_count(server: Server, hire:
     (pid,) = await pids_in(server, tmp_path / "a")
     await server.running(job)
     await server.order(job, Control.SUSPEND)
-    await server.until(lambda: state(pid) == "T", "it to stand still")
+    await server.until(lambda: stands_still(pid), "it to stand still")
     await asyncio.sleep(1.6)  # longer than the wall time, which must not matter
     (tmp_path / "go").touch()
     await server.order(job, Control.RESUME)

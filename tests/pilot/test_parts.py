@@ -15,15 +15,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.model.faults import Category
-from mendflow.core.model.ids import ItemId
-from mendflow.core.model.jobs import FunctionRef, JobSpec
+from mendflow.core.model.ids import ItemId, JobId
+from mendflow.core.model.jobs import FunctionRef, JobSpec, Resources
+from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value
+from mendflow.pilot.agent import Agent
 from mendflow.pilot.appetite import AT_HAND_MAX, slot_depth
+from mendflow.pilot.attempts import Held
 from mendflow.pilot.environment import BadEnvironment, check
 from mendflow.pilot.home import Home, HomeTaken, attempt_name, remove_tree
 from mendflow.pilot.http import Address, Exchanges, Files, ServerAway, ServerRefused
@@ -155,6 +159,25 @@ def test_short_jobs_are_given_by_the_handful_and_long_ones_singly() -> None:
     assert slot_depth(None) == slot_depth(1_000) == 1
     assert slot_depth(0.01) == AT_HAND_MAX
     assert 1 < slot_depth(2.0) < slot_depth(0.5)
+
+
+def test_reports_are_gathered_only_while_there_is_more_work_than_the_slots_run_and_have_finished(
+    tmp_path: Path,
+) -> None:
+    home = Home(tmp_path)
+    home.make()
+    has = Capacity(slots=2, cpus=2, memory_bytes=1 << 30, disk_bytes=1 << 30)
+    agent = Agent(home, "p", has, Staging(home, Files(Address("http://x", ""))), keep=False)
+    held = [Held(JobId(f"case/{number}"), 1, Resources()) for number in range(8)]
+    for one in held:
+        agent.attempts.add(one)
+    assert agent.well_supplied
+    told = []
+    for one in held:
+        agent.attempts.over(one)
+        agent.attempts.report(one, msgspec.Raw(b""))
+        told.append(agent.well_supplied)
+    assert told == [True] * 3 + [False] * 5
 
 
 def test_a_lease_is_over_before_it_ends_and_a_late_answer_shortens_nothing(tmp_path: Path) -> None:  # JS-7

@@ -40,7 +40,8 @@ class ShellRun:
         self._logs: dict[int, LogFile] = {}
         self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
         self.tail = Tail(SHIPPED_BYTES)
-        if not work.own_folder and not (spare and take_over(spare, self.folder)):
+        self.took_over = bool(spare) and not work.own_folder and take_over(spare, self.folder)
+        if not work.own_folder and not self.took_over:
             os.makedirs(self.folder, FOLDER_MODE, exist_ok=True)
         self.pid = self._spawn(environment)
 

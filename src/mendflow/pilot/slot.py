@@ -186,6 +186,8 @@ class Slot:
             if not work.own_folder and not self._keep:
                 remove_attempt(self._home.attempt(work.job, work.fence))
             return
+        if self._shell.took_over:
+            self._spare = ""
         for outlet in self._shell.outlets:
             self._poll.register(outlet, select.POLLIN)
         self._begin(work)
