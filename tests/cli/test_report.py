@@ -6,7 +6,6 @@ import re
 from html.parser import HTMLParser
 
 import msgspec
-import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
@@ -33,7 +32,6 @@ from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import AttemptView, CaseView, ItemView, NameCount
 from mendflow.report.layout import layered
 from mendflow.report.page import render
-from mendflow.report.words import duration_text, one_line, plain, size_text
 
 START = 1_760_000_000_000
 EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31m\x1b]0;owned\x07"
@@ -356,41 +354,6 @@ def test_a_circle_of_links_is_drawn_all_the_same() -> None:
     )
     flow = Flow(name=FlowName("ring"), body=Parallel(name="main", links=("l0", "l1", "l2"), branches=ring))
     assert render(a_case(), flow, []).count('class="arrow"') == 3
-
-
-@pytest.mark.parametrize(
-    ("said", "shown"),
-    [
-        ("\x1b[1;31mred\x1b[0m", "red"),
-        ("\x1b]0;title\x07text", "text"),
-        ("\x1b]8;;http://x\x1b\\link\x1b]8;;\x1b\\", "link"),
-        ("10%\r50%\r100%\n", "100%\n"),
-        ("a\r\nb", "a\nb"),
-        ("\x00nul\x9b31m", "nul31m"),
-        ("file\u202etxt.exe", "filetxt.exe"),
-    ],
-)
-def test_text_from_jobs_is_made_plain(said: str, shown: str) -> None:
-    assert plain(said) == shown
-
-
-def test_figures_are_told_in_units_that_people_read() -> None:
-    assert [size_text(n) for n in (0, 999, 1200, 1_234_567_890, 999_999_999)] == [
-        "0 B",
-        "999 B",
-        "1.2 kB",
-        "1.2 GB",
-        "1.0 GB",
-    ]
-    assert [duration_text(n) for n in (0, 840, 4200, 192_000, 7_500_000, 273_600_000)] == [
-        "0 ms",
-        "840 ms",
-        "4.2 s",
-        "3 m 12 s",
-        "2 h 5 m",
-        "3 d 4 h",
-    ]
-    assert one_line("a\n  b\tc", 4) == "a b…"
 
 
 def drawn(*branches: Job) -> str:

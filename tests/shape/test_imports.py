@@ -36,6 +36,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.core",
             "mendflow.formats",
             "mendflow.pilot.main",
+            "mendflow.pilot.orphan",
             "mendflow.report",
             "mendflow.server.access",
             "mendflow.wiring",

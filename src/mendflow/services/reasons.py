@@ -7,6 +7,7 @@ from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.views import CaseView, ItemView, PilotView, Why
 from mendflow.core.scheduling import explain
+from mendflow.core.scheduling.amounts import size
 from mendflow.services.house import House
 from mendflow.services.pilot_book import PilotRecord
 
@@ -120,8 +121,10 @@ def of_item(item: ItemView) -> Why:
 def of_pilot(pilot: PilotRecord, view: PilotView) -> Why:
     doing = f"holds {len(view.running)} jobs" if view.running else "is idle"
     sentence = f"pilot {pilot.id} on {pilot.host or 'an unknown host'} is {view.state} and {doing}."
+    has = pilot.capacity
+    slots = "1 slot" if has.slots == 1 else f"{has.slots} slots"
     facts = [
-        f"it has {pilot.capacity.slots} slots, {pilot.capacity.cpus:g} cpus, {pilot.capacity.memory_bytes >> 20} MiB",
+        f"it has {slots}, {has.cpus:g} cpus and {size(has.memory_bytes)} of memory",
         f"its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent",
     ]
     return Why(subject=pilot.id, state=view.state, sentence=sentence, facts=facts)

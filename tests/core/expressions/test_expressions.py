@@ -269,7 +269,7 @@ def test_data_goes_through_an_expression_unchanged(value: Value) -> None:
 
 @pytest.mark.parametrize(
     ("value", "word"),
-    [("plain", "plain"), ("it's; rm -rf /", "'it'\"'\"'s; rm -rf /'"), ("", "''"), (3, "3"), (None, "''")],
+    [("plain", "'plain'"), ("it's; rm -rf /", "'it'\"'\"'s; rm -rf /'"), ("", "''"), (3, "'3'"), (None, "''")],
 )
 def test_quote_makes_one_word_of_a_shell_of_anything(value: Value, word: str) -> None:
     assert resolve("echo ${{ quote(inputs.text) }}", looking_into({"inputs": {"text": value}})) == f"echo {word}"

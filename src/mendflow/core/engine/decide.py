@@ -126,9 +126,9 @@ def _suspend(case: Case, command: Suspend) -> bool:
     _live(case)
     if command.item is None:
         if case.status == "suspended":
-            raise Conflict(f"case {case.id} is suspended already; resume it to go on", case=case.id)
+            raise Conflict(f"case {case.id} is suspended already; `mendflow continue` lets it go on", case=case.id)
     elif _item(case, command.item).suspended:
-        raise Conflict(f"item {command.item} is suspended already; resume it to go on", case=case.id)
+        raise Conflict(f"item {command.item} is suspended already; `mendflow continue` lets it go on", case=case.id)
     return True
 
 

@@ -4,7 +4,6 @@ A value that was spilled to a file stands as a reference. To hand it on whole is
 compute with it or to write it into a text would silently take the reference for the value, and is refused."""
 
 import json
-import shlex
 from typing import Final
 
 from mendflow.core.expressions.contract import ExpressionError
@@ -63,4 +62,4 @@ def as_json(value: Value, name: str = "a value in it") -> str:
 
 def quoted(value: Value) -> str:
     """The text as one word of a POSIX shell, whatever is in it."""
-    return shlex.quote(as_text(value))
+    return "'" + as_text(value).replace("'", "'\"'\"'") + "'"
