@@ -71,7 +71,7 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
     typed = [path for path in here if path != "examples"]
     pytest = [python, "-m", "pytest", "--durations", "5", *(["-k", options.k] if options.k else [])]
     none_selected = (5,) if options.k else ()
-    together = ["-n", str(WORKERS), "-m", "not alone"]
+    together = ["-n", str(WORKERS), "--dist", "worksteal", "-m", "not alone"]
     listed = [
         Stage("format", "lint", [python, "-m", "ruff", "format", "--check", *here]),
         Stage("lint", "lint", [python, "-m", "ruff", "check", *here]),
