@@ -2,8 +2,6 @@
 
 The document is for people and for finding live cases after a restart; the journal is what decides."""
 
-from collections.abc import Iterable
-
 import msgspec
 
 from mendflow.core.engine import Case
@@ -113,14 +111,6 @@ class Tally:
 
     def mended(self, name: str) -> None:
         self._mended[name] = self._mended.get(name, 0) + 1
-
-    def take(self, jobs: Iterable[Job]) -> None:
-        """Count jobs whose way was not seen, as after a restart."""
-        for job in jobs:
-            name = name_of(job.spec.item)
-            self.move(name, "job", "", state_of(job))
-            if was_mended(job):
-                self.mended(name)
 
     def counts(self) -> list[NameCount]:
         return [

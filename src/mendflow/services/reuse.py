@@ -7,6 +7,7 @@ import msgspec
 
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
+from mendflow.core.scheduling import jobs as life
 from mendflow.services.case_book import LiveCase, name_of
 from mendflow.services.contracts import Clock, Keeper, NewJob
 from mendflow.services.happenings import Happenings
@@ -64,17 +65,10 @@ class Reuse:
             return None
         outcome = msgspec.structs.replace(earlier.outcome, reused_from=earlier.outcome.reused_from or earlier.id)
         now = self._clock.now()
-        job = Job(
-            id=new.id,
-            case=new.case,
-            spec=new.spec,
-            name=name_of(item),
-            state=JobState.COMPLETED,
-            created_at=now,
-            finished_at=now,
-            outcome=outcome,
-            reused=f"taken over from {earlier.id}: nothing that it is made of changed",
-        )
+        job = life.create(new.id, new.case, new.spec, now=now)
+        why = f"taken over from {earlier.id}: nothing that it is made of changed"
+        for event in life.take_over(job, outcome, why=why, now=now):
+            life.evolve(job, event)
         self._ledger.touch("job", new.id, job, last=True)
         live.move(int(new.id.rpartition("/")[2]), name_of(item), "job", "reused")
         self._happenings.tell(now, "item", live.id, ItemId(item), state="reused", message=job.reused)

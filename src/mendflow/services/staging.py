@@ -7,7 +7,7 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 
-from mendflow.core.engine.messages import STAGED_FILE_FAULT, StageFiles
+from mendflow.core.engine.messages import STAGED_FILE_FAULT, StageFiles, staged
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
@@ -43,7 +43,7 @@ class Staging:
                 kept = [await self._keep(source, folder) for source in order.files.values()]
             else:
                 kept = await asyncio.gather(*(self._keep(source, folder) for source in order.files.values()))
-            outcome = Outcome(files=dict(zip(order.files, kept, strict=True)))
+            outcome = staged(dict(zip(order.files, kept, strict=True)))
         except Mistake as mistake:
             fault = Fault(name=STAGED_FILE_FAULT, category=Category.DATA, message=mistake.message)
             outcome = Outcome(fault=fault)
