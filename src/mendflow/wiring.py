@@ -18,9 +18,10 @@ import msgspec
 
 from mendflow.client import server_file
 from mendflow.core.model.problems import StoreUnavailable
+from mendflow.event_loop import run
 from mendflow.server.access import PILOT, Access, Token, new_token, read_tokens
 from mendflow.server.app import create_app
-from mendflow.server.runner import run, serve
+from mendflow.server.runner import serve
 from mendflow.services.clock import SystemClock
 from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain

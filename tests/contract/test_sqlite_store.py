@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.stores import sqlite_migrations, sqlite_writer
-from mendflow.stores.contract import Append, Done, Put, Taken, Where
+from mendflow.stores.contract import Append, Delete, Done, Put, Taken, Where
 from mendflow.stores.sqlite import SqliteStore
 
 BLOB = json.dumps("x" * 4000).encode()
@@ -102,7 +102,7 @@ async def test_a_disk_that_stops_taking_data_loses_nothing_that_was_acknowledged
     """A limit on the size of files stands for the full disk: the kernel itself refuses the writes."""
     script = f"""
 import asyncio, json, resource, signal
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.stores.contract import Put
 from mendflow.stores.sqlite import SqliteStore
 signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
@@ -206,7 +206,7 @@ async def test_a_file_that_may_only_be_read_is_told_as_such(tmp_path: Path) -> N
     await store.close()
     script = f"""
 import asyncio, os
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.stores.sqlite import SqliteStore
 if os.getuid() == 0:
     os.setgroups([])
@@ -309,4 +309,31 @@ async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) ->
     for statement in seen:
         plan = " ".join(row[3].decode() for row in reader.execute(f"EXPLAIN QUERY PLAN {statement}"))
         assert "USING INDEX documents_by_" in plan or "USING COVERING INDEX documents_by_" in plan, (statement, plan)
+    await store.close()
+
+
+async def test_what_a_failed_commit_would_have_written_is_not_remembered(tmp_path: Path) -> None:
+    store = await opened(tmp_path / "s.db")
+    await store.write([Put("k", "a", b"1", 0), Append("s", [b"x"], 0)])
+    other = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+    other.execute("CREATE TRIGGER no BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'no room'); END")
+    with pytest.raises(Mistake):
+        await store.write([Put("k", "a", b"2", 1), Append("s", [b"y"], 1)])
+    other.execute("DROP TRIGGER no")
+    other.close()
+    assert await store.write([Put("k", "a", b"3", 2)]) == [Taken("k", "a", 2, 1)]
+    assert await store.write([Put("k", "a", b"3", 1), Append("s", [b"y"], 1)]) == [Done(2), Done(2)]
+    await store.close()
+
+
+async def test_the_writer_looks_again_at_what_it_has_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sqlite_writer, "REMEMBERED_MAX", 3)
+    store = await opened(tmp_path / "s.db")
+    for version in range(4):
+        for number in range(8):
+            written = await store.write([Put("k", f"{number}", b"{}", version), Append(f"s{number}", [b"x"], version)])
+            assert written == [Done(version + 1), Done(version + 1)]
+    assert await store.write([Put("k", "1", b"{}", 2), Delete("k", "2", 4)]) == [Taken("k", "1", 2, 4), Done(0)]
+    assert await store.write([Put("k", "2", b"{}", 4)]) == [Taken("k", "2", 4, 0)]
+    assert await store.write([Put("k", "2", b"{}", 0)]) == [Done(1)]
     await store.close()

@@ -186,14 +186,15 @@ class MemoryDomain:
         self._tell(view.id, "notice", "message", message=f"{channel}: {value!r}")
         return view
 
-    async def happenings(self, case: str = "", after: int = 0) -> AsyncIterator[Happening]:
+    async def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
         told = {id: len(seen) for id, seen in self._happened.items()} if not case else {case: after}
         while True:
             changed = self._changed
             for id in [case] if case else list(self._happened):
                 for happening in self._happened[id][told.get(id, 0) :]:
                     told[id] = happening.serial
-                    yield happening
+                    if kind in ("", happening.kind):
+                        yield happening
             if case and self._cases[case].status in ("completed", "failed", "cancelled"):
                 return
             if changed is self._changed:

@@ -9,9 +9,10 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict
+from mendflow.event_loop import run
 from mendflow.server.access import Access
 from mendflow.server.app import create_app
-from mendflow.server.runner import run, serve
+from mendflow.server.runner import serve
 from tests.server.memory_domain import MemoryDomain
 
 

@@ -256,6 +256,20 @@ async def test_happenings_end_with_their_case_and_go_on_from_a_serial(domain: Lo
     ]
     later = [each async for each in domain.happenings(case, after=told[2].serial)]
     assert [each.serial for each in later] == [each.serial for each in told[3:]]
+    of_the_case = [each async for each in domain.happenings(case, kind="case")]
+    assert [each.serial for each in of_the_case] == [told[0].serial, told[4].serial]
+
+
+async def test_whoever_waits_for_one_kind_hears_of_no_other(domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain, named(Job(name="a", command="x")))
+
+    async def listen() -> list[tuple[str, str]]:
+        return [(each.kind, each.state) async for each in domain.happenings(case, kind="case")]
+
+    listening = asyncio.create_task(listen())
+    await asyncio.sleep(0.01)
+    await pilot.run_all(lambda spec: Outcome())
+    assert await asyncio.wait_for(listening, 2) == [("case", "running"), ("case", "completed")]
 
 
 async def test_wrong_inputs_are_refused_whole(domain: LocalDomain) -> None:

@@ -15,7 +15,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec"}),
     "report": frozenset({"mendflow.report", "mendflow.core", "msgspec"}),
     "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
-    "pilot": frozenset({"mendflow.pilot", "mendflow.core", "msgspec", "aiohttp"}),
+    "event_loop": frozenset({"uvloop"}),
+    "pilot": frozenset({"mendflow.pilot", "mendflow.core", "mendflow.event_loop", "msgspec", "aiohttp"}),
     "client": frozenset({"mendflow.client", "mendflow.core", "msgspec", "aiohttp"}),
     "server": frozenset(
         {
@@ -26,7 +27,6 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "litestar",
             "uvicorn",
             "httptools",
-            "uvloop",
         }
     ),
     "cli": frozenset(
@@ -46,7 +46,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "typer",
         }
     ),
-    "wiring": frozenset({"mendflow", "msgspec", "aiohttp", "uvicorn", "uvloop"}),
+    "wiring": frozenset({"mendflow", "msgspec", "aiohttp", "uvicorn"}),
     "__init__": frozenset({"mendflow.client", "mendflow.core", "mendflow.formats"}),
     "__main__": frozenset({"mendflow.cli"}),
 }

@@ -7,7 +7,7 @@ import threading
 from collections.abc import Coroutine, Iterator
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self, TypeVar
+from typing import Any, Literal, Self, TypeVar
 
 from mendflow.client.client import Client
 from mendflow.core.model.flow import Flow
@@ -16,6 +16,7 @@ from mendflow.core.model.views import (
     CaseView,
     FlowView,
     Happening,
+    HappeningKind,
     Health,
     ItemView,
     JobQuery,
@@ -113,8 +114,10 @@ class SyncClient:
     def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
         return self._wait(self._client.send(case, channel, value, correlation=correlation, id=id))
 
-    def happenings(self, case: str = "", after: int = 0, *, patience_s: float = 60.0) -> Iterator[Happening]:
-        stream = self._client.happenings(case, after, patience_s=patience_s)
+    def happenings(
+        self, case: str = "", after: int = 0, *, kind: HappeningKind | Literal[""] = "", patience_s: float = 60.0
+    ) -> Iterator[Happening]:
+        stream = self._client.happenings(case, after, kind=kind, patience_s=patience_s)
 
         async def following() -> Happening | None:
             return await anext(stream, None)

@@ -12,7 +12,7 @@ import uuid
 from collections.abc import AsyncIterator
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 from urllib.parse import quote
 
 import msgspec
@@ -28,6 +28,7 @@ from mendflow.core.model.views import (
     CaseView,
     FlowView,
     Happening,
+    HappeningKind,
     Health,
     ItemView,
     JobQuery,
@@ -125,17 +126,20 @@ class Client:
         body = {"channel": channel, "value": value, "correlation": correlation, "id": id or uuid.uuid4().hex}
         return await self._line.ask("POST", f"{_case(case)}/messages", CaseView, body=body, repeatable=True)
 
-    def happenings(self, case: str = "", after: int = 0, *, patience_s: float = 60.0) -> AsyncIterator[Happening]:
+    def happenings(
+        self, case: str = "", after: int = 0, *, kind: HappeningKind | Literal[""] = "", patience_s: float = 60.0
+    ) -> AsyncIterator[Happening]:
         """Changes as they happen; ends with the case. A broken line is taken up again after the last serial seen;
         after `patience_s` without a server it raises `Unreachable`. Without a case: of all cases, from now on."""
-        return follow(self._line, f"{_case(case)}/events" if case else "/events", after, patience_s)
+        path = f"{_case(case)}/events" if case else "/events"
+        return follow(self._line, f"{path}?kind={kind}" if kind else path, after, patience_s)
 
     async def wait(self, case: str, *, timeout_s: float | None = None, patience_s: float = 60.0) -> CaseView:
         """The case when it is over. Raises TimeoutError after `timeout_s`; the case then goes on."""
         async with asyncio.timeout(timeout_s):
             view = await self.case(case)
             while view.status not in ENDED:
-                async for _ in self.happenings(view.id, patience_s=patience_s):
+                async for _ in self.happenings(view.id, kind="case", patience_s=patience_s):
                     pass
                 view = await self._patient_case(view.id, patience_s)
             return view

@@ -9,7 +9,7 @@ import http.client
 import ssl
 import urllib.parse
 from collections.abc import Iterator
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 CHUNK_BYTES = 1 << 18
 FILE_TIMEOUT_S = 60.0
@@ -55,8 +55,7 @@ class _Exchange(asyncio.Protocol):
         self.usable = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self.transport = transport
+        self.transport = cast(asyncio.Transport, transport)
         self.usable = True
 
     def connection_lost(self, exc: Exception | None) -> None:

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import msgspec
 
+from mendflow import event_loop
 from mendflow.core.model.problems import Mistake
 from mendflow.pilot.agent import Agent
 from mendflow.pilot.environment import capacity, check, usable_cpus
@@ -78,7 +79,7 @@ def run_pilot(options: PilotOptions) -> int:
         return CANNOT_WORK
     try:
         become_reaper()
-        return asyncio.run(_Life(options, home, address).live())
+        return event_loop.run(_Life(options, home, address).live())
     finally:
         os.close(lock)
 

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from typing import cast
 
 import msgspec
 
@@ -41,8 +42,7 @@ class SlotLink(asyncio.Protocol):
         self._scheduled = False
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
+        self._transport = cast(asyncio.Transport, transport)
         self.alive = True
 
     def connection_lost(self, _exc: Exception | None) -> None:

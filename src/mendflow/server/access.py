@@ -10,6 +10,7 @@ import ipaddress
 import re
 import secrets
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -165,7 +166,7 @@ _LOCAL_ROLES = frozenset({ADMIN})
 
 def _local(method: str, sent: dict[bytes, bytes]) -> Caller:
     host = sent.get(b"host", b"").decode("latin-1")
-    if not is_loopback(_hostname(host)):
+    if not _names_loopback(host):
         raise Forbidden("without a token this server answers only under the name localhost, 127.0.0.1 or [::1]")
     if method not in _READING:
         origin = sent.get(b"origin", b"").decode("latin-1")
@@ -174,6 +175,12 @@ def _local(method: str, sent: dict[bytes, bytes]) -> Caller:
             raise Forbidden("a page of another site may not change anything here; use a token for that")
     name = sent.get(b"x-mendflow-user", b"").decode("latin-1")
     return Caller(name if _NAME.fullmatch(name) else "local", _LOCAL_ROLES)
+
+
+@lru_cache(maxsize=64)
+def _names_loopback(host: str) -> bool:
+    """Kept, because every exchange of every pilot asks it of the same few names."""
+    return is_loopback(_hostname(host))
 
 
 def _hostname(host: str) -> str:

@@ -4,9 +4,8 @@ it is told to stop. Signals are left to whoever owns the process."""
 import asyncio
 import logging
 import socket
-from collections.abc import Callable, Coroutine, Generator
+from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any, TypeVar
 
 import uvicorn
 
@@ -15,25 +14,10 @@ from mendflow.server.access import check_binding
 from mendflow.server.app import Api
 from mendflow.server.gathering import GatheringProtocol
 
-try:
-    import uvloop
-
-    _new_loop: Callable[[], asyncio.AbstractEventLoop] = uvloop.new_event_loop
-except ImportError:  # pragma: no cover - where uvloop has no build, asyncio's own loop does the same, slower
-    _new_loop = asyncio.new_event_loop
-
-T = TypeVar("T")
-
 log = logging.getLogger("mendflow.server")
 
 STOP_GRACE_S = 0.5
 STOP_S_MAX = 5
-
-
-def run(main: Coroutine[Any, Any, T]) -> T:
-    """asyncio.run on the fastest event loop that this machine has."""
-    with asyncio.Runner(loop_factory=_new_loop) as runner:
-        return runner.run(main)
 
 
 class _Uvicorn(uvicorn.Server):

@@ -62,8 +62,9 @@ class Domain(Protocol):
     async def send(
         self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = ""
     ) -> CaseView: ...
-    def happenings(self, case: str = "", after: int = 0) -> AsyncIterator[Happening]:
-        """Changes as they happen, of one case from the given serial on (ends with the case), or of all from now."""
+    def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
+        """Changes as they happen, of one case from the given serial on (ends with the case), or of all from now; of
+        every kind, or of one: "case", "item", "task" or "notice"."""
         ...
 
     # jobs and pilots

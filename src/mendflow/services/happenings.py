@@ -17,11 +17,22 @@ LISTENER_QUEUE_MAX = 10_000
 _Told = tuple[int, Instant, str, CaseId, ItemId | None, str, str]
 
 
+class _Listener:
+    """Hears of one kind of thing only, or of all if `kind` is empty."""
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+        self.queue: asyncio.Queue[_Told | None] = asyncio.Queue(LISTENER_QUEUE_MAX + 1)
+
+    def wants(self, told: _Told) -> bool:
+        return not self.kind or told[2] == self.kind
+
+
 class Happenings:
     def __init__(self, started_at: Instant) -> None:
         self._serial = started_at
         self._latest: dict[CaseId, deque[_Told]] = {}
-        self._listeners: dict[str, set[asyncio.Queue[_Told | None]]] = {}
+        self._listeners: dict[str, set[_Listener]] = {}
 
     def tell(
         self, at: Instant, kind: str, case: CaseId, item: ItemId | None = None, state: str = "", message: str = ""
@@ -37,45 +48,48 @@ class Happenings:
 
     def _pass_on(self, case: CaseId, told: _Told) -> None:
         for name in (case, ""):
-            for queue in list(self._listeners.get(name, ())):
-                if queue.full():
-                    queue.get_nowait()
-                    self._listeners[name].discard(queue)
-                    queue.put_nowait(None)
+            for listener in list(self._listeners.get(name, ())):
+                if not listener.wants(told):
+                    continue
+                if listener.queue.full():
+                    listener.queue.get_nowait()
+                    self._listeners[name].discard(listener)
+                    listener.queue.put_nowait(None)
                 else:
-                    queue.put_nowait(told)
+                    listener.queue.put_nowait(told)
 
     def ended(self, case: CaseId) -> None:
         """Nothing more will happen in this case."""
-        for queue in self._listeners.pop(case, ()):
-            queue.put_nowait(None)
+        for listener in self._listeners.pop(case, ()):
+            listener.queue.put_nowait(None)
 
     def forget(self, case: CaseId) -> None:
         self._latest.pop(case, None)
 
     def stop(self) -> None:
-        for queues in self._listeners.values():
-            for queue in queues:
-                queue.put_nowait(None)
+        for listeners in self._listeners.values():
+            for listener in listeners:
+                listener.queue.put_nowait(None)
         self._listeners.clear()
 
-    async def listen(self, case: str, after: int, *, over: bool) -> AsyncIterator[Happening]:
-        """Changes of one case, or of all if `case` is empty. `over`: only what is kept, no more will come."""
-        queue: asyncio.Queue[_Told | None] = asyncio.Queue(LISTENER_QUEUE_MAX + 1)
+    async def listen(self, case: str, after: int, *, kind: str, over: bool) -> AsyncIterator[Happening]:
+        """Changes of one case, or of all if `case` is empty; of every kind, or of one. `over`: only what is kept,
+        because no more will come."""
+        listener = _Listener(kind)
         listeners = self._listeners.setdefault(case, set())
         if not over:
-            listeners.add(queue)
+            listeners.add(listener)
         try:
             for told in list(self._latest.get(CaseId(case), ())) if case else []:
-                if told[0] > after:
+                if told[0] > after and listener.wants(told):
                     yield _view(told)
             while not over:
-                heard = await queue.get()
+                heard = await listener.queue.get()
                 if heard is None:
                     return
                 yield _view(heard)
         finally:
-            listeners.discard(queue)
+            listeners.discard(listener)
             if not listeners:
                 self._listeners.pop(case, None)
 

@@ -146,10 +146,10 @@ class LocalDomain:
         await self._settled()
         return await self.case(id)
 
-    async def happenings(self, case: str = "", after: int = 0) -> AsyncIterator[Happening]:
+    async def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
         id = await self._id(case) if case else ""
         over = bool(id) and not (await self._document(CaseId(id))).live
-        async for happening in self._house.services.happenings.listen(id, after, over=over):
+        async for happening in self._house.services.happenings.listen(id, after, kind=kind, over=over):
             yield happening
 
     # Items

@@ -21,6 +21,8 @@ PRAGMAS = (
 WAIT_FOR_NO_LOCK = "PRAGMA busy_timeout = 0"
 """The writer works on the event loop and must not block it; where it can wait for a lock, it does so itself."""
 
+VERSION = "SELECT version FROM documents WHERE kind = ? AND id = ?"
+
 VERSIONS = """
 -- The versions of many documents in one answer: a JSON list of [kind, id, version]; absent ones are left out.
 SELECT json_group_array(json_array(d.kind, d.id, d.version))

@@ -1,9 +1,9 @@
 """The one who writes to the SQLite file, and groups commits.
 
 Whoever writes leaves a batch and awaits its answer. All that has gathered becomes one transaction: the present
-versions of everything named are read, each compare-and-set is decided in order from those, and the last body of each
-document is written. One sync to disk then answers every batch at once. Deciding from versions that were just read is
-safe because the file's lock keeps every other writer out.
+versions of everything named are looked up, each compare-and-set is decided in order from those, and the last body of
+each document is written. One sync to disk then answers every batch at once. Deciding from versions that were just
+read, or that this writer itself wrote last, is safe because the file's lock keeps every other writer out.
 
 The statements of a small group run on the event loop, a few microseconds a write; only the commit, which waits for the
 disk, goes to a thread, unless the group is tiny and the disk fast. Running the statements there would be slower: the
@@ -40,6 +40,11 @@ COMMIT_HERE_WRITES_MAX = 16
 COMMIT_HERE_MS_MAX = 1.0
 """A small group on a disk that syncs this fast is committed on the spot: to wake a thread for it, and to be woken by it
 in turn, takes about as long as the sync, and whoever wrote so little waits for just this answer."""
+
+REMEMBERED_MAX = 20_000
+"""Of so many documents and streams the writer remembers what it wrote last, and need not look."""
+
+LOOK_ONE_BY_ONE_MAX = 4
 
 LOCKED_SECONDS_MAX = 5.0
 """How long to wait for another program that holds the file locked."""
@@ -172,6 +177,10 @@ class Transaction:
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
+        # As committed: nobody else writes to the file.
+        self._versions: dict[Key, int] = {}
+        self._lengths: dict[str, int] = {}
+        self._prepared = Changes({}, {})
 
     def prepare(self, group: list[Batch]) -> list[Answer]:
         """Everything but the commit."""
@@ -179,12 +188,23 @@ class Transaction:
         changes = self._look(group)
         answers = [changes.decide(writes) for writes, _ in group]
         self._write(changes)
+        self._prepared = changes
         return answers
 
     def commit(self) -> None:
         self._connection.commit()
+        self._remember(self._prepared)
+
+    def _remember(self, changes: "Changes") -> None:
+        for known in (self._versions, self._lengths):
+            if len(known) > REMEMBERED_MAX:
+                known.clear()
+        self._versions.update(changes.versions)
+        self._lengths.update(changes.lengths)
 
     def roll_back(self) -> None:
+        self._versions.clear()
+        self._lengths.clear()
         try:
             self._connection.rollback()
         except sqlite3.Error:
@@ -200,9 +220,25 @@ class Transaction:
                     streams.add(write.stream)
                 else:
                     keys.add((write.kind, write.id))
-        versions = {(kind, id): version for kind, id, version in self._ask(sql.VERSIONS, keys)} if keys else {}
-        lengths = dict(self._ask(sql.LENGTHS, streams)) if streams else {}
-        return Changes(versions, lengths)
+        return Changes(self._versions_of(keys), self._lengths_of(streams))
+
+    def _versions_of(self, keys: set[Key]) -> dict[Key, int]:
+        versions = {key: self._versions[key] for key in keys if key in self._versions}
+        unknown = keys.difference(versions)
+        if len(unknown) <= LOOK_ONE_BY_ONE_MAX:
+            for key in unknown:
+                row = self._connection.execute(sql.VERSION, key).fetchone()
+                versions[key] = row[0] if row else 0
+        else:
+            versions.update(((kind, id), version) for kind, id, version in self._ask(sql.VERSIONS, unknown))
+        return versions
+
+    def _lengths_of(self, streams: set[str]) -> dict[str, int]:
+        lengths = {stream: self._lengths[stream] for stream in streams if stream in self._lengths}
+        unknown = streams.difference(lengths)
+        if unknown:
+            lengths.update(self._ask(sql.LENGTHS, unknown))
+        return lengths
 
     def _ask(self, statement: str, about: set[Key] | set[str]) -> Any:
         (answer,) = self._connection.execute(statement, (msgspec.json.encode(about).decode(),)).fetchone()

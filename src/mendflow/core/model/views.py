@@ -144,13 +144,15 @@ class Why(View, frozen=True):
     facts: list[str] = []
 
 
+HappeningKind = Literal["case", "item", "task", "notice"]
+
+
 class Happening(View, frozen=True):
-    """One change, as the event stream tells it. `serial` grows by one within a case; `kind` is case, item, task or
-    notice."""
+    """One change, as the event stream tells it. `serial` grows within a case."""
 
     serial: int
     at: Instant
-    kind: Literal["case", "item", "task", "notice"]
+    kind: HappeningKind
     case: CaseId
     item: ItemId | None = None
     state: str = ""

@@ -7,28 +7,36 @@ from litestar.params import HeaderParameter, QueryParameter
 from litestar.response import Stream
 
 from mendflow.core.model.problems import Invalid
+from mendflow.core.model.views import HappeningKind
 from mendflow.server.events import Feed
 from mendflow.server.routes.given import CaseName, TheDomain, TheHolds
 
 LastEventId = Annotated[str, HeaderParameter(name="Last-Event-ID", description="Goes on after this serial.")]
 After = Annotated[int, QueryParameter(ge=0, le=2**53, description="Goes on after this serial; the header counts more.")]
 
+Kind = Annotated[HappeningKind | None, QueryParameter(description="Only happenings of this kind.")]
+
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
 @get("/cases/{case:str}/events", summary="What happens in a case", operation_id="happenings", tags=["events"])
 async def case_events(
-    domain: TheDomain, holds: TheHolds, case: CaseName, last_event_id: LastEventId = "", after: After = 0
+    domain: TheDomain,
+    holds: TheHolds,
+    case: CaseName,
+    last_event_id: LastEventId = "",
+    after: After = 0,
+    kind: Kind = None,
 ) -> Stream:
     """Server-sent events; `id` is the serial, `data` a Happening. The event `end` follows the last one of the case."""
     view = await domain.case(case)
-    feed = Feed(domain.happenings(view.id, _serial(last_event_id, after)))
+    feed = Feed(domain.happenings(view.id, _serial(last_event_id, after), kind=kind or ""))
     return Stream(feed.told(holds), media_type="text/event-stream", headers=_HEADERS)
 
 
 @get("/events", summary="What happens in all cases, from now on", operation_id="all_happenings", tags=["events"])
-async def all_events(domain: TheDomain, holds: TheHolds) -> Stream:
-    feed = Feed(domain.happenings())
+async def all_events(domain: TheDomain, holds: TheHolds, kind: Kind = None) -> Stream:
+    feed = Feed(domain.happenings(kind=kind or ""))
     return Stream(feed.told(holds), media_type="text/event-stream", headers=_HEADERS)
 
 
