@@ -8,7 +8,7 @@ import msgspec
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome
-from mendflow.core.model.values import FileRef
+from mendflow.core.model.values import FileRef, Value
 
 
 class Clock(Protocol):
@@ -74,6 +74,59 @@ class MetaScheduler(Protocol):
     async def resume(self, id: JobId) -> None: ...
     async def cancel(self, id: JobId) -> None: ...
     async def capacity(self) -> CapacityReport: ...
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What is other in a job that is submitted again: wanted resources by their names in Resources, environment, hosts to
+    keep away from, another source for inputs by path, the domain that it goes to, how long to wait before."""
+
+    resources: dict[str, Value] = {}
+    env: dict[str, str] = {}
+    avoid_hosts: tuple[str, ...] = ()
+    sources: dict[str, str] = {}
+    domain: str = ""
+    wait_ms: int = 0
+
+
+class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A job that failed, as the proxy knows it. `job` is the id that the flow knows; `real` the one that failed now.
+    `final`: the meta-scheduler has given it up; otherwise it would try it again by itself."""
+
+    job: JobId
+    real: JobId
+    case: CaseId
+    spec: JobSpec
+    fault: Fault
+    outcome: Outcome
+    generation: int = 1  # how many times it was submitted
+    attempts: int = 0  # over all submissions
+    losses: int = 0
+    level: int = 0  # the retry level that it has been through
+    host: str = ""
+    site: str = ""
+    pilot: str = ""
+    pattern: str = ""  # how its conversation runs
+    stage: str = ""  # staging, submission, polling, notification, execution
+    final: bool = True
+
+
+class Repairs(Protocol):
+    """Whom the proxy asks when a job has failed."""
+
+    async def failed(self, failure: Failure) -> bool:
+        """True: it is being mended. The flow hears nothing until another submission ends, or `pass_on`."""
+        ...
+
+
+class MendableJobs(Protocol):
+    """What primitives ask of the proxy. `key` makes a repeated call harmless."""
+
+    async def resubmit(self, id: JobId, change: Change, *, key: str) -> None: ...
+    async def repoll(self, id: JobId, *, key: str) -> None: ...
+    async def reregister(self, id: JobId, *, key: str) -> None: ...
+    async def pass_on(self, id: JobId) -> None:
+        """Let the flow hear of the failure after all."""
+        ...
 
 
 class Keeper(Protocol):

@@ -13,6 +13,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.mending import Primitive, Target
 from mendflow.core.model.values import FileRef, Value
 
 
@@ -57,42 +58,72 @@ class Proceed(Message, frozen=True, tag="proceed"):
     serial: int
 
 
+# Steering. `by` is the identity of the exlet's step that commands it: the same command by the same step counts once. A
+# person's commands have none.
+
+
 class Suspend(Message, frozen=True, tag="suspend"):
-    """The case, or one item of it, makes no progress until it is resumed. Facts that arrive meanwhile are kept."""
+    """The case, or one item of it, makes no progress until it is resumed. Facts that arrive meanwhile are kept.
+    `holder` is who suspends: the same thing can be held by several, and goes on when all have let go."""
 
     item: ItemId | None = None
+    holder: str = ""
+    by: str = ""
 
 
 class Resume(Message, frozen=True, tag="resume"):
+    """Let go of what `holder` holds. A person, who has no name here, lets go of all that anyone holds."""
+
     item: ItemId | None = None
+    holder: str = ""
+    by: str = ""
 
 
 class Cancel(Message, frozen=True, tag="cancel"):
     """End the case without handlers (`remove`): its jobs are cancelled."""
 
     reason: str = ""
+    by: str = ""
 
 
 class RestartItem(Message, frozen=True, tag="restart-item"):
     """Run a live item again from its start, with its data as at its start."""
 
     item: ItemId
+    by: str = ""
 
 
 class ForceComplete(Message, frozen=True, tag="force-complete"):
     item: ItemId
     outputs: Value = None
+    by: str = ""
 
 
 class ForceFail(Message, frozen=True, tag="force-fail"):
+    """End a live item as failed. The fault is thrown in the flow, unless `proceed`: then the item counts as failed and
+    the flow goes on with what comes next."""
+
     item: ItemId
     fault: Fault
+    proceed: bool = False
+    by: str = ""
 
 
 class RemoveItem(Message, frozen=True, tag="remove-item"):
-    """End a live item as if it had been skipped: its links are false, the flow goes on."""
+    """End a live item as cancelled. Nothing more runs on the path that it stands on: what would follow it in its
+    sequence, loop or scope is skipped, outwards until there are branches beside it, which go on."""
 
     item: ItemId
+    by: str = ""
+
+
+class WriteData(Message, frozen=True, tag="write-data"):
+    """Put values into the case (its inputs, or variables of the flow by that name), or into a live item: a task's data,
+    a job's keyword arguments or environment, a call's inputs."""
+
+    values: dict[str, Value]
+    item: ItemId | None = None
+    by: str = ""
 
 
 Command = Union[
@@ -108,6 +139,7 @@ Command = Union[
     ForceComplete,
     ForceFail,
     RemoveItem,
+    WriteData,
 ]
 
 
@@ -205,6 +237,18 @@ class SendReply(Message, frozen=True, tag="send-reply"):
     fault: str = ""
 
 
+class DoMend(Message, frozen=True, tag="do-mend"):
+    """A primitive of this exlet, to be done to the case that it mends; then FinishItem. `about` is an item of that
+    case, if not the one at hand."""
+
+    serial: int
+    item: ItemId
+    do: Primitive
+    target: Target = "item"
+    about: str = ""
+    settings: dict[str, Value] = {}
+
+
 class GoOn(Message, frozen=True, tag="go-on"):
     """Give the command Proceed back, soon."""
 
@@ -252,6 +296,7 @@ Order = Union[
     CancelCalled,
     CallPartner,
     SendReply,
+    DoMend,
     GoOn,
     ItemSkipped,
     ItemFailed,

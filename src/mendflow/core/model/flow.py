@@ -14,6 +14,7 @@ import msgspec
 
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
+from mendflow.core.model.mending import Primitive, Target
 from mendflow.core.model.values import Value
 
 Template = Value
@@ -287,6 +288,17 @@ class Call(Node, frozen=True, tag="call"):
     domain: str = ""
 
 
+class Mend(Node, frozen=True, tag="mend"):
+    """A primitive: an order to the case that this exlet mends. Only exlets have them. `item` names another item of that
+    case than the one at hand. `settings` are what the primitive wants to know: what to change of a re-submitted job,
+    which level to wait in, what to write, whom to tell. Worklets of a compensate are calls, not primitives."""
+
+    do: Primitive
+    target: Target = "item"
+    item: Template = ""
+    settings: dict[str, Template] = {}
+
+
 Activity = Union[
     Empty,
     Exit,
@@ -310,6 +322,7 @@ Activity = Union[
     Task,
     Stage,
     Call,
+    Mend,
 ]
 
 

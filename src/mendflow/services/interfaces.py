@@ -1,0 +1,76 @@
+"""The three narrow interfaces between an engine and the exception service (EX-10). The engine of this server is served
+in process, a foreign one over HTTP; the service cannot tell them apart.
+
+A: flows. B: cases and items. X: the engine tells, and hears whether to go on. The engine knows nothing of exceptions:
+it tells of points in the life of its cases and items, and does what interface B says."""
+
+from typing import Protocol
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.mending import XEvent
+from mendflow.core.model.values import Value
+
+
+class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A live item as the context shows it."""
+
+    item: ItemId
+    task: str
+    kind: str
+    status: str
+    serial: int = 0
+    data: dict[str, Value] = {}
+    attempts: int = 0
+    started_at: Instant = 0
+
+
+class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A live case as the context shows it."""
+
+    case: CaseId
+    flow: str
+    version: str
+    status: str
+    started_at: Instant
+    data: dict[str, Value] = {}
+    parent: CaseId | None = None
+    mends: CaseId | None = None
+    items: list[ItemFacts] = []
+
+
+class InterfaceA(Protocol):
+    async def put_flow(self, flow: Flow) -> None: ...
+    async def flows(self) -> list[str]: ...
+
+
+class InterfaceB(Protocol):
+    """`by` makes a repeated call harmless. A case or item that is no longer live is left alone, and False says so."""
+
+    async def cases_of(self, flow: str) -> list[CaseId]: ...
+    async def facts(self, case: CaseId) -> CaseFacts | None: ...
+    async def suspend(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool: ...
+    async def resume(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool: ...
+    async def cancel(self, case: CaseId, *, reason: str, by: str) -> bool: ...
+    async def restart(self, case: CaseId, item: ItemId, *, by: str) -> bool: ...
+    async def complete(self, case: CaseId, item: ItemId, outputs: Value, *, by: str) -> bool: ...
+    async def fail(self, case: CaseId, item: ItemId, fault: Fault, *, proceed: bool, by: str) -> bool: ...
+    async def remove(self, case: CaseId, item: ItemId, *, by: str) -> bool: ...
+    async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool: ...
+    async def release(self, event: str) -> None:
+        """Go on with what was held when the event of this id was told, if it is still held."""
+        ...
+
+
+class Engine(InterfaceA, InterfaceB, Protocol):
+    """What the service sees of one engine."""
+
+
+class InterfaceX(Protocol):
+    async def tell(self, event: XEvent) -> bool:
+        """True: hold what you were about to do (begin the case, send the item out, take its end for an end) until
+        `release`. False: go on. Told again under the same id, it is decided once."""
+        ...
