@@ -77,8 +77,8 @@ class MetaScheduler(Protocol):
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What is other in a job that is submitted again: wanted resources by their names in Resources, environment, hosts to
-    keep away from, another source for inputs by path, the domain that it goes to, how long to wait before."""
+    """What is other in a job that is submitted again: wanted resources by their names in Resources, environment, hosts
+    to keep away from, another source for inputs by path, the domain that it goes to, how long to wait before."""
 
     resources: dict[str, Value] = {}
     env: dict[str, str] = {}
