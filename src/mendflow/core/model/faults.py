@@ -19,12 +19,23 @@ class Category(StrEnum):
     DATA = "data"  # an input was not there or did not arrive
     INPUT = "input"  # the job was described wrongly
     JOB = "job"  # the job itself failed: exit code, signal, exception
-    MEMORY = "memory"  # it took more memory than it asked for
+    MEMORY = "memory"  # it took more memory than it asked for, or than there was
     TIME = "time"  # it took longer than it asked for
     OUTPUT = "output"  # a promised output was missing or could not be kept
-    CLEANUP = "cleanup"
+    CLEANUP = "cleanup"  # its processes would not die, or its folder could not be made clean
     CANCELLED = "cancelled"  # somebody asked for its end
     FLOW = "flow"  # thrown by the flow itself, or an expression that could not be evaluated
+
+
+class Stage(StrEnum):
+    """How far an attempt had come when it failed."""
+
+    SUBMISSION = "submission"  # on its way to whoever executes it
+    STAGE_IN = "stage-in"  # its files, or its code, were being brought
+    START = "start"  # its folder was being made, its process started, its function loaded
+    EXECUTION = "execution"
+    STAGE_OUT = "stage-out"  # what it left was being looked at, or taken into keeping
+    CLEANUP = "cleanup"  # it was over, and what it left behind would not go
 
 
 INFRASTRUCTURE = frozenset({Category.NETWORK, Category.SCHEDULER_DOWN, Category.RESOURCE})
@@ -32,7 +43,14 @@ INFRASTRUCTURE = frozenset({Category.NETWORK, Category.SCHEDULER_DOWN, Category.
 
 
 class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What went wrong: a name that handlers catch by, the category, a sentence, and what was measured."""
+    """What went wrong: a name that handlers catch by, the category, a sentence, and what was measured.
+
+    `stage` is one of Stage, or empty outside of attempts; `file` is the path, in the job's folder, of the file that it
+    is about. `data` says, by the name: of memoryLimit and memoryKilled `peak_bytes` and `limit_bytes`; of timeLimit
+    `ran_ms` and `limit_ms`; of signal the signal's `signal` by its name; of an exception its `type` and, nearest first,
+    the `types` that it is also of; of missingInput the `source` that was tried, the `others` that were not, and the
+    `reason`; of diskFull `free_bytes` and `folder`; of cannotStart `errno`, by its name; of notCleaned what was
+    `left`."""
 
     name: str
     category: Category
@@ -41,6 +59,8 @@ class Fault(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exit_code: int | None = None
     signal: int | None = None
     log_tail: str = ""
+    stage: str = ""
+    file: str = ""
 
     @property
     def infrastructure(self) -> bool:

@@ -50,7 +50,13 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that a pilot must know to run a job; every expression is resolved already.
 
     Exactly one of `command` and `function` is given. `inputs` maps a path in the job's folder to the file that
-    is to stand there; `files` maps an output's name to the path, in that folder, where the job leaves it."""
+    is to stand there; `files` maps an output's name to the path, in that folder, where the job leaves it.
+
+    `replicas` maps a path to the places where that input can be had, best first: `kept:SHA256` is a file in the
+    server's keeping, anything else a URL (http, https, file) or an absolute path that the pilot can read. Only the
+    first is tried, and the fault of stage-in names it and the others, so that a repair can choose (`from_source`). An
+    input without replicas comes from the server's keeping. What comes from elsewhere must have the content that
+    `inputs` says; a path that only `replicas` has is taken as it is."""
 
     item: ItemId
     command: str | None = None
@@ -59,6 +65,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     kwargs: dict[str, Value] = {}
     env: dict[str, str] = {}
     inputs: dict[str, FileRef] = {}
+    replicas: dict[str, tuple[str, ...]] = {}
     files: dict[str, str] = {}
     resources: Resources = Resources()
     limits: Limits = Limits()
@@ -70,19 +77,41 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     submission: Submission = Submission.NOTIFY
 
 
+KEPT = "kept:"
+"""What the name of a source begins with that is a file in the server's keeping."""
+
+
+def sources_of(spec: JobSpec, path: str) -> tuple[str, ...]:
+    """The places where an input can be had, the one that is tried first; none if the job has no such input."""
+    kept = spec.inputs.get(path)
+    return spec.replicas.get(path) or ((KEPT + kept.sha256,) if kept is not None else ())
+
+
+def from_source(spec: JobSpec, path: str, source: str) -> JobSpec:
+    """The same job with this input from another place. The place it came from is now the last to be tried, so that
+    taking the next one again and again goes round all of them."""
+    before = sources_of(spec, path)
+    others = [each for each in (*before[1:], *before[:1]) if each != source]
+    return msgspec.structs.replace(spec, replicas={**spec.replicas, path: (source, *others)})
+
+
 class Measures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the pilot measured of an attempt. Times are the pilot's wall clock, for people, never for deciding."""
+    """What the pilot measured of an attempt, when it was over or so far. Moments are by the pilot's wall clock, for
+    people, never for deciding. `ran_ms` leaves out the time that it stood still. `memory_bytes` is what it has now, and
+    said only while it runs."""
 
     started_at: Instant = 0
     ended_at: Instant = 0
     cpu_ms: int = 0
     peak_bytes: int = 0
+    memory_bytes: int = 0
+    ran_ms: int = 0
     stdout_bytes: int = 0
     stderr_bytes: int = 0
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """How a job ended: with outputs and files, or with a fault."""
+    """How a job ended: with outputs and files, or with a fault. `values` are the last that it reported of itself."""
 
     fault: Fault | None = None
     outputs: Value = None
@@ -91,6 +120,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     log_tail: str = ""
     measures: Measures = Measures()
     reused_from: str = ""
+    values: dict[str, Value] = {}
 
     @property
     def ok(self) -> bool:
@@ -109,6 +139,8 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     fence: int
     pilot: PilotId
+    host: str = ""  # where the pilot runs
+    site: str = ""
     granted_at: Instant
     ended_at: Instant = 0
     end: str = ""  # completed, failed, lost, cancelled, released

@@ -16,6 +16,7 @@ import msgspec
 
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Measures, Outcome
+from mendflow.core.model.values import Value
 
 SYNC_VERSION = 1
 
@@ -36,13 +37,16 @@ class AttemptRef(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Beat(msgspec.Struct, frozen=True, array_like=True):
-    """An attempt that the pilot holds: waiting in the pilot, running or stopped by SIGSTOP."""
+    """An attempt that the pilot holds: waiting in the pilot, running or stopped by SIGSTOP. While it runs, `measures`
+    are those so far. `values` are what the job has reported of itself, the latest of each name: all of them, given when
+    one has changed, and within about a second of that; empty means as before."""
 
     job: JobId
     fence: int
     state: str  # held, staging, running, suspended
     measures: Measures
     log_tail: str = ""  # given now and then, when it has changed; empty means as before
+    values: dict[str, Value] = {}
 
 
 class Report(msgspec.Struct, frozen=True, array_like=True):
