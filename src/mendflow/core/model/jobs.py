@@ -10,7 +10,8 @@ from mendflow.core.model.values import FileRef, Value
 
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a job needs of the pilot that takes it. Zero means: nothing asked."""
+    """What a job needs of the pilot that takes it. Zero means: nothing asked. `avoid_hosts` are hosts whose pilots do
+    not get it."""
 
     cpus: float = 1.0
     memory_bytes: int = 0
@@ -18,6 +19,7 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     gpus: int = 0
     wall_ms: int = 0
     site: str = ""
+    avoid_hosts: tuple[str, ...] = ()
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
