@@ -49,7 +49,7 @@ def evolve(case: Case, event: Event) -> list[Order]:
     if isinstance(fact, StartCase):
         root = run.make(0, 0, 0, 0, "")
         case.root = root.id
-        run.agenda.append((START, root.id))
+        (case.backlog if fact.later else run.agenda).append((START, root.id))
     elif type(fact) not in _AT_ONCE and (case.status == "suspended" or case.facts):
         _keep(case, event)
     else:

@@ -25,10 +25,13 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_
 
 
 class StartCase(Message, frozen=True, tag="start-case"):
+    """`later`: nothing of the case starts before the GoOn that follows is answered with Proceed."""
+
     case: CaseId
     flow: Flow
     inputs: dict[str, Value] = {}
     parent: CaseId | None = None
+    later: bool = False
 
 
 class FinishItem(Message, frozen=True, tag="finish-item"):
