@@ -338,7 +338,10 @@ class Input(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`body` is the whole; the flow itself is its outermost scope. `outputs` are templates evaluated at the end.
-    `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for."""
+    `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for.
+    An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows
+    from elsewhere when it begins: a compensation that runs as a case of its own sees the variables, and `jobs.NAME`, as
+    they were when the activity that it undoes completed."""
 
     name: FlowName
     body: Activity
@@ -347,3 +350,6 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     description: str = ""
     calls: tuple["Flow", ...] = ()
     folder: str = ""
+    exlet: bool = False
+    variables: dict[str, Value] = {}
+    results: dict[str, dict[str, Value]] = {}

@@ -2,7 +2,7 @@
 
 Whatever is wrong is noted and something harmless stands in its place, so that one reading finds everything."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final, Protocol
 
 import msgspec
@@ -11,7 +11,7 @@ from mendflow.core.model.flow import Activity, Empty, Expr, Flow, Sequence
 from mendflow.formats.spelling import meant
 from mendflow.formats.yaml import tables
 from mendflow.formats.yaml.document import Entries, Entry, Items, Node, Place, Scalar, describe
-from mendflow.formats.yaml.fields import Fields, Table
+from mendflow.formats.yaml.fields import Fields, Key, Table
 from mendflow.formats.yaml.reading import Reading
 from mendflow.formats.yaml.shapes import Name
 
@@ -42,12 +42,18 @@ class Callables(Protocol):
 
 
 Maker = Callable[["Build", Fields, Seat], Activity]
+Kinds = Mapping[str, tuple[Key, Table]]
 
 
 class Build:
-    def __init__(self, reading: Reading, makers: dict[str, Maker], callables: Callables) -> None:
+    """`kinds` are the steps that there are, each with its keys, and `makers` make them."""
+
+    def __init__(
+        self, reading: Reading, makers: dict[str, Maker], callables: Callables, kinds: Kinds = tables.KINDS
+    ) -> None:
         self.reading = reading
         self.callables = callables
+        self.kinds = kinds
         self.env: dict[str, str] = {}
         self.defaults: dict[str, Any] = {}
         self.called: dict[str, Flow] = {}
@@ -108,7 +114,7 @@ class Build:
         kind = self.kind(node)
         if kind is None:
             return Empty(name=name)
-        key, own = tables.KINDS[kind]
+        key, own = self.kinds[kind]
         fields = Fields(self.reading, node, {**tables.COMMON, **also, kind: key, **own})
         self.refuse_strangers(fields, kind)
         self.name(name, node.place)
@@ -122,13 +128,13 @@ class Build:
 
     def kind(self, node: Entries) -> str | None:
         """The key that says what the step is. There must be exactly one."""
-        found = [name for name in node.entries if name in tables.KINDS]
-        if "do" in found and any(loop in found for loop in LOOPS_WITH_BODY):
-            found.remove("do")
+        named = [name for name in node.entries if name in self.kinds]
+        # A word that tells a kind may also go with another one, as `do` does with `while`.
+        found = [name for name in named if not any(name in self.kinds[other][1] for other in named if other != name)]
         if len(found) == 1:
             return found[0]
         if not found:
-            likely = next((guess for name in node.entries if (guess := meant(name, tables.KINDS))), "")
+            likely = next((guess for name in node.entries if (guess := meant(name, self.kinds))), "")
             usual = "`run`, `python`, `task`, `call`, `steps`, `choose`, ..."
             self.reading.problem(node, f"nothing says what this step does; give it one of {usual}", likely)
         else:
@@ -138,7 +144,7 @@ class Build:
 
     def refuse_strangers(self, fields: Fields, kind: str) -> None:
         for name, entry in fields.node.entries.items():
-            if name in fields.table or (name in tables.KINDS and name != "do"):
+            if name in fields.table or (name in self.kinds and name != "do"):
                 continue
             if name in tables.FOR_EACH and "for-each" in fields:
                 message = f"`{name}` belongs inside `for-each:`, beside `items:`"
@@ -146,7 +152,7 @@ class Build:
                 message = f"`{name}` is for the jobs of a `jobs:` map; steps run in the order they stand in"
             elif name == "name" and name not in fields.table:
                 message = "a job of a `jobs:` map has its name before the colon; take `name` out"
-            elif homes := [other for other, (_, own) in tables.KINDS.items() if name in own]:
+            elif homes := [other for other, (_, own) in self.kinds.items() if name in own]:
                 message = f"`{name}` goes with {' or '.join(f'`{home}`' for home in homes[:4])}, not with `{kind}`"
             else:
                 self.reading.problem(entry.key, f"a `{kind}` step has no key `{name}`", meant(name, fields.table))
