@@ -1,0 +1,51 @@
+"""docs/failure-scenarios.md, whole."""
+
+from collections.abc import Sequence
+
+from bench.recovery.strategies import STRATEGIES
+from bench.recovery.table import Row, cells, heads, ruled, summed
+
+INTRODUCTION = """\
+# Failure scenarios
+
+What becomes of the same trouble with no recovery, with plain retries, and with the house rules.
+`python -m bench.recovery --write` made this page; tests/recovery plays the same scenarios and holds the house rules to
+what it says here.
+
+The world of a scenario is virtual in time and otherwise the product itself: engine, queue, proxy, rules, exlets and
+levels run as they do in a server. Three hosts run the jobs, two of 16 GiB and one of 64 GiB, with two slots each. What
+a job truly needs, which host is broken and until when is given; each strategy meets the same world.
+
+- **none**: a failure is the end, and so is the loss of a pilot.
+- **plain retry**: whatever the failure is, the same again, three times, after 10, 20 and 40 s. A job whose pilot is
+  lost is given to another one, up to twenty times, without spending its retries.
+- **house rules**: no retries are asked for; [the house rules](recovery.md) decide.
+
+A job takes a minute unless the scenario says otherwise, and asks for 2 GiB and 100 s. *Attempts* counts what was begun,
+or refused, beyond one for each job. *s lost* is the time beyond what the work takes in fair weather; of a case that
+failed it is the time until that was known. The levels wait 1 min, 10 min and 1 h.
+"""
+
+
+def page(rows: Sequence[Row]) -> str:
+    curable = [row for row in rows if row.scenario.curable]
+    hopeless = [row for row in rows if not row.scenario.curable]
+    return "\n".join(
+        [
+            INTRODUCTION,
+            "## In one view",
+            "",
+            *ruled(summed(rows, STRATEGIES)),
+            "",
+            "## What can be cured",
+            "",
+            *ruled([heads(STRATEGIES), *(cells(row, STRATEGIES) for row in curable)]),
+            "",
+            "## What cannot",
+            "",
+            "Nothing helps here; what counts is that it is known soon, and that little was spent on it.",
+            "",
+            *ruled([heads(STRATEGIES), *(cells(row, STRATEGIES) for row in hopeless)]),
+            "",
+        ]
+    )

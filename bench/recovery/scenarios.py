@@ -1,0 +1,454 @@
+"""The scenarios: what goes wrong, at which stage, for how long, and how the job was handed over.
+
+They cover the categories of failures by the stages in which they happen and the four ways of submission. `curable`
+says whether anything could bring the job to a good end; what is not curable should be told soon, not tried for long."""
+
+from typing import Final
+
+import msgspec
+
+from bench.recovery.nature import GIB, Away, Fails, Needs, Silent, Trouble, Vanishes
+from mendflow.core.model.faults import Category, Stage
+from mendflow.core.model.jobs import Submission
+
+MINUTE_S: Final = 60.0
+NOTIFY, POLL, WAIT, FORGET = Submission.NOTIFY, Submission.POLL, Submission.WAIT, Submission.FORGET
+
+
+class Scenario(msgspec.Struct, frozen=True, kw_only=True):
+    """`jobs` run at once; the case is well when all of them are. Each asks for `memory_bytes` and `wall_s`, and truly
+    takes what `needs` says. With `replicas` its input can be had in two places; with `domains` there is another
+    domain."""
+
+    name: str
+    category: Category
+    stage: Stage
+    troubles: tuple[Trouble, ...] = ()
+    pattern: Submission = NOTIFY
+    needs: Needs = Needs()
+    jobs: int = 1
+    memory_bytes: int = 2 * GIB
+    wall_s: float = 100
+    replicas: bool = False
+    domains: bool = False
+    curable: bool = True
+
+
+def _away(category: Category, until_s: float | None = None) -> Away:
+    return Away(category=category, until_s=until_s)
+
+
+def _own(times: int | None = None, **more: object) -> Fails:
+    text = "it ended with exit code 1"
+    return msgspec.convert(
+        {"name": "exitCode", "category": "job", "message": text, "exit_code": 1, "times": times, **more}, Fails
+    )
+
+
+def _stage_in(**more: object) -> Fails:
+    text = "the input could not be brought: connection reset"
+    given = {"name": "missingInput", "category": "data", "message": text, "stage": "stage-in", **more}
+    return msgspec.convert(given, Fails)
+
+
+def _kept(**more: object) -> Fails:
+    text = "its output could not be taken into keeping: connection reset"
+    given = {"name": "notKept", "category": "output", "message": text, "stage": "stage-out", "after_s": 60, **more}
+    return msgspec.convert(given, Fails)
+
+
+def _disk(**more: object) -> Fails:
+    text = "the pilot's disk is full (0 bytes left)"
+    given = {"name": "diskFull", "category": "resource", "message": text, "stage": "stage-in", "after_s": 1, **more}
+    return msgspec.convert(given, Fails)
+
+
+def _start(**more: object) -> Fails:
+    text = "the pilot could not start the job: Resource temporarily unavailable"
+    given = {"name": "cannotStart", "category": "resource", "message": text, "stage": "start", "after_s": 1, **more}
+    return msgspec.convert(given, Fails)
+
+
+ANT: Final = frozenset({"ant"})
+
+SUBMISSION: Final = [
+    *(
+        Scenario(
+            name=f"line down for 20 s, {way}",
+            category=Category.NETWORK,
+            stage=Stage.SUBMISSION,
+            pattern=way,
+            troubles=(_away(Category.NETWORK, 20),),
+        )
+        for way in Submission
+    ),
+    Scenario(
+        name="line down for 8 min",
+        category=Category.NETWORK,
+        stage=Stage.SUBMISSION,
+        troubles=(_away(Category.NETWORK, 8 * MINUTE_S),),
+    ),
+    Scenario(
+        name="line down for 8 min, another domain there",
+        category=Category.NETWORK,
+        stage=Stage.SUBMISSION,
+        troubles=(_away(Category.NETWORK, 8 * MINUTE_S),),
+        domains=True,
+    ),
+    Scenario(
+        name="the answer to a poll is lost",
+        category=Category.NETWORK,
+        stage=Stage.EXECUTION,
+        pattern=POLL,
+        troubles=(Silent(what="polls", times=2),),
+    ),
+    Scenario(
+        name="scheduler restarts, 40 s",
+        category=Category.SCHEDULER_DOWN,
+        stage=Stage.SUBMISSION,
+        pattern=WAIT,
+        troubles=(_away(Category.SCHEDULER_DOWN, 40),),
+    ),
+    Scenario(
+        name="scheduler down for 15 min, poll",
+        category=Category.SCHEDULER_DOWN,
+        stage=Stage.SUBMISSION,
+        pattern=POLL,
+        troubles=(_away(Category.SCHEDULER_DOWN, 15 * MINUTE_S),),
+    ),
+    Scenario(
+        name="scheduler down for 50 min",
+        category=Category.SCHEDULER_DOWN,
+        stage=Stage.SUBMISSION,
+        troubles=(_away(Category.SCHEDULER_DOWN, 50 * MINUTE_S),),
+    ),
+    Scenario(
+        name="scheduler down for good, another domain there",
+        category=Category.SCHEDULER_DOWN,
+        stage=Stage.SUBMISSION,
+        troubles=(_away(Category.SCHEDULER_DOWN),),
+        domains=True,
+    ),
+    Scenario(
+        name="scheduler down for good",
+        category=Category.SCHEDULER_DOWN,
+        stage=Stage.SUBMISSION,
+        troubles=(_away(Category.SCHEDULER_DOWN),),
+        curable=False,
+    ),
+    Scenario(
+        name="queue closed for 5 min, poll",
+        category=Category.REFUSED,
+        stage=Stage.SUBMISSION,
+        pattern=POLL,
+        troubles=(_away(Category.REFUSED, 5 * MINUTE_S),),
+    ),
+    Scenario(
+        name="queue closed for 5 min, wait",
+        category=Category.REFUSED,
+        stage=Stage.SUBMISSION,
+        pattern=WAIT,
+        troubles=(_away(Category.REFUSED, 5 * MINUTE_S),),
+    ),
+    Scenario(
+        name="refused for good, another domain there",
+        category=Category.REFUSED,
+        stage=Stage.SUBMISSION,
+        troubles=(_away(Category.REFUSED),),
+        domains=True,
+    ),
+    Scenario(
+        name="refused for good",
+        category=Category.REFUSED,
+        stage=Stage.SUBMISSION,
+        troubles=(_away(Category.REFUSED),),
+        curable=False,
+    ),
+]
+
+RESOURCES: Final = [
+    *(
+        Scenario(
+            name=f"pilot lost, {way}",
+            category=Category.RESOURCE,
+            stage=Stage.EXECUTION,
+            pattern=way,
+            troubles=(Vanishes(host="ant", at_s=20),),
+        )
+        for way in Submission
+    ),
+    Scenario(
+        name="all pilots gone for 10 min",
+        category=Category.RESOURCE,
+        stage=Stage.EXECUTION,
+        troubles=tuple(Vanishes(host=host, at_s=20, back_s=10 * MINUTE_S) for host in ("ant", "bee", "elk")),
+    ),
+    Scenario(
+        name="a host that comes and goes, six jobs",
+        category=Category.RESOURCE,
+        stage=Stage.EXECUTION,
+        jobs=6,
+        troubles=(Vanishes(host="ant", at_s=20, back_s=40, again_s=20),),
+    ),
+    Scenario(
+        name="a host with a full disk, six jobs",
+        category=Category.RESOURCE,
+        stage=Stage.STAGE_IN,
+        jobs=6,
+        troubles=(_disk(hosts=ANT),),
+    ),
+    Scenario(
+        name="all disks full for 12 min",
+        category=Category.RESOURCE,
+        stage=Stage.STAGE_IN,
+        troubles=(_disk(until_s=12 * MINUTE_S),),
+    ),
+    Scenario(
+        name="a host that starts nothing, six jobs",
+        category=Category.RESOURCE,
+        stage=Stage.START,
+        jobs=6,
+        troubles=(_start(hosts=ANT),),
+    ),
+    Scenario(
+        name="nothing can be started for 2 h",
+        category=Category.RESOURCE,
+        stage=Stage.START,
+        troubles=(_start(until_s=120 * MINUTE_S),),
+    ),
+]
+
+DATA: Final = [
+    *(
+        Scenario(
+            name=f"stage-in fails twice, {way}",
+            category=Category.DATA,
+            stage=Stage.STAGE_IN,
+            pattern=way,
+            troubles=(_stage_in(times=2),),
+        )
+        for way in Submission
+    ),
+    Scenario(
+        name="a replica is gone, another is there",
+        category=Category.DATA,
+        stage=Stage.STAGE_IN,
+        replicas=True,
+        troubles=(_stage_in(source="kept:one"),),
+    ),
+    Scenario(
+        name="a replica is gone, another is there, poll",
+        category=Category.DATA,
+        stage=Stage.STAGE_IN,
+        pattern=POLL,
+        replicas=True,
+        troubles=(_stage_in(source="kept:one"),),
+    ),
+    Scenario(
+        name="the data store is away for 9 min",
+        category=Category.DATA,
+        stage=Stage.STAGE_IN,
+        replicas=True,
+        troubles=(_stage_in(until_s=9 * MINUTE_S),),
+    ),
+    Scenario(
+        name="the data is gone for good",
+        category=Category.DATA,
+        stage=Stage.STAGE_IN,
+        replicas=True,
+        troubles=(_stage_in(),),
+        curable=False,
+    ),
+]
+
+OWN: Final = [
+    Scenario(
+        name="the command is wrong",
+        category=Category.INPUT,
+        stage=Stage.START,
+        troubles=(
+            Fails(
+                name="badCommand",
+                category=Category.INPUT,
+                message="the pilot could not start the job: Argument list too long",
+                stage=Stage.START,
+                after_s=1,
+            ),
+        ),
+        curable=False,
+    ),
+    Scenario(
+        name="there is no such function, poll",
+        category=Category.INPUT,
+        stage=Stage.START,
+        pattern=POLL,
+        troubles=(
+            Fails(
+                name="noSuchFunction",
+                category=Category.INPUT,
+                message="the module has no function f",
+                stage=Stage.START,
+                after_s=1,
+            ),
+        ),
+        curable=False,
+    ),
+    Scenario(
+        name="exit code 1, always",
+        category=Category.JOB,
+        stage=Stage.EXECUTION,
+        troubles=(_own(after_s=30),),
+        curable=False,
+    ),
+    Scenario(
+        name="an exception, always, wait",
+        category=Category.JOB,
+        stage=Stage.EXECUTION,
+        pattern=WAIT,
+        troubles=(Fails(name="ValueError", category=Category.JOB, message="ValueError: no such column", after_s=30),),
+        curable=False,
+    ),
+    Scenario(
+        name="a crash by signal 11, always, poll",
+        category=Category.JOB,
+        stage=Stage.EXECUTION,
+        pattern=POLL,
+        troubles=(
+            Fails(name="signal", category=Category.JOB, message="it was ended by signal 11", signal=11, after_s=30),
+        ),
+        curable=False,
+    ),
+    Scenario(
+        name="exit code 1, the first time",
+        category=Category.JOB,
+        stage=Stage.EXECUTION,
+        troubles=(_own(times=1, after_s=30),),
+    ),
+    Scenario(
+        name="exit code 1 on one host, twelve jobs",
+        category=Category.JOB,
+        stage=Stage.EXECUTION,
+        jobs=12,
+        troubles=(_own(after_s=2, hosts=["ant"]),),
+    ),
+]
+
+AMOUNTS: Final = [
+    *(
+        Scenario(
+            name=f"three times the memory it asked for, {way}",
+            category=Category.MEMORY,
+            stage=Stage.EXECUTION,
+            pattern=way,
+            needs=Needs(memory_bytes=6 * GIB),
+        )
+        for way in Submission
+    ),
+    Scenario(
+        name="a little more memory than it asked for, ten jobs",
+        category=Category.MEMORY,
+        stage=Stage.EXECUTION,
+        jobs=10,
+        needs=Needs(memory_bytes=2 * GIB + GIB // 2),
+    ),
+    Scenario(
+        name="memory that only the largest host has",
+        category=Category.MEMORY,
+        stage=Stage.EXECUTION,
+        memory_bytes=12 * GIB,
+        needs=Needs(memory_bytes=50 * GIB),
+    ),
+    Scenario(
+        name="more memory than any host has",
+        category=Category.MEMORY,
+        stage=Stage.EXECUTION,
+        needs=Needs(memory_bytes=200 * GIB),
+        curable=False,
+    ),
+    *(
+        Scenario(
+            name=f"half as long again as it asked for, {way}",
+            category=Category.TIME,
+            stage=Stage.EXECUTION,
+            pattern=way,
+            needs=Needs(seconds=150),
+        )
+        for way in (NOTIFY, POLL)
+    ),
+    Scenario(
+        name="three times as long as it asked for",
+        category=Category.TIME,
+        stage=Stage.EXECUTION,
+        needs=Needs(seconds=300),
+    ),
+    Scenario(
+        name="it hangs, the first time",
+        category=Category.TIME,
+        stage=Stage.EXECUTION,
+        pattern=WAIT,
+        needs=Needs(hangs=1),
+    ),
+    Scenario(
+        name="it hangs, always",
+        category=Category.TIME,
+        stage=Stage.EXECUTION,
+        needs=Needs(hangs=1000),
+        curable=False,
+    ),
+]
+
+ENDS: Final = [
+    Scenario(
+        name="the output cannot be kept, twice",
+        category=Category.OUTPUT,
+        stage=Stage.STAGE_OUT,
+        troubles=(_kept(times=2),),
+    ),
+    Scenario(
+        name="the output store is away for 9 min, poll",
+        category=Category.OUTPUT,
+        stage=Stage.STAGE_OUT,
+        pattern=POLL,
+        troubles=(_kept(until_s=9 * MINUTE_S),),
+    ),
+    Scenario(
+        name="a promised output is missing",
+        category=Category.OUTPUT,
+        stage=Stage.STAGE_OUT,
+        troubles=(
+            Fails(
+                name="missingOutput",
+                category=Category.OUTPUT,
+                message="it left no file table.csv",
+                stage=Stage.STAGE_OUT,
+                after_s=60,
+            ),
+        ),
+        curable=False,
+    ),
+    Scenario(
+        name="what it left cannot be cleaned up",
+        category=Category.CLEANUP,
+        stage=Stage.CLEANUP,
+        troubles=(
+            Fails(
+                name="notCleaned",
+                category=Category.CLEANUP,
+                message="its folder could not be made clean: Device or resource busy",
+                stage=Stage.CLEANUP,
+                after_s=60,
+                hosts=ANT,
+            ),
+        ),
+        jobs=3,
+    ),
+    Scenario(
+        name="one after another: memory, a lost pilot, a bad stage-in",
+        category=Category.MEMORY,
+        stage=Stage.EXECUTION,
+        needs=Needs(memory_bytes=3 * GIB),
+        troubles=(_stage_in(times=1), Vanishes(host="ant", at_s=60), Vanishes(host="bee", at_s=90)),
+    ),
+]
+
+SCENARIOS: Final[tuple[Scenario, ...]] = (*SUBMISSION, *RESOURCES, *DATA, *OWN, *AMOUNTS, *ENDS)
