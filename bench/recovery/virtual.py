@@ -61,9 +61,6 @@ class VirtualClock:
         return BEGINNING + round(asyncio.get_running_loop().time() * 1000)
 
     def catch_up(self, instant: Instant) -> None:
-        assert instant <= self.now(), "nobody sets this world's clock back"
-
-    def catch_up(self, instant: Instant) -> None:
         assert instant <= self.now(), "nobody has seen the future"
 
     async def sleep(self, ms: int) -> None:
