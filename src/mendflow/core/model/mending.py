@@ -94,6 +94,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     rule: int
     exlet: str
     trail: tuple[Tested, ...] = ()
+    others: int = 0  # further rules on the way that did not hold and have no line in the trail; the tree tells which
     passive: bool = False  # decided by a rule on trial: recorded, and nothing done
 
 

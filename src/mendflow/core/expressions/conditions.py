@@ -1,0 +1,220 @@
+"""Conditions asked many times on the same data: each path is read once, and most never reach the library.
+
+`Known` is one moment's data. What a condition asks for is remembered there under the name that it is written with, for
+the next condition and for whoever wants to show what decided. An error is not raised: it is why a condition does not
+hold."""
+
+from typing import Final, NamedTuple
+
+from mendflow.core.expressions.cel import Compiled, flaw, kind_of
+from mendflow.core.expressions.contract import ExpressionError, Lookup
+from mendflow.core.expressions.quick import Apply, Constant, Has, Many, Path, Tree, conjuncts, parse, path_of, paths_in
+from mendflow.core.expressions.scan import MACROS, tokenize
+from mendflow.core.expressions.steps import EXACT_MAX, INT_MAX, INT_MIN, Run, Unsure, Wrong, runner
+from mendflow.core.model.values import Value, is_spilled
+
+CONDITION_CHARS_MAX: Final = 4000
+LOOPS_MAX: Final = 2
+"""How deep `exists` and its like may stand in each other."""
+
+SHOWN_CHARS_MAX: Final = 200
+SHOWN_PARTS_MAX: Final = 5
+
+
+TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
+
+class Test(NamedTuple):
+    """What must be so for a condition to hold: the path is equal to one of the constants, or so to the one."""
+
+    path: Path
+    do: str
+    constants: tuple[Value, ...]
+
+
+class Known:
+    """What is known at one moment: the values that were read so far, by the names of their paths."""
+
+    __slots__ = ("lookup", "read", "shown", "values")
+
+    def __init__(self, lookup: Lookup) -> None:
+        self.lookup = lookup
+        self.values: dict[str, Value] = {}
+        self.read: set[str] = set()
+        self.shown: dict[str, Value] = {}
+
+    def look(self, path: Path) -> None:
+        """Read a path. Raises Unsure where it leads to what only the library may judge: a value that was spilled, or
+        a number that is none of its whole numbers."""
+        try:
+            value = self.lookup(path.root)
+        except KeyError:
+            self.read.add(path.name)
+            return
+        for member in path.members:
+            if type(value) is not dict:
+                self.read.add(path.name)
+                return
+            if is_spilled(value):
+                raise Unsure
+            if member not in value:
+                self.read.add(path.name)
+                return
+            value = value[member]
+        if is_spilled(value) or (type(value) is int and not INT_MIN <= value <= INT_MAX):
+            raise Unsure
+        self.read.add(path.name)
+        self.values[path.name] = value
+
+    def show(self, names: tuple[str, ...]) -> dict[str, Value]:
+        """The values of these names as far as they are known, bounded."""
+        shown = self.shown
+        found: dict[str, Value] = {}
+        for name in names:
+            if name in shown:
+                found[name] = shown[name]
+            elif name in self.values:
+                found[name] = shown[name] = bounded(self.values[name])
+        return found
+
+
+class Condition:
+    """A condition, ready to be asked. `names` are what it asks for; `tests` what must be so for it to hold, whatever
+    else it says. One that is no expression never holds, and says why."""
+
+    __slots__ = ("_library", "_needs", "_run", "broken", "names", "tests", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.broken = ""
+        self.tests: tuple[Test, ...] = ()
+        self._library: Compiled | None = None
+        self._run: Run | None = None
+        self._needs: tuple[Path, ...] = ()
+        tree = parse(text)
+        shown = self._for_library() if tree is None else self._for_us(tree)
+        self.names = tuple(dict.fromkeys(path.name for path in shown))
+
+    def _for_library(self) -> tuple[Path, ...]:
+        try:
+            self._library = Compiled(self.text)
+        except ExpressionError as error:
+            self.broken = error.message
+            return ()
+        self._needs = tuple(path_of(name, members) for name, members, _ in self._library.references)
+        return self._needs
+
+    def _for_us(self, tree: Tree) -> tuple[Path, ...]:
+        self._run = runner(tree)
+        self._needs = tuple(paths_in(tree))
+        self.tests = tests_of(tree)
+        parents = {each.parent.name for each in parts(tree) if isinstance(each, Has)}
+        asked = {each.name for each in parts(tree) if isinstance(each, Path)}
+        return tuple(each for each in self._needs if each.name in asked or each.name not in parents)
+
+    def holds(self, known: Known) -> tuple[bool, str]:
+        """Whether it holds, and if not for an error, which."""
+        read = known.read
+        try:
+            for path in self._needs:
+                if path.name not in read:
+                    known.look(path)
+            if self._run is None:
+                return self._asked(known)
+            result = self._run(known.values)
+        except Unsure:
+            return self._asked(known)
+        except Wrong as error:
+            return False, f"`{self.text:.80}`: {error.args[0]}"
+        except KeyError as error:
+            return False, f"`{self.text:.80}`: there is no `{error.args[0]}`"
+        return self._judged(result)
+
+    def _asked(self, known: Known) -> tuple[bool, str]:
+        if self.broken:
+            return False, self.broken
+        try:
+            if self._library is None:
+                self._library = Compiled(self.text)
+            return self._judged(self._library.evaluate(known.lookup))
+        except ExpressionError as error:
+            return False, error.message
+
+    def _judged(self, result: Value) -> tuple[bool, str]:
+        if result is True or result is False:
+            return result, ""
+        return False, f"`{self.text:.80}` gives {kind_of(result)}; a condition must give true or false"
+
+
+def parts(tree: Tree) -> list[Tree]:
+    """Every node of a tree."""
+    found = [tree]
+    for each in found:
+        if isinstance(each, Apply | Many):
+            found.extend(each.parts)
+    return found
+
+
+def tests_of(tree: Tree) -> tuple[Test, ...]:
+    """The conjuncts that compare a path with constants. A number beyond those that compare exactly is left out."""
+    found = []
+    for each in conjuncts(tree):
+        match each:
+            case Apply("==", (Path() as path, Constant(value))) | Apply("==", (Constant(value), Path() as path)):
+                found.append(Test(path, "==", (value,)))
+            case Apply("in", (Path() as path, Many(parts))) if all(isinstance(part, Constant) for part in parts):
+                found.append(Test(path, "==", tuple(part.value for part in parts if isinstance(part, Constant))))
+            case Apply("<" | "<=" | ">" | ">=" as do, (Path() as path, Constant(int() | float() as value))):
+                found.append(Test(path, do, (value,)))
+            case Apply("<" | "<=" | ">" | ">=" as do, (Constant(int() | float() as value), Path() as path)):
+                found.append(Test(path, TURNED[do], (value,)))
+    return tuple(test for test in found if all(map(compares_exactly, test.constants)))
+
+
+def compares_exactly(value: Value) -> bool:
+    return not isinstance(value, int | float) or -EXACT_MAX < value < EXACT_MAX
+
+
+def condition_flaw(text: str) -> ExpressionError | None:
+    """Why a condition is refused: what is wrong with its text, or that it may cost too much, or can give no answer."""
+    if len(text) > CONDITION_CHARS_MAX:
+        return ExpressionError(f"the condition is {len(text)} characters long; at most {CONDITION_CHARS_MAX} are taken")
+    if (found := flaw(text)) is not None:
+        return found
+    if loops_in(text) > LOOPS_MAX:
+        return ExpressionError(
+            f"it goes over lists inside lists more than {LOOPS_MAX} deep, which may take too long; "
+            "let a registered source give the answer"
+        )
+    tree = parse(text)
+    if isinstance(tree, Constant) and not isinstance(tree.value, bool):
+        return ExpressionError(f"it always gives {kind_of(tree.value)}; a condition must give true or false")
+    return None
+
+
+def loops_in(text: str) -> int:
+    """How deep macros that go over lists stand in each other."""
+    tokens = [token for token in tokenize(text) if token.kind != "space"]
+    brackets: list[bool] = []
+    deepest = 0
+    for place, token in enumerate(tokens):
+        if token.kind == "mark" and token.text in "([{":
+            before = tokens[place - 1].text if place else ""
+            brackets.append(token.text == "(" and before in MACROS and place > 1 and tokens[place - 2].text == ".")
+            deepest = max(deepest, sum(brackets))
+        elif token.kind == "mark" and token.text in ")]}" and brackets:
+            brackets.pop()
+    return deepest
+
+
+def bounded(value: Value) -> Value:
+    """A value as an explanation shows it: short."""
+    if isinstance(value, str):
+        return value if len(value) <= SHOWN_CHARS_MAX else f"{value[:SHOWN_CHARS_MAX]}..."
+    if isinstance(value, list):
+        small = len(value) <= SHOWN_PARTS_MAX and not any(isinstance(part, dict | list) for part in value)
+        return [bounded(part) for part in value] if small else f"a list of {len(value)}"
+    if isinstance(value, dict):
+        small = len(value) <= SHOWN_PARTS_MAX and not any(isinstance(part, dict | list) for part in value.values())
+        return {key: bounded(part) for key, part in value.items()} if small else f"a map of {len(value)}"
+    return value

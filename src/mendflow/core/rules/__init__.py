@@ -1,0 +1,1 @@
+"""Ripple-down rules: what they conclude, how they grow, and what they would have done."""

@@ -1,0 +1,124 @@
+"""A tree as it is walked: rows of alternatives, each rule with the row of its refinements.
+
+The false side of a rule is what is asked instead, so a run of false sides is a row whose first rule that holds is
+taken. Walking is then: take the first of the row, go on with its refinements, until nothing holds any more. The last
+that was taken decides, and the walk itself is the explanation."""
+
+from collections.abc import Iterator
+from typing import Final, NamedTuple
+
+from mendflow.core.expressions.conditions import Condition, Known
+from mendflow.core.model.mending import Tested
+from mendflow.core.model.rules import Rule, Tree
+from mendflow.core.rules.index import WORTH_IT, Index
+
+LINES_MAX: Final = 100
+"""How many rules that did not hold a trail shows; the others are counted."""
+
+TRIALS_MAX: Final = 50
+
+
+class Node:
+    """A rule in its row."""
+
+    __slots__ = ("condition", "refinements", "rule")
+
+    def __init__(self, rule: Rule) -> None:
+        self.rule = rule
+        self.condition = Condition(rule.condition)
+        self.refinements: Chain | None = None
+
+
+class Chain:
+    """Alternatives in order."""
+
+    __slots__ = ("_index", "nodes", "on_trial")
+
+    def __init__(self, nodes: list[Node]) -> None:
+        self.nodes = nodes
+        self.on_trial = any(node.rule.passive for node in nodes)
+        self._index = Index([node.condition.tests for node in nodes]) if len(nodes) >= WORTH_IT else None
+
+    def places(self, known: Known) -> Iterator[int]:
+        return iter(range(len(self.nodes))) if self._index is None else self._index.places(known)
+
+    def active_before(self, place: int) -> int:
+        return sum(not node.rule.passive for node in self.nodes[:place]) if self.on_trial else place
+
+
+class Walked(NamedTuple):
+    """Where a walk ended: the rule that decided, the lines of the trail, how many rules that did not hold have none,
+    and the rules on trial that held, each with the walk as it was when they were met."""
+
+    decided: Node | None
+    trail: list[Tested]
+    others: int
+    trials: list["Trial"]
+
+
+class Trial(NamedTuple):
+    """A rule on trial that held, and the way to it."""
+
+    node: Node
+    trail: list[Tested]
+    others: int
+
+
+def chain_of(tree: Tree) -> Chain | None:
+    """The row at the root of a tree, with all below it. No recursion: a tree is as deep as its authors like."""
+    if not tree.rules:
+        return None
+    rows: dict[int, list[Node]] = {}
+    pending = [tree.root]
+    order: list[int] = []
+    while pending:
+        start = pending.pop()
+        order.append(start)
+        rows[start] = []
+        each: int | None = start
+        while each is not None:
+            rule = tree.rules[each]
+            rows[start].append(Node(rule))
+            if rule.on_true is not None:
+                pending.append(rule.on_true)
+            each = rule.on_false
+    chains: dict[int, Chain] = {}
+    for start in reversed(order):
+        for node in rows[start]:
+            if node.rule.on_true is not None:
+                node.refinements = chains[node.rule.on_true]
+        chains[start] = Chain(rows[start])
+    return chains[tree.root]
+
+
+def walk(chain: Chain | None, known: Known, begun: Trial | None = None) -> Walked:
+    """Walk from a row on; or from a rule on trial as if it had been taken."""
+    decided: Node | None = None
+    trail: list[Tested] = []
+    others = 0
+    if begun is not None:
+        decided, trail, others = begun.node, [*begun.trail], begun.others
+        trail.append(Tested(decided.rule.id, True, known.show(decided.condition.names)))
+    trials: list[Trial] = []
+    while chain is not None:
+        lines = len(trail)
+        taken: Node | None = None
+        end = len(chain.nodes)
+        for place in chain.places(known):
+            node = chain.nodes[place]
+            held, error = node.condition.holds(known)
+            if node.rule.passive:
+                if held and len(trials) < TRIALS_MAX:
+                    seen = others + chain.active_before(place) - (len(trail) - lines)
+                    trials.append(Trial(node, [*trail], seen))
+            elif held:
+                trail.append(Tested(node.rule.id, True, known.show(node.condition.names)))
+                taken, end = node, place
+                break
+            elif lines + LINES_MAX > len(trail):
+                trail.append(Tested(node.rule.id, False, known.show(node.condition.names), error))
+        others += chain.active_before(end) - (len(trail) - lines - (taken is not None))
+        if taken is None:
+            break
+        decided, chain = taken, taken.refinements
+    return Walked(decided, trail, others, trials)

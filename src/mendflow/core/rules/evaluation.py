@@ -1,0 +1,149 @@
+"""What a rule set concludes from what is known: the exlet of the last rule that held, with the trail that led there.
+
+A rule set is compiled once per version. Rules on trial never decide; what they would have concluded comes beside."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from mendflow.core.expressions import Lookup
+from mendflow.core.expressions.conditions import Known
+from mendflow.core.model.mending import CASE_LEVEL, Conclusion, ExceptionType
+from mendflow.core.model.rules import HOUSE, RuleSet, Tree
+from mendflow.core.model.values import Value
+from mendflow.core.rules.chains import TRIALS_MAX, Chain, Node, Walked, chain_of, walk
+
+ROOTS: Final = (
+    "case",
+    "item",
+    "job",
+    "fault",
+    "items",
+    "history",
+    "site",
+    "capacity",
+    "now",
+    "trigger",
+    "pattern",
+    "outcome",
+    "measures",
+    "values",
+    "timed_out",
+    "data",
+)
+"""What every context may have, beside the sources that are registered. `data` is the item's data over the case's."""
+
+
+class Verdict(NamedTuple):
+    """What was concluded, if anything, and what rules on trial would have."""
+
+    conclusion: Conclusion | None
+    trials: list[Conclusion]
+
+
+class CompiledRules:
+    """A version of a rule set, ready to be asked. Trees are compiled when they are first asked."""
+
+    def __init__(self, rule_set: RuleSet) -> None:
+        self.rule_set = rule_set
+        self._chains: dict[tuple[ExceptionType, str], Chain | None] = {}
+
+    def tree_for(self, type: ExceptionType, task: str = "") -> str | None:
+        """The name of the tree that is asked: the task's own, else that of all tasks; None if there is none."""
+        return tree_for(self.rule_set, type, task)
+
+    def judge(self, type: ExceptionType, task: str, lookup: Lookup) -> Verdict:
+        tree = self.tree_for(type, task)
+        if tree is None:
+            return Verdict(None, [])
+        known = Known(lookup)
+        walked = walk(self.chain(type, tree), known)
+        return Verdict(self._conclusion(type, tree, walked), self._trials(type, tree, walked, known))
+
+    def conclude(self, type: ExceptionType, task: str, lookup: Lookup) -> Conclusion | None:
+        return self.judge(type, task, lookup).conclusion
+
+    def walked(self, type: ExceptionType, tree: str, lookup: Lookup) -> Walked:
+        """The walk itself, through the tree of this name."""
+        return walk(self.chain(type, tree), Known(lookup))
+
+    def chain(self, type: ExceptionType, tree: str) -> Chain | None:
+        found = self._chains.get((type, tree))
+        if found is None:
+            found = self._chains[type, tree] = chain_of(self.rule_set.trees[type][tree])
+        return found
+
+    def _conclusion(self, type: ExceptionType, tree: str, walked: Walked, passive: bool = False) -> Conclusion | None:
+        decided: Node | None = walked.decided
+        if decided is None or not decided.rule.exlet:
+            return None
+        return Conclusion(
+            rules=self.rule_set.name,
+            version=self.rule_set.version,
+            type=type,
+            task=tree,
+            rule=decided.rule.id,
+            exlet=decided.rule.exlet,
+            trail=tuple(walked.trail),
+            others=walked.others,
+            passive=passive,
+        )
+
+    def _trials(self, type: ExceptionType, tree: str, walked: Walked, known: Known) -> list[Conclusion]:
+        found: list[Conclusion] = []
+        pending = walked.trials
+        while pending and len(found) < TRIALS_MAX:
+            trial = pending.pop(0)
+            further = walk(trial.node.refinements, known, trial)
+            pending = [*further.trials, *pending]
+            conclusion = self._conclusion(type, tree, further, passive=True)
+            if conclusion is not None:
+                found.append(conclusion)
+        return found
+
+
+def compiled(rule_set: RuleSet) -> CompiledRules:
+    return CompiledRules(rule_set)
+
+
+def tree_for(rule_set: RuleSet, type: ExceptionType, task: str) -> str | None:
+    trees = rule_set.trees.get(type)
+    if not trees:
+        return None
+    names = ("",) if type in CASE_LEVEL else (task, HOUSE)
+    return next((name for name in names if name in trees and trees[name].rules), None)
+
+
+def looking_into(context: Mapping[str, Value]) -> Lookup:
+    """Gives the roots of a context to conditions. `data` is made of the case's and the item's where it is not given."""
+
+    def lookup(name: str) -> Value:
+        try:
+            return context[name]
+        except KeyError:
+            if name == "data":
+                return data_of(context)
+            raise KeyError(name, list(context)) from None
+
+    return lookup
+
+
+def data_of(context: Mapping[str, Value]) -> dict[str, Value]:
+    found: dict[str, Value] = {}
+    for root in ("case", "item"):
+        holder = context.get(root)
+        data = holder.get("data") if isinstance(holder, dict) else None
+        if isinstance(data, dict):
+            found.update(data)
+    return found
+
+
+def way(tree: Tree, conclusion: Conclusion) -> list[int]:
+    """Every rule that was asked on the way to a conclusion, in order, those without a line in the trail among them."""
+    held = {tested.rule for tested in conclusion.trail if tested.held}
+    found: list[int] = []
+    each: int | None = tree.root if tree.rules else None
+    while each is not None:
+        rule = tree.rules[each]
+        found.append(each)
+        each = rule.on_true if each in held else rule.on_false
+    return found

@@ -1,0 +1,153 @@
+"""Which of a long row of alternatives can hold at all, found without asking each.
+
+Most conditions of a wide tree compare some path with a constant. A rule is filed under one such comparison: equalities
+by hash, thresholds in a tree of least values. Whatever is not found there cannot hold, because one false part of a
+conjunction makes it false, and an error in it never makes it true. The order of the rules is kept."""
+
+import heapq
+import operator
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final
+
+from mendflow.core.expressions.conditions import Known, Test
+from mendflow.core.expressions.quick import Path
+from mendflow.core.expressions.steps import Unsure
+from mendflow.core.model.values import Value
+
+WORTH_IT: Final = 8
+"""A shorter row is asked rule by rule."""
+
+PATHS_MAX: Final = 16
+"""Each path of the index costs a look at every conclusion."""
+
+COMPARE: Final[dict[str, Callable[[float, float], bool]]] = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
+
+
+def key(value: Value) -> Value:
+    """True equals 1 in Python, and not in CEL."""
+    return (value,) if type(value) is bool else value
+
+
+class Equal:
+    """Positions by the constant that the path must be equal to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.places: dict[Value, list[int]] = defaultdict(list)
+        self.first = -1
+
+    def add(self, place: int, constants: Sequence[Value]) -> None:
+        self.first = place if self.first < 0 else self.first
+        for constant in dict.fromkeys(map(key, constants)):
+            self.places[constant].append(place)
+
+    def ready(self) -> None:
+        self.places = dict(self.places)
+
+    def matching(self, value: Value) -> Sequence[int]:
+        return self.places.get(key(value), ()) if type(value) not in (list, dict) else ()
+
+
+class Threshold:
+    """Positions by the number that the path must be above or below. `least` is a heap-shaped tree: each node holds the
+    threshold that is easiest to meet among those below it, so that the next position that is met is found in a few
+    steps."""
+
+    def __init__(self, path: Path, do: str) -> None:
+        self.path = path
+        self.met = COMPARE[do]
+        self.easier: Callable[[float, float], float] = max if do.startswith("<") else min
+        self.places: list[int] = []
+        self.limits: list[float] = []
+        self.least: list[float | None] = []
+        self.first = -1
+
+    def add(self, place: int, constants: Sequence[Value]) -> None:
+        self.first = place if self.first < 0 else self.first
+        self.places.append(place)
+        self.limits.append(constants[0])
+
+    def ready(self) -> None:
+        size = 1
+        while size < len(self.limits):
+            size *= 2
+        tree: list[float | None] = [None] * size + [*self.limits] + [None] * (size - len(self.limits))
+        for node in range(size - 1, 0, -1):
+            left, right = tree[2 * node], tree[2 * node + 1]
+            tree[node] = left if right is None or left is None else self.easier(left, right)
+        self.least = tree
+
+    def matching(self, value: Value) -> Iterator[int]:
+        if type(value) is not int and type(value) is not float:
+            return
+        pending, size = [1], len(self.least) // 2
+        while pending:
+            node = pending.pop()
+            limit = self.least[node]
+            if limit is None or not self.met(value, limit):
+                continue
+            if node >= size:
+                yield self.places[node - size]
+            else:
+                pending += (2 * node + 1, 2 * node)
+
+
+class Index:
+    """Made of what each rule of a row must have. `always` are the rules that nothing can be told of."""
+
+    def __init__(self, rows: Sequence[Sequence[Test]]) -> None:
+        groups: dict[tuple[str, str], Equal | Threshold] = {}
+        self.always: list[int] = []
+        for place, test in enumerate(chosen(rows)):
+            if test is None:
+                self.always.append(place)
+                continue
+            name = (test.path.name, test.do)
+            if name not in groups:
+                groups[name] = Equal(test.path) if test.do == "==" else Threshold(test.path, test.do)
+            groups[name].add(place, test.constants)
+        self.groups = list(groups.values())
+        for group in self.groups:
+            group.ready()
+
+    def places(self, known: Known) -> Iterator[int]:
+        """The positions of the rules that may hold, in order; and of each group whose path is not there the first, so
+        that somebody tells that it is missing."""
+        found: list[Sequence[int] | Iterator[int]] = [self.always] if self.always else []
+        for group in self.groups:
+            name = group.path.name
+            try:
+                if name not in known.read:
+                    known.look(group.path)
+            except Unsure:
+                found.append((group.first,))
+                continue
+            if name in known.values:
+                matching = group.matching(known.values[name])
+                if matching:
+                    found.append(matching)
+            else:
+                found.append((group.first,))
+        return iter(found[0]) if len(found) == 1 else heapq.merge(*found)
+
+
+def chosen(rows: Sequence[Sequence[Test]]) -> list[Test | None]:
+    """For each rule the test that it is filed under: an equality that few others share, else a threshold."""
+    shared = Counter(
+        (test.path.name, key(one)) for tests in rows for test in tests if test.do == "==" for one in test.constants
+    )
+    asked = Counter(name for tests in rows for name in {(test.path.name, test.do) for test in tests})
+    common = {name for name, _ in asked.most_common(PATHS_MAX)}
+
+    def cost(test: Test) -> tuple[float, int]:
+        many = sum(shared[test.path.name, key(one)] for one in test.constants) if test.do == "==" else len(rows) / 2
+        return many, -asked[test.path.name, test.do]
+
+    usable = ([test for test in tests if (test.path.name, test.do) in common] for tests in rows)
+    return [min(tests, key=cost) if tests else None for tests in usable]
