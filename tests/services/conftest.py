@@ -112,7 +112,7 @@ def restart() -> Callable[[House], Awaitable[None]]:
     """As after a crash: new services over what the store holds."""
 
     async def again(house: House) -> None:
-        house.on_broken("the test says so")
+        house.on_broken(house.services, "the test says so")
         while house.health().status != "ok":
             await house.clock.sleep(20)
 

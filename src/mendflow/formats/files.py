@@ -20,11 +20,14 @@ def flow_text(path: Path, shown: str) -> str:
             # One byte more than is taken, so that a pipe or a growing file is found out as well.
             return decode(file.read(TEXT_BYTES_MAX + 1), shown)
     except OSError as error:
-        said = (
-            "there is no such file" if isinstance(error, FileNotFoundError) else f"it cannot be read: {error.strerror}"
-        )
+        if isinstance(error, IsADirectoryError):
+            said = "this is a folder; give the flow file in it"
+        elif isinstance(error, FileNotFoundError):
+            said = "there is no such file"
+        else:
+            said = f"it cannot be read: {error.strerror}"
         suggestion = ""
-        if path.parent.is_dir():
+        if isinstance(error, FileNotFoundError) and path.parent.is_dir():
             suggestion = nearest(path.name, (each.name for each in path.parent.iterdir()))
         raise BadFlow(problems=[Problem(file=shown, message=said, suggestion=suggestion)]) from None
 

@@ -15,5 +15,8 @@ class SystemClock:
     def now(self) -> Instant:
         return time.monotonic_ns() // 1_000_000 + self._offset_ms
 
+    def catch_up(self, instant: Instant) -> None:
+        self._offset_ms += max(0, instant - self.now())
+
     async def sleep(self, ms: int) -> None:
         await asyncio.sleep(ms / 1000)

@@ -15,6 +15,11 @@ class Clock(Protocol):
     """`now` never goes back while the process lives, whatever happens to the machine's wall clock."""
 
     def now(self) -> Instant: ...
+    def catch_up(self, instant: Instant) -> None:
+        """This instant has been: `now` is never before it from here on. A server that starts on a machine whose wall
+        clock was set back goes on from the latest instant that its live cases know."""
+        ...
+
     async def sleep(self, ms: int) -> None: ...
 
 

@@ -16,7 +16,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Outcome
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.problems import NotFound, StoreUnavailable
 from mendflow.services.case_book import (
     CASE_KIND,
     ITEM_KIND,
@@ -65,7 +65,11 @@ class FlowManager:
     async def start(self) -> None:
         """Take up every case that is not over, and give again what it is owed."""
         async for document in self._store.scan(CASE_KIND):
-            case = _decode_document(document.body)
+            try:
+                case = _decode_document(document.body)
+            except msgspec.MsgspecError:
+                log.exception("the document of case %s cannot be read; it is left alone", document.id)
+                continue
             if case.live or case.posted:
                 self._ledger.known(CASE_KIND, document.id, document.version)
                 await self._take_up_or_fail(case)
@@ -76,13 +80,21 @@ class FlowManager:
         """One case that cannot be read is told about and over; it does not keep the others from going on."""
         try:
             await self._take_up(document)
-        except (msgspec.MsgspecError, RecursionError, AssertionError) as error:
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # whatever is wrong with one case, the others must go on
             log.exception("case %s cannot be read", document.id)
-            self.live.pop(document.id, None)
-            document.status, document.ended_at = "failed", self._clock.now()
             message = f"what the store holds of this case cannot be read ({error!r:.300}); run it again"
-            document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
-            self._ledger.touch(CASE_KIND, document.id, document, last=True)
+            self._give_up(document, message)
+
+    def _give_up(self, document: CaseDocument, message: str) -> None:
+        """A fault of ours in one case ends that case, and no other."""
+        self.live.pop(document.id, None)
+        document.status, document.ended_at = "failed", self._clock.now()
+        document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
+        self._ledger.touch(CASE_KIND, document.id, document, last=True)
+        self._happenings.tell(document.ended_at, "case", document.id, state="failed", message=message)
+        self._happenings.ended(document.id)
 
     async def _take_up(self, document: CaseDocument) -> None:
         case, position, version = Case.blank(), 0, 0
@@ -95,8 +107,10 @@ class FlowManager:
         live.snapshot_due = position + SNAPSHOT_EVERY_EVENTS
         while entries := await self._store.read(journal_of(document.id), position):
             for entry in entries:
-                evolve(case, _decode_event(entry))
+                event = _decode_event(entry)
+                evolve(case, event)
             position += len(entries)
+            self._clock.catch_up(event.at)
         live.position = position
         if position == 0:
             return  # its document was written and its first event was not: it never started
@@ -106,6 +120,7 @@ class FlowManager:
     async def _recount(self, live: LiveCase) -> None:
         async for found in self._store.scan("job", f"{live.id}/"):
             job = _decode_job(found.body)
+            self._clock.catch_up(max(job.created_at, *(attempt.granted_at for attempt in job.history), job.finished_at))
             live.move(serial_of(job.id), name_of(job.spec.item), "job", state_of(job))
             if was_mended(job):
                 live.tally.mended(name_of(job.spec.item))
@@ -205,11 +220,18 @@ class FlowManager:
         for event in events:
             self._ledger.append(stream, live.position, _encode(event))
             live.position += 1
-            orders += evolve(live.case, event)
+            try:
+                orders += evolve(live.case, event)
+            except Exception as error:  # a case that we cannot carry on must not take the others along
+                log.exception("case %s cannot go on", live.id)
+                self._give_up(live.document, f"a fault of mendflow itself: {error!r:.300}; run the case again")
+                return []
         return orders
 
     def _note_status(self, live: LiveCase) -> None:
         status = live.case.status
+        if live.id not in self.live:
+            return  # given up
         if (status == "running" or status == "suspended") and status != live.document.status:
             live.document.status = status
             self._ledger.touch(CASE_KIND, live.id, live.document)

@@ -2,6 +2,7 @@
 so a new version holds for new cases only."""
 
 import hashlib
+import logging
 import re
 from collections.abc import Iterator
 
@@ -41,6 +42,7 @@ class FlowDocument(msgspec.Struct, kw_only=True):
         )
 
 
+log = logging.getLogger("mendflow.flows")
 _decode = msgspec.json.Decoder(FlowDocument).decode
 
 
@@ -66,9 +68,11 @@ class Flows:
 
     async def start(self) -> None:
         async for found in self._store.scan(FLOW_KIND):
-            document = _decode(found.body)
-            self._newest[document.name] = document
-            self._ledger.known(FLOW_KIND, document.name, found.version)
+            self._ledger.known(FLOW_KIND, found.id, found.version)
+            try:
+                self._newest[found.id] = _decode(found.body)
+            except msgspec.MsgspecError:
+                log.exception("the deployed flow %s cannot be read; deploy it again", found.id)
 
     @staticmethod
     def digest(flow: Flow) -> str:

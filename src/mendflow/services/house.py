@@ -49,7 +49,7 @@ class Services:
 
     def __init__(self, house: "House") -> None:
         rules, store, clock = house.rules, house.store, house.clock
-        self.ledger = ledger = Ledger(store, house.on_broken)
+        self.ledger = ledger = Ledger(store, lambda reason: house.on_broken(self, reason))
         self.happenings = happenings = Happenings(clock.now())
         self.notices = Notices(store, ledger, clock, happenings)
         self.flows = Flows(store, ledger, clock)
@@ -156,15 +156,17 @@ class House:
         if self._services is not None:
             self._services.exchange.let_go(pilot)
 
-    def on_broken(self, reason: str) -> None:
-        """A write failed: memory is ahead of the disk, and is given up."""
+    def on_broken(self, services: Services, reason: str) -> None:
+        """A write failed: memory is ahead of the disk, and is given up. Services that are not in use yet, or no longer,
+        are the business of whoever builds them."""
+        if services is not self._services:
+            return
         log.error("store away: %s", reason)
-        old, self._services, self._away = self._services, None, reason
-        self._mending = asyncio.get_running_loop().create_task(self._mend(old))
+        self._services, self._away = None, reason
+        self._mending = asyncio.get_running_loop().create_task(self._mend(services))
 
-    async def _mend(self, old: Services | None) -> None:
-        if old is not None:
-            await old.stop()
+    async def _mend(self, old: Services) -> None:
+        await old.stop()
         wait_ms = _FIRST_RETRY_MS
         while self._services is None:
             await self.clock.sleep(wait_ms)
@@ -173,8 +175,10 @@ class House:
                 await services.start()
                 services.notices.post(f"the store is back; everything was read again after: {self._away}")
                 await services.ledger.settled()
-            except StoreUnavailable as error:
-                self._away = error.message
+            except Exception as error:  # whatever it is, the house is not left without services for good
+                if not isinstance(error, StoreUnavailable):
+                    log.exception("the services could not be built anew")
+                self._away = error.message if isinstance(error, StoreUnavailable) else repr(error)
                 wait_ms = min(wait_ms * 2, _LONGEST_RETRY_MS)
                 await services.stop()
                 continue

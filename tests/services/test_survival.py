@@ -1,0 +1,118 @@
+"""What one bad thing may not do: take everything else along."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mendflow.core.engine import evolve as real
+from mendflow.core.model.flow import Job
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.services.clock import SystemClock
+from mendflow.services.house import House
+from mendflow.services.local_domain import LocalDomain
+from mendflow.stores.contract import Done, Put, Taken, Write
+from mendflow.stores.memory import MemoryStore
+from tests.services.conftest import HandPilot, house_on
+from tests.services.test_domain import named, start
+
+
+class FullStore(MemoryStore):
+    """A store with no room as long as it is told so."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.full = False
+        self.refused = 0
+
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        if self.full:
+            self.refused += 1
+            raise StoreUnavailable("the disk is full")
+        return await super().write(writes)
+
+
+async def test_a_disk_that_stays_full_is_tried_by_one_repairer_and_is_taken_up_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mendflow.services.house._FIRST_RETRY_MS", 5)
+    monkeypatch.setattr("mendflow.services.house._LONGEST_RETRY_MS", 20)
+    store = FullStore()
+    house = house_on(store, tmp_path)
+    await house.open()
+    domain = LocalDomain(house)
+    case = await start(domain, named(Job(name="a", command="x")))
+    store.full = True
+    with pytest.raises(StoreUnavailable):
+        await domain.start("f", {}, who="me")
+    for _ in range(60):
+        await asyncio.sleep(0.01)
+    assert 3 <= store.refused <= 120, "one try after another, not one beside the other"
+    assert sum("_mend" in repr(task.get_coro()) for task in asyncio.all_tasks()) == 1
+    store.full = False
+    async with asyncio.timeout(5):
+        while house.health().status != "ok":
+            await asyncio.sleep(0.01)
+    await HandPilot(domain).run_all(lambda spec: Outcome())
+    assert (await domain.case(case)).status == "completed"
+    await house.close()
+
+
+async def test_a_wall_clock_that_was_set_back_while_the_server_was_away_is_survived(tmp_path: Path) -> None:
+    store = MemoryStore()
+    ahead = SystemClock()
+    ahead.catch_up(ahead.now() + 86_400_000)
+    first = house_on(store, tmp_path)
+    first.clock = ahead
+    await first.open()
+    case = await start(LocalDomain(first), named(Job(name="a", command="x")))
+    await first.close()
+    second = house_on(store, tmp_path)
+    await second.open()
+    assert second.clock.now() >= ahead.now() - 60_000
+    domain = LocalDomain(second)
+    await HandPilot(domain).run_all(lambda spec: Outcome())
+    assert (await domain.case(case)).status == "completed"
+    await second.close()
+
+
+async def test_a_case_that_cannot_go_on_fails_and_no_other_does(
+    house: House, domain: LocalDomain, pilot: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bad = await start(domain, named(Job(name="a", command="x")))
+    good = await start(domain, named(Job(name="a", command="x")))
+
+    def evolve(case: Any, event: Any) -> Any:
+        if case.id == bad:
+            raise MemoryError("too large")
+        return real(case, event)
+
+    monkeypatch.setattr("mendflow.services.flow_manager.evolve", evolve)
+    await pilot.run_all(lambda spec: Outcome())
+    assert (await domain.case(good)).status == "completed"
+    failed = await domain.case(bad)
+    assert failed.status == "failed"
+    assert failed.fault is not None and "MemoryError" in failed.fault.message
+    assert house.health().status == "ok"
+
+
+async def test_one_unreadable_document_does_not_keep_the_server_from_starting(tmp_path: Path) -> None:
+    store = MemoryStore()
+    first = house_on(store, tmp_path)
+    await first.open()
+    case = await start(LocalDomain(first), named(Job(name="a", command="x")))
+    await first.close()
+    await store.open()
+    await store.write([Put("flow", "broken", b"{}", 0), Put("case", "odd", b'{"id": 5}', 0)])
+    await store.close()
+    second = house_on(store, tmp_path)
+    await second.open()
+    domain = LocalDomain(second)
+    assert [flow.name for flow in await domain.flows()] == ["f"]
+    await HandPilot(domain).run_all(lambda spec: Outcome())
+    assert (await domain.case(CaseId(case))).status == "completed"
+    await second.close()
