@@ -84,6 +84,7 @@ def value_of(text: str, data: Mapping[str, Value] = DATA) -> Value:
         ("math.greatest(1, total)", 10),
         ("size(words)", 3),
         ("json({'a': [1, null]})", '{"a": [1, null]}'),
+        ("json({'d': 4, 'b': {'z': 1, 'y': 2}, 'a': 1})", '{"a": 1, "b": {"y": 2, "z": 1}, "d": 4}'),
         ("string(total) + 'x'", "10x"),
         ("int('7')", 7),
         ("duration('1h')", 3_600_000),

@@ -55,9 +55,10 @@ def as_text(value: Value, name: str = "a value in the text") -> str:
 
 
 def as_json(value: Value, name: str = "a value in it") -> str:
+    """Keys are sorted: the evaluator's maps have no order, and the same data must give the same text every time."""
     if (found := spilled_in(value)) is not None:
         raise too_large(name, found)
-    return json.dumps(value, ensure_ascii=False)
+    return json.dumps(value, ensure_ascii=False, sort_keys=True)
 
 
 def quoted(value: Value) -> str:
