@@ -28,17 +28,23 @@ class NewJob(msgspec.Struct, frozen=True):
     case: CaseId
     spec: JobSpec
     note: str = ""  # kept with the job: why a re-run did not take it over from the earlier case
+    not_before: Instant = 0  # it waits until then
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What the meta-scheduler says of a job. `reason` tells, in a sentence, why it is where it is."""
+    """What the meta-scheduler says of a job. `reason` tells, in a sentence, why it is where it is. Pilot, host and site
+    are those of its latest attempt."""
 
     job: JobId
     state: JobState
     suspended: bool = False
     attempts: int = 0
+    losses: int = 0
     reason: str = ""
     outcome: Outcome | None = None
+    pilot: str = ""
+    host: str = ""
+    site: str = ""
 
 
 class CapacityReport(msgspec.Struct, frozen=True, kw_only=True):
@@ -83,20 +89,27 @@ class MetaScheduler(Protocol):
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What is other in a job that is submitted again: wanted resources by their names in Resources, environment, hosts
-    to keep away from, another source for inputs by path, the domain that it goes to, how long to wait before."""
+    to keep away from, another source for inputs by path, how files are brought (`transfer`, as JobSpec has it), the
+    domain that it goes to (none: the one it was in; `.` is our own queue), how long to wait before, the retry level
+    that it has been through. `restage`: because its files are to be brought anew."""
 
     resources: dict[str, Value] = {}
     env: dict[str, str] = {}
     avoid_hosts: tuple[str, ...] = ()
     sources: dict[str, str] = {}
+    transfer: dict[str, Value] = {}
     domain: str = ""
     wait_ms: int = 0
+    level: int = 0
+    restage: bool = False
 
 
 class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A job that failed, as the proxy knows it. `job` is the id that the flow knows; `real` the one that failed now.
-    `final`: the meta-scheduler has given it up; otherwise it would try it again by itself."""
+    `final`: the meta-scheduler has given it up; otherwise it would try it again by itself. `id` is the same when the
+    same failure is told again, and another for every other failure of the job."""
 
+    id: str = ""
     job: JobId
     real: JobId
     case: CaseId
@@ -112,6 +125,8 @@ class Failure(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot: str = ""
     pattern: str = ""  # how its conversation runs
     stage: str = ""  # staging, submission, polling, notification, execution
+    domain: str = ""  # where it was submitted to; empty is our own queue
+    hosts: tuple[str, ...] = ()  # all that have failed it
     final: bool = True
 
 

@@ -58,7 +58,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     server's keeping, anything else a URL (http, https, file) or an absolute path that the pilot can read. Only the
     first is tried, and the fault of stage-in names it and the others, so that a repair can choose (`from_source`). An
     input without replicas comes from the server's keeping. What comes from elsewhere must have the content that
-    `inputs` says; a path that only `replicas` has is taken as it is."""
+    `inputs` says; a path that only `replicas` has is taken as it is. `transfer` says how files are brought, where the
+    pilot's usual way did not do: `tries`, `timeout_ms`, `chunk_bytes`."""
 
     item: ItemId
     command: str | None = None
@@ -68,6 +69,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     env: dict[str, str] = {}
     inputs: dict[str, FileRef] = {}
     replicas: dict[str, tuple[str, ...]] = {}
+    transfer: dict[str, Value] = {}
     files: dict[str, str] = {}
     resources: Resources = Resources()
     limits: Limits = Limits()

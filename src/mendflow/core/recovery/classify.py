@@ -1,0 +1,115 @@
+"""What kind of failure a fault is, and whether trying again can help.
+
+The two families are those of submission and of execution. Recoverable means: the same job may well succeed later,
+elsewhere, or with more of something, and nobody has to change what it is. The reason stands beside each answer, and
+what a fault says of itself (a signal, an exit code, an exception's type) goes before its category."""
+
+from typing import Final, Literal
+
+import msgspec
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.faults import Stage as AttemptStage
+
+Family = Literal["submission", "execution", "other"]
+
+FAMILIES: Final[dict[Category, Family]] = {
+    Category.NETWORK: "submission",
+    Category.SCHEDULER_DOWN: "submission",
+    Category.REFUSED: "submission",
+    Category.RESOURCE: "execution",
+    Category.DATA: "execution",
+    Category.INPUT: "execution",
+    Category.JOB: "execution",
+    Category.MEMORY: "execution",
+    Category.TIME: "execution",
+    Category.OUTPUT: "execution",
+    Category.CLEANUP: "execution",
+    Category.CANCELLED: "other",
+    Category.FLOW: "other",
+}
+
+BY_CATEGORY: Final[dict[Category, tuple[bool, str]]] = {
+    Category.NETWORK: (True, "the line may be back later, and another domain may be reached now"),
+    Category.SCHEDULER_DOWN: (True, "the scheduler may be back later, and another domain's is up"),
+    Category.REFUSED: (True, "another domain may take the job, or this one when it takes jobs again"),
+    Category.RESOURCE: (True, "the job did nothing wrong: another place can run it"),
+    Category.DATA: (True, "another copy of the file may be had, or the same one later"),
+    Category.INPUT: (False, "the job is described wrongly, and will be the next time too"),
+    Category.JOB: (False, "the job itself failed, and nothing says that it would not do so again"),
+    Category.MEMORY: (True, "it may succeed with more memory"),
+    Category.TIME: (True, "it may succeed with more time"),
+    Category.OUTPUT: (False, "the job did not leave what it promised, and will not the next time"),
+    Category.CLEANUP: (True, "the job had done its work; only what it left behind was in the way"),
+    Category.CANCELLED: (False, "somebody wanted its end"),
+    Category.FLOW: (False, "the flow itself threw it"),
+}
+"""Whether a fault of this category is recoverable if nothing more is known, and why."""
+
+ENDED_FROM_OUTSIDE: Final = frozenset({1, 9, 15, 30})
+"""SIGHUP, SIGKILL, SIGTERM, SIGPWR: a job does not send these to itself."""
+
+TRY_AGAIN_EXIT_CODE: Final = 75
+"""EX_TEMPFAIL of sysexits: the program says itself that it may succeed later."""
+
+PASSING_EXCEPTIONS: Final = frozenset({"ConnectionError", "TimeoutError", "BlockingIOError", "InterruptedError"})
+KEEPING_FAULTS: Final = frozenset({"notKept"})
+
+
+class Classified(msgspec.Struct, frozen=True, kw_only=True):
+    """`type` is the fault's name; `stage` how far the job had come."""
+
+    type: str
+    category: Category
+    family: Family
+    recoverable: bool
+    stage: str
+    reason: str
+
+
+def classify(fault: Fault) -> Classified:
+    """Tell failures apart, with the reason why trying again can help or cannot."""
+    recoverable, reason = _special(fault) or BY_CATEGORY[fault.category]
+    return Classified(
+        type=fault.name,
+        category=fault.category,
+        family=FAMILIES[fault.category],
+        recoverable=recoverable,
+        stage=fault.stage or _usual_stage(fault.category),
+        reason=reason,
+    )
+
+
+def recovers(fault: Fault) -> bool:
+    """The dispatcher's question: automatic recovery, or compensation."""
+    return classify(fault).recoverable
+
+
+def _special(fault: Fault) -> tuple[bool, str] | None:
+    """What the fault says of itself, where that is more than its category does."""
+    if fault.category is Category.OUTPUT and fault.name in KEEPING_FAULTS:
+        return True, "the job made its files; only the keeping of them failed"
+    if fault.category is not Category.JOB:
+        return None
+    if fault.signal in ENDED_FROM_OUTSIDE:
+        return True, f"it was ended from outside, by signal {fault.signal}"
+    if fault.exit_code == TRY_AGAIN_EXIT_CODE:
+        return True, f"its exit code {TRY_AGAIN_EXIT_CODE} asks to be tried again later"
+    passing = PASSING_EXCEPTIONS.intersection(_exception_types(fault))
+    return (True, f"a {min(passing)} passes") if passing else None
+
+
+def _exception_types(fault: Fault) -> list[str]:
+    if not isinstance(fault.data, dict):
+        return []
+    types = fault.data.get("types")
+    listed = types if isinstance(types, list) else []
+    return [str(each).rpartition(".")[2] for each in [fault.data.get("type", ""), *listed]]
+
+
+def _usual_stage(category: Category) -> str:
+    if FAMILIES[category] == "submission":
+        return AttemptStage.SUBMISSION
+    usual = {Category.DATA: AttemptStage.STAGE_IN, Category.OUTPUT: AttemptStage.STAGE_OUT}
+    usual[Category.CLEANUP] = AttemptStage.CLEANUP
+    return usual.get(category, AttemptStage.EXECUTION if FAMILIES[category] == "execution" else "")

@@ -1,0 +1,28 @@
+"""The ids of a job that is submitted again: `CASE/SERIAL` is what the flow knows, `CASE/SERIAL~2` what really runs.
+
+The known id is in the real one, so nothing has to remember which belongs to which."""
+
+from mendflow.core.model.ids import JobId
+
+AGAIN = "~"
+
+
+def known_id(real: JobId) -> JobId:
+    """The id under which the flow knows the job."""
+    return JobId(real.partition(AGAIN)[0])
+
+
+def real_id(known: JobId, generation: int) -> JobId:
+    """The id of the job's submission of this number; the first has the known id itself."""
+    assert generation >= 1 and AGAIN not in known, f"{known} cannot be submitted for the {generation}th time"
+    return known if generation == 1 else JobId(f"{known}{AGAIN}{generation}")
+
+
+def generation_of(real: JobId) -> int:
+    number = real.partition(AGAIN)[2]
+    return int(number) if number else 1
+
+
+def serial_of(id: str) -> int:
+    """The item's serial in a job's or a task's id."""
+    return int(id.rpartition("/")[2].partition(AGAIN)[0])

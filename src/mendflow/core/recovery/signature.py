@@ -1,0 +1,45 @@
+"""The same cause has the same text.
+
+Failures are grouped by what they have in common: type, category, and the message without what differs from one to the
+next: numbers, digests, paths, addresses, ids, quoted names. Two messages of one cause then read the same, and people
+can still read it."""
+
+import re
+from typing import Final
+
+from mendflow.core.model.faults import Fault
+
+MESSAGE_MAX = 300
+
+_REPLACED: Final = (
+    (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
+    (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE), "<url>"),
+    (re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`"), "<name>"),
+    (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?"), "<time>"),
+    (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
+    (re.compile(r"(?<![\w<])~?(/[\w.@%+,=:~-]+){1,}/?|\b[A-Za-z]:\\\S+"), "<path>"),
+    (re.compile(r"\b[\w.-]+/\d+(~\d+)?\b"), "<id>"),
+    (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<hex>"),
+    (re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", re.IGNORECASE), "<hex>"),
+    (re.compile(r"\b[\w.]*[A-Za-z_][\w.]*(-[\w.]*\d[\w.]*)+\b"), "<id>"),
+    (re.compile(r"\b(\d{1,3}\.){3}\d{1,3}(:\d+)?\b"), "<address>"),
+    (re.compile(r"[-+]?\b\d[\d_,]*(\.\d+)?([eE][-+]?\d+)?(?=\b|[A-Za-z])"), "<n>"),
+    (re.compile(r"(?<=[A-Za-z_])\d+\b"), "<n>"),
+    (re.compile(r"\s+"), " "),
+)
+"""In this order: what is longer and more telling goes before what it is made of."""
+
+
+def signature(fault: Fault) -> str:
+    """What failures of the same cause have in common. An exit code or a signal is a word, not a number."""
+    words = (
+        f" [exit code {fault.exit_code}]" if fault.exit_code else f" [signal {fault.signal}]" if fault.signal else ""
+    )
+    return f"{fault.category}/{fault.name}: {normalised(fault.message)}{words}"
+
+
+def normalised(message: str) -> str:
+    """The message without what differs from one failure to the next."""
+    for pattern, word in _REPLACED:
+        message = pattern.sub(word, message)
+    return message.strip()[:MESSAGE_MAX]
