@@ -4,6 +4,7 @@
 the next condition and for whoever wants to show what decided. An error is not raised: it is why a condition does not
 hold."""
 
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 from mendflow.core.expressions.cel import Compiled, flaw, kind_of
@@ -17,6 +18,7 @@ CONDITION_CHARS_MAX: Final = 4000
 LOOPS_MAX: Final = 2
 """How deep `exists` and its like may stand in each other."""
 
+REMEMBERED_MAX: Final = 30_000
 SHOWN_CHARS_MAX: Final = 200
 SHOWN_PARTS_MAX: Final = 5
 
@@ -144,6 +146,12 @@ class Condition:
         if result is True or result is False:
             return result, ""
         return False, f"`{self.text:.80}` gives {kind_of(result)}; a condition must give true or false"
+
+
+@lru_cache(maxsize=REMEMBERED_MAX)
+def condition_of(text: str) -> Condition:
+    """The condition of a text, made once: the next version of a rule set shares nearly all of them."""
+    return Condition(text)
 
 
 def parts(tree: Tree) -> list[Tree]:

@@ -64,6 +64,12 @@ class BadFlow(Mistake):
         self.problems = [one if isinstance(one, Problem) else Problem(message=one) for one in problems]
 
 
+class BadRules(BadFlow):
+    """A rule set with problems, refused whole like a flow."""
+
+    code = "bad-rules"
+
+
 class StoreUnavailable(Mistake):
     """The store cannot take what was asked just now; nothing was acknowledged, nothing is lost."""
 

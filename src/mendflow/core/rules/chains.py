@@ -7,7 +7,7 @@ that was taken decides, and the walk itself is the explanation."""
 from collections.abc import Iterator
 from typing import Final, NamedTuple
 
-from mendflow.core.expressions.conditions import Condition, Known
+from mendflow.core.expressions.conditions import Known, condition_of
 from mendflow.core.model.mending import Tested
 from mendflow.core.model.rules import Rule, Tree
 from mendflow.core.rules.index import WORTH_IT, Index
@@ -25,7 +25,7 @@ class Node:
 
     def __init__(self, rule: Rule) -> None:
         self.rule = rule
-        self.condition = Condition(rule.condition)
+        self.condition = condition_of(rule.condition)
         self.refinements: Chain | None = None
 
 

@@ -1,0 +1,191 @@
+"""What distinguishes the case at hand from its neighbour, as conditions to choose from, the most telling first.
+
+Both contexts are laid out as paths with plain values. Where they differ, a condition is proposed that holds here and
+not there: an equality, a threshold between two numbers, words that a text has and the other has not. Every proposal is
+tried on both before it is shown."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from mendflow.core.expressions.conditions import Known, bounded, condition_flaw, condition_of
+from mendflow.core.expressions.quick import IDENTIFIER
+from mendflow.core.expressions.scan import KEPT, WORDS
+from mendflow.core.model.values import Value
+from mendflow.core.rules.evaluation import looking_into
+
+PATHS_MAX: Final = 500
+LEVELS_MAX: Final = 6
+TRIED_MAX: Final = 60
+WORD_CHARS_MAX: Final = 60
+PHRASE_WORDS_MAX: Final = 4
+ROOTS_BY_WEIGHT: Final = ("trigger", "fault", "job", "pattern", "data", "item", "case", "site", "history", "capacity")
+TELLING: Final = frozenset(
+    {
+        "type",
+        "name",
+        "category",
+        "exit_code",
+        "signal",
+        "stage",
+        "file",
+        "recoverable",
+        "host",
+        "site",
+        "domain",
+        "task",
+    }
+)
+CODES: Final = frozenset({"exit_code", "signal", "status", "code"})
+"""Numbers that name something: no threshold between two of them means anything."""
+
+FLEETING: Final = frozenset(
+    {"id", "case", "serial", "now", "at", "age_ms", "sha256", "fence", "pilot", "real", "cursor"}
+)
+WORD: Final = re.compile(r"[^\W_][\w.-]*[^\W_]|[^\W_]")
+
+
+class Candidate(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A condition that holds here and not there, and the values that make it so."""
+
+    condition: str
+    path: str
+    here: Value = None
+    there: Value = None
+
+
+def candidates(context: Mapping[str, Value], neighbour: Mapping[str, Value] | None, most: int = 20) -> list[Candidate]:
+    """Conditions that distinguish a case from its neighbour; without one, what is telling about the case itself."""
+    here, there = leaves(context), leaves(neighbour) if neighbour is not None else {}
+    proposed = sorted(proposals(here, there), key=lambda each: each[0])
+    found: dict[str, Candidate] = {}
+    for _, candidate in proposed[:TRIED_MAX]:
+        if candidate.condition not in found and tells_apart(candidate.condition, context, neighbour):
+            found[candidate.condition] = candidate
+    return list(found.values())[:most]
+
+
+def tells_apart(condition: str, context: Mapping[str, Value], neighbour: Mapping[str, Value] | None) -> bool:
+    if condition_flaw(condition) is not None or not condition_of(condition).holds(Known(looking_into(context)))[0]:
+        return False
+    return neighbour is None or not condition_of(condition).holds(Known(looking_into(neighbour)))[0]
+
+
+def leaves(context: Mapping[str, Value]) -> dict[str, Value]:
+    """Plain values by the paths that lead to them, lists of plain values among them. Fleeting ones are left out: a
+    condition on the id of a case would hold for no other."""
+    found: dict[str, Value] = {}
+    pending: list[tuple[str, Value, int]] = [(root, value, 1) for root, value in reversed(list(context.items()))]
+    while pending and len(found) < PATHS_MAX:
+        path, value, level = pending.pop()
+        last = path.rpartition(".")[2]
+        if isinstance(value, dict):
+            if level <= LEVELS_MAX:
+                pending += [(step(path, key), part, level + 1) for key, part in reversed(list(value.items()))]
+        elif last not in FLEETING and not last.endswith(("_at", "_id")):
+            found[path] = value
+    return {path: value for path, value in found.items() if path}
+
+
+def step(path: str, key: str) -> str:
+    """The path to a member; none where it cannot be written plainly."""
+    if not path:
+        return ""
+    if IDENTIFIER.fullmatch(key) and key not in WORDS | KEPT:
+        return f"{path}.{key}"
+    return f"{path}['{key}']" if not set(key) & set("'\\\n") else ""
+
+
+def proposals(
+    here: Mapping[str, Value], there: Mapping[str, Value]
+) -> Iterator[tuple[tuple[int, int, str], Candidate]]:
+    for path, value in here.items():
+        other = there.get(path)
+        if path in there and type(other) is type(value) and other == value:
+            continue
+        for weight, condition in conditions_for(path, value, other):
+            shown = Candidate(condition=condition, path=path, here=bounded(value), there=bounded(other))
+            yield (weight + depth_of(path), order_of(path), condition), shown
+        if there and path not in there and "." in path:
+            yield (
+                (6 + depth_of(path), order_of(path), path),
+                Candidate(condition=f"has({path})", path=path, here=bounded(value)),
+            )
+
+
+def conditions_for(path: str, value: Value, other: Value) -> Iterator[tuple[int, str]]:
+    """Conditions that hold for the value, with how much each is worth: less is more telling."""
+    last = path.rpartition(".")[2]
+    match value:
+        case bool() | None:
+            yield (1 if value is not None else 5), f"{path} == {json.dumps(value)}"
+        case int() | float():
+            if last in CODES or not isinstance(other, int | float) or isinstance(other, bool):
+                yield (0 if last in TELLING else 4), f"{path} == {json.dumps(value)}"
+            else:
+                yield 2, threshold(path, value, other)
+        case str() if value:
+            if len(value) <= WORD_CHARS_MAX and "\n" not in value:
+                yield (0 if last in TELLING else 2 if len(value.split()) == 1 else 4), f"{path} == {quoted(value)}"
+            if len(value.split()) > 1 or len(value) > WORD_CHARS_MAX:
+                for phrase in phrases(value, other if isinstance(other, str) else ""):
+                    yield 3, f"{path}.contains({quoted(phrase)})"
+        case list():
+            known = other if isinstance(other, list) else []
+            for part in value[:5]:
+                if isinstance(part, str) and part not in known and len(part) <= WORD_CHARS_MAX:
+                    yield 4, f"{quoted(part)} in {path}"
+
+
+def threshold(path: str, value: float, other: float) -> str:
+    """A round number that lies between: the value is on its far side, or it."""
+    if value > other:
+        return f"{path} >= {json.dumps(between(other, value))}"
+    return f"{path} < {json.dumps(between(value, other))}"
+
+
+def between(low: float, high: float) -> float:
+    """The number with the fewest digits that is above `low` and not above `high`."""
+    for digits in range(1, 18):
+        for number in (rounded(high, digits), rounded((low + high) / 2, digits)):
+            if low < number <= high:
+                whole = isinstance(low, int) and isinstance(high, int)
+                return int(number) if whole and number == int(number) else number
+    return high
+
+
+def rounded(number: float, digits: int) -> float:
+    return float(f"{number:.{digits - 1}e}")
+
+
+def phrases(text: str, other: str) -> list[str]:
+    """Runs of words that the text has and the other has not: the longest first, no more than a few words each. A word
+    with digits in it is most often an id, and counts less."""
+    known = set(WORD.findall(other.lower()))
+    runs: list[list[re.Match[str]]] = [[]]
+    for word in WORD.finditer(text[:5000]):
+        usable = word.group().lower() not in known and not any(char.isdigit() for char in word.group())
+        joined = runs[-1] and text[runs[-1][-1].end() : word.start()].strip(" ") == ""
+        if not usable or not joined or len(runs[-1]) >= PHRASE_WORDS_MAX:
+            runs.append([])
+        if usable:
+            runs[-1].append(word)
+    found = dict.fromkeys(text[run[0].start() : run[-1].end()] for run in runs if run)
+    return sorted((each for each in found if len(each) >= 4), key=len, reverse=True)[:3]
+
+
+def quoted(text: str) -> str:
+    return json.dumps(text, ensure_ascii=False)
+
+
+def order_of(path: str) -> int:
+    root = re.split(r"[.\[]", path, maxsplit=1)[0]
+    return ROOTS_BY_WEIGHT.index(root) if root in ROOTS_BY_WEIGHT else len(ROOTS_BY_WEIGHT)
+
+
+def depth_of(path: str) -> int:
+    """What the roots that say why come before those that say where."""
+    return order_of(path) // 3

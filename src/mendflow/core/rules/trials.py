@@ -1,0 +1,108 @@
+"""What a rule, or a whole rule set, would have done with what went wrong before: counts, and which.
+
+Every decision keeps the context that it was made from. So a rule is tried on the past before it is let loose on the
+present, in the very place in the tree that it would have."""
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+
+from mendflow.core.model.mending import Decision, ExceptionType
+from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.values import Value
+from mendflow.core.rules.evaluation import CompiledRules, looking_into
+from mendflow.core.rules.growth import Draft, demand_sound, grafted
+
+UNMENDED = frozenset({"failed", "rejected", "ignored", "waiting", "passive"})
+"""States of a decision that helped nobody."""
+
+
+class Tried(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a rule would have done. Each list has the ids of decisions, in the order that they were given in.
+
+    `open` are those that nothing helped: `caught` and `missed` together. `same` were handled as the rule would have
+    handled them, `otherwise` by another exlet. `erred` says where the condition could not be evaluated."""
+
+    asked: int
+    caught: tuple[str, ...] = ()
+    missed: tuple[str, ...] = ()
+    same: tuple[str, ...] = ()
+    otherwise: tuple[str, ...] = ()
+    erred: dict[str, str] = {}
+
+    @property
+    def open(self) -> int:
+        return len(self.caught) + len(self.missed)
+
+    def sentence(self) -> str:
+        said = f"would have caught {len(self.caught)} of {self.open}"
+        if self.otherwise:
+            said += f", and {len(self.otherwise)} that were handled otherwise"
+        return said
+
+
+class Replayed(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A past decision that a rule set would have decided in another way; empty is nothing."""
+
+    decision: str
+    was: str = ""
+    now: str = ""
+    rule: int | None = None
+
+
+def try_rule(
+    rule_set: RuleSet,
+    type: ExceptionType,
+    task: str,
+    draft: Draft,
+    decisions: Iterable[Decision],
+    context: Mapping[str, Value] | None = None,
+) -> Tried:
+    """Try a rule in the place that it would have, given the case that it is made for (`context`)."""
+    demand_sound(rule_set, type, draft, None)
+    grown = grafted(rule_set, type, task, context or {}, msgspec.structs.replace(draft, passive=False))
+    return try_in_place(CompiledRules(grown.rule_set), type, grown.tree, grown.rule, decisions)
+
+
+def try_in_place(
+    rules: CompiledRules, type: ExceptionType, tree: str, rule: int, decisions: Iterable[Decision]
+) -> Tried:
+    """What a rule of a set would have done: wherever it is the one that decides."""
+    exlet = rules.rule_set.trees[type][tree].rules[rule].exlet
+    caught, missed, same, otherwise = list[str](), list[str](), list[str](), list[str]()
+    erred: dict[str, str] = {}
+    asked = 0
+    for decision in decisions:
+        if decision.type is not type or rules.tree_for(type, decision.task) != tree:
+            continue
+        asked += 1
+        walked = rules.walked(type, tree, looking_into(decision.context))
+        hit = walked.decided is not None and walked.decided.rule.id == rule
+        mended = bool(decision.exlet) and decision.state not in UNMENDED
+        if not mended:
+            (caught if hit else missed).append(decision.id)
+        elif hit:
+            (same if decision.exlet == exlet else otherwise).append(decision.id)
+        if error := next((each.error for each in walked.trail if each.rule == rule), ""):
+            erred[decision.id] = error
+    return Tried(
+        asked=asked,
+        caught=tuple(caught),
+        missed=tuple(missed),
+        same=tuple(same),
+        otherwise=tuple(otherwise),
+        erred=erred,
+    )
+
+
+def play(rule_set: RuleSet, decisions: Iterable[Decision]) -> list[Replayed]:
+    """Which past decisions a rule set would have decided in another way, and how."""
+    rules = CompiledRules(rule_set)
+    found = []
+    for decision in decisions:
+        conclusion = rules.conclude(decision.type, decision.task, looking_into(decision.context))
+        now = conclusion.exlet if conclusion is not None else ""
+        if now != decision.exlet:
+            rule = conclusion.rule if conclusion is not None else None
+            found.append(Replayed(decision=decision.id, was=decision.exlet, now=now, rule=rule))
+    return found
