@@ -7,6 +7,28 @@ from collections.abc import AsyncIterator
 from typing import Protocol
 
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.mending import XEvent
+from mendflow.core.model.repair_views import (
+    Applied,
+    DecisionQuery,
+    DecisionView,
+    EngineOrder,
+    EngineView,
+    FailureGroup,
+    FailureView,
+    HistoryEntry,
+    LevelView,
+    MendWish,
+    RejectWish,
+    RuleAdded,
+    RuleSetView,
+    RuleWish,
+    Told,
+    TrialView,
+    TriggerView,
+)
+from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
@@ -81,6 +103,76 @@ class Domain(Protocol):
     async def release(self, task: str, *, who: str) -> TaskView: ...
     async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> TaskView: ...
     async def reject(self, task: str, *, who: str, comment: str = "") -> TaskView: ...
+
+    # rules; the name of a set is its flow's, or "*" for the house rules
+    async def rule_sets(self) -> list[RuleSetView]: ...
+    async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
+        """The newest version, or the one asked for, whole."""
+        ...
+
+    async def rule_versions(self, name: str) -> list[RuleSetView]:
+        """Every version, the newest first."""
+        ...
+
+    async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSetView:
+        """Make this the next version of the set, at once for all cases. Refused whole if an exlet or a condition has
+        problems, or if the newest version is not the `expected` one."""
+        ...
+
+    async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSetView:
+        """Make an earlier version the next one."""
+        ...
+
+    async def add_rule(self, wish: RuleWish, *, who: str) -> RuleAdded:
+        """Add a rule for the case at hand; refused if it would change what another cornerstone concludes."""
+        ...
+
+    async def try_rule(self, wish: RuleWish, *, limit: int = 10_000) -> TrialView:
+        """Play a rule against the newest past failures; nothing changes."""
+        ...
+
+    # failures and what was decided
+    async def failures(self, *, since: Instant = 0, flow: str = "", limit: int = 100) -> list[FailureGroup]: ...
+    async def failure(self, group: str) -> FailureView:
+        """`group` may be the beginning of a group's id."""
+        ...
+
+    async def apply_rules(self, group: str, *, who: str) -> Applied:
+        """Ask the rules again, now, for every decision of the group that waits."""
+        ...
+
+    async def decisions(self, query: DecisionQuery) -> list[DecisionView]: ...
+    async def decision(self, decision: str) -> DecisionView: ...
+    async def reject_choice(self, wish: RejectWish, *, who: str) -> DecisionView:
+        """A choice was wrong: put the right exlet or worklet in its place. The decision that replaces it is given."""
+        ...
+
+    # one history, and exceptions from outside
+    async def history(self, case: str) -> list[HistoryEntry]: ...
+    async def triggers(self, case: str, item: str = "") -> list[TriggerView]: ...
+    async def raise_trigger(
+        self, case: str, trigger: str, item: str = "", *, who: str, data: Value = None
+    ) -> DecisionView:
+        """Say that something happened. What no rule knows suspends the case until a person mends it."""
+        ...
+
+    async def mend(self, case: str, wish: MendWish, *, who: str) -> DecisionView: ...
+
+    # levels of retries
+    async def levels(self) -> list[LevelView]: ...
+    async def drain(self, level: str, *, who: str) -> LevelView:
+        """Let all that waits in a level go on now."""
+        ...
+
+    # engines of other systems
+    async def engines(self) -> list[EngineView]: ...
+    async def register_engine(self, name: str, *, who: str) -> EngineView: ...
+    async def engine_event(self, engine: str, event: XEvent, *, who: str) -> Told: ...
+    async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
+        """What the engine is to do; held back until there is something, or the time is over."""
+        ...
+
+    async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None: ...
 
     # kept files
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:

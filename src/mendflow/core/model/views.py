@@ -65,6 +65,9 @@ class CaseView(View, frozen=True):
     owner: str = ""
     rerun_of: CaseId | None = None
     counts: list[NameCount] = []
+    mends: CaseId | None = None  # an exlet's case: the case that it mends, the item there, and the decision behind it
+    mends_item: ItemId | None = None
+    decision: str = ""
 
 
 class AttemptView(View, frozen=True):
@@ -144,7 +147,7 @@ class Why(View, frozen=True):
     facts: list[str] = []
 
 
-HappeningKind = Literal["case", "item", "task", "notice"]
+HappeningKind = Literal["case", "item", "task", "notice", "repair"]
 
 
 class Happening(View, frozen=True):
