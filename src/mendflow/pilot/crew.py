@@ -1,12 +1,19 @@
 """The slots of a pilot as a whole: found again after a restart, filled up, replaced when one dies, ended."""
 
 import asyncio
+import logging
+import signal
 from collections.abc import Callable
 
+from mendflow.pilot.family import kill_unwatched, rouse, slots_in
 from mendflow.pilot.guarding import Guarding
 from mendflow.pilot.home import Home, remove_tree
-from mendflow.pilot.slots import SlotLink, end_slot, find_slot, kill_leftovers, kill_strays, start_slot
+from mendflow.pilot.processes import send
+from mendflow.pilot.slots import SlotLink, end_slot, find_slot, kill_strays, start_slot
+from mendflow.pilot.vigil import Vigil
 from mendflow.pilot.wire import FromSlot
+
+log = logging.getLogger("mendflow.pilot")
 
 GREETING_S = 10.0
 ENDING_S = 8.0
@@ -33,10 +40,12 @@ class Crew:
         self.links: dict[int, SlotLink] = {}
         self.ending = False
         self._guarding = Guarding(home, pilot)
+        self._vigil = Vigil()
 
     async def adopt(self) -> bool:
         """Find the slots that an earlier agent has left, and hear what they hold; False if there are none. What is left
         of others is killed."""
+        rouse(slots_in(str(self._home.folder)))
         numbers = {int(path.stem) for path in self._home.slots.glob("*.sock") if path.stem.isdigit()}
         for number in sorted(numbers):
             link = SlotLink(number, self._hear, self._lost)
@@ -44,7 +53,7 @@ class Crew:
                 self.links[number] = link
             else:
                 self._home.socket_of(number).unlink(missing_ok=True)
-        kill_leftovers(self._pilot, {link.pid for link in self.links.values()})
+        kill_unwatched(self._pilot, self._pids)
         return bool(self.links)
 
     async def _greeted(self, link: SlotLink) -> bool:
@@ -62,8 +71,13 @@ class Crew:
         self.keep_guard()
 
     def keep_guard(self) -> None:
-        if not self.ending:
-            self._guarding.keep()
+        """See that there is a guard, and that slots with work can be heard. To be called several times a second."""
+        if self.ending:
+            return
+        self._guarding.keep()
+        for link in self._vigil.look(list(self.links.values())):
+            log.warning("slot %d says nothing and is killed", link.number)
+            send([link.pid], signal.SIGKILL)  # that ends the connection, and all else follows from that
 
     async def start(self, number: int) -> None:
         if self.ending or number >= self._slots:
@@ -94,9 +108,15 @@ class Crew:
             link.process.poll()
         if link.retiring and not link.holds:
             return
-        slots = {other.process.pid for other in self.links.values() if other.process is not None}
-        kill_strays({*slots, self._guarding.pid})
+        kill_strays({*self._pids, self._guarding.pid})
+        if not kill_unwatched(self._pilot, self._pids):
+            log.error("something that slot %d has left will not die", link.number)
         self._lose(link)
+
+    @property
+    def _pids(self) -> set[int]:
+        """The slots that live, those that an earlier agent has started included."""
+        return {link.pid for link in self.links.values() if link.pid}
 
     async def end(self) -> None:
         """End all slots and everything below them; leave no trace of them."""
@@ -104,5 +124,6 @@ class Crew:
         await asyncio.gather(*(end_slot(link, ENDING_S) for link in self.links.values()))
         self._guarding.end()
         kill_strays(set())
+        kill_unwatched(self._pilot, frozenset())
         for path in self._home.slots.iterdir():
             remove_tree(str(path)) if path.is_dir() else path.unlink(missing_ok=True)

@@ -2,7 +2,7 @@
 
 A slot kills its job before the lease ends, and an agent kills what a dead slot has left. When nobody is left to do so,
 this process is: it sleeps until the lease that all see in mapped memory is over, and finds what belongs to the pilot by
-the mark that every job carries in its environment. It outlives the agent, waits for the next, and ends when there is
+the signs that every job carries. It outlives the agent, waits for the next, and ends when there is
 neither an agent nor anything to guard."""
 
 import os
@@ -11,22 +11,20 @@ import sys
 import time
 from pathlib import Path
 
+from mendflow.pilot.family import anything_of, kill_unwatched, slots_in
 from mendflow.pilot.lease import LeaseClock, boot_ms
 from mendflow.pilot.locks import hold, holder
-from mendflow.pilot.processes import below_any, descendants, marked, send, stands_still
+from mendflow.pilot.processes import stands_still
 
 IDLE_MS = 2_000
 LATER_MS = 100
 """How long after the slots ought to have killed their jobs the guard looks whether they have."""
 
-KILL_ROUNDS = 100
-SLOT_MODULE = b"mendflow.pilot.slot"
-
 
 class Guard:
     def __init__(self, folder: Path, pilot: str) -> None:
         self._folder = folder
-        self._mark = f"MENDFLOW_PILOT={pilot}"
+        self._pilot = pilot
         self._lease = LeaseClock(folder / "lease")
         self._settled_at = 0  # the end of a lease after which nothing was left to kill
 
@@ -37,10 +35,9 @@ class Guard:
             stop_at = self._lease.stop_at
             late = stop_at > 0 and self._lease.over(boot_ms() - LATER_MS)
             if not agent or (late and self._settled_at != stop_at):
-                left = self._clear(late=late)
-                if late and not left:
+                if self._clear(late=late) and late:
                     self._settled_at = stop_at
-                if not agent and not marked(self._mark):
+                if not agent and not anything_of(self._pilot):
                     return
             until_late = stop_at + LATER_MS - boot_ms()
             time.sleep((min(until_late, IDLE_MS) if until_late > 0 else IDLE_MS) / 1000)
@@ -49,31 +46,11 @@ class Guard:
         return holder(self._folder / "agent.lock") is not None
 
     def _clear(self, *, late: bool) -> bool:
-        """Kill what nobody watches, again until nothing is left of it; True if something would not die."""
-        for _ in range(KILL_ROUNDS):
-            doomed = self._unwatched(late=late)
-            if not doomed:
-                return False
-            send(doomed, signal.SIGKILL)
-            time.sleep(0.01)
-        return True
-
-    def _unwatched(self, *, late: bool) -> list[int]:
-        """Processes of jobs whose slot is dead. When it is late, also of those whose slot stands still."""
-        found = marked(self._mark)
-        slots = {pid for pid in found if self._is_slot(pid)}
-        watching = {pid for pid in slots if not stands_still(pid)} if late else slots
-        lone = [pid for pid in found if pid not in slots and not below_any(pid, watching)]
-        below = [child for pid in lone for child in descendants(pid)]  # a job may have cleared the environment
-        return list({*lone, *below})
-
-    def _is_slot(self, pid: int) -> bool:
-        try:
-            with open(f"/proc/{pid}/cmdline", "rb", buffering=0) as text:
-                arguments = text.read().split(b"\0")
-        except OSError:
-            return False
-        return arguments[1:4] == [b"-m", SLOT_MODULE, os.fsencode(self._folder)]
+        """Kill processes of jobs whose slot is dead. When it is late, also of those whose slot stands still; the slot
+        itself will go on some day, and knows what it had. False if something would not die."""
+        slots = slots_in(str(self._folder))
+        watching = {pid for pid in slots if not (late and stands_still(pid))}
+        return kill_unwatched(self._pilot, watching, spared=slots)
 
 
 def main() -> None:

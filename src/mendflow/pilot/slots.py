@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -12,8 +11,10 @@ from typing import cast
 
 import msgspec
 
+from mendflow.pilot.family import sign
 from mendflow.pilot.home import Home
-from mendflow.pilot.processes import below_any, children, kill_tree, marked, send
+from mendflow.pilot.processes import children, kill_tree
+from mendflow.pilot.watch import now_ms
 from mendflow.pilot.wire import AttemptKey, Frames, FromSlot, ToSlot, Work, frame
 
 _ENCODER = msgspec.msgpack.Encoder()
@@ -28,6 +29,7 @@ class SlotLink(asyncio.Protocol):
         self.process: subprocess.Popen[bytes] | None = None
         self.pid = 0
         self.holds: set[AttemptKey] = set()
+        self.heard_at = now_ms()  # or since when something has to be heard: it was given work
         self.retiring = False
         self.alive = False
         self.closed = asyncio.Event()
@@ -53,6 +55,7 @@ class SlotLink(asyncio.Protocol):
         self._lose(self)
 
     def data_received(self, data: bytes) -> None:
+        self.heard_at = now_ms()
         for encoded in self._frames.feed(data):
             message = _DECODER.decode(encoded)
             if message.hello:
@@ -62,6 +65,8 @@ class SlotLink(asyncio.Protocol):
                 self.greeted.set_result(True)
 
     def run(self, work: Work) -> None:
+        if not self.holds:
+            self.heard_at = now_ms()
         self.holds.add(work.key)
         self._run.append(work)
         self._soon()
@@ -108,6 +113,7 @@ async def start_slot(link: SlotLink, home: Home, *, pilot: str, keep: bool) -> N
         listener.listen(8)
         link.process = _spawn(home, link.number, listener.fileno(), pilot=pilot, keep=keep)
         link.pid = link.process.pid
+        sign(link.pid, pilot)
         connected = await find_slot(link, home)
         assert connected, "the listener is open in this very process"
 
@@ -171,12 +177,6 @@ def kill_strays(slots: set[int]) -> None:
             except ChildProcessError:
                 continue
         time.sleep(0.001)
-
-
-def kill_leftovers(pilot: str, slots: set[int]) -> None:
-    """Kill what is left of an earlier life of this pilot whose slots died too: it carries the pilot's name."""
-    found = marked(f"MENDFLOW_PILOT={pilot}")
-    send([pid for pid in found if not below_any(pid, slots)], signal.SIGKILL)
 
 
 class _short:
