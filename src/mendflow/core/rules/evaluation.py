@@ -28,6 +28,8 @@ ROOTS: Final = (
     "measures",
     "values",
     "timed_out",
+    "event",
+    "sources",
     "data",
 )
 """What every context may have, beside the sources that are registered. `data` is the item's data over the case's."""

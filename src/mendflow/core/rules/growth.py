@@ -108,7 +108,7 @@ def grafted(
     found = place(rule_set, type, task, context)
     name = "" if type in CASE_LEVEL else task or HOUSE
     tree = rule_set.trees[type][found.tree] if found.parent is not None else Tree({})
-    id = max(tree.rules, default=-1) + 1
+    id = max(tree.rules, default=0) + 1
     asked = (*found.asked, *condition_of(draft.condition).names)
     rule = Rule(
         id=id,

@@ -1,0 +1,53 @@
+"""A condition in a file: an expression, bare or in `${{ }}`, over what a context has."""
+
+from collections.abc import Collection
+
+from mendflow.core.expressions.conditions import condition_flaw
+from mendflow.core.expressions.scan import FAMILIES, scan
+from mendflow.core.rules import ROOTS
+from mendflow.formats.spelling import nearest
+from mendflow.formats.yaml.document import Node, Place, Scalar, describe
+from mendflow.formats.yaml.reading import Reading, shortened
+from mendflow.formats.yaml.shapes import sole_expression
+
+
+def condition(reading: Reading, node: Node, sources: Collection[str]) -> str:
+    """The text of a condition; whatever is wrong is told with its place."""
+    if isinstance(node, Scalar) and isinstance(node.value, bool):
+        return "true" if node.value else "false"
+    if not isinstance(node, Scalar) or not isinstance(node.value, str) or not node.value.strip():
+        reading.problem(node, f'a condition (such as fault.type == "oom") is expected here, not {describe(node)}')
+        return "false"
+    text, place = node.value.strip(), start_of(reading, node)
+    if "${{" in text:
+        sole = sole_expression(text)
+        if sole is None:
+            reading.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")
+            return "false"
+        place, text = reading.further(place, text.find(sole)), sole
+    judge(reading, text, place, sources)
+    return text
+
+
+def start_of(reading: Reading, node: Scalar) -> Place:
+    quoted = reading.text[node.place.start : node.place.start + 1] in ("'", '"')
+    return reading.further(node.place, int(quoted))
+
+
+def judge(reading: Reading, text: str, place: Place, sources: Collection[str]) -> None:
+    wrong = condition_flaw(text)
+    if wrong is not None:
+        where = reading.further(place, wrong.offset) if wrong.offset is not None else place
+        reading.problem(where, f"in the condition `{shortened(text)}`: {wrong.message}")
+        return
+    known = {*ROOTS, *sources}
+    for reference in scan(text).references:
+        root = reference.name.partition(".")[0]
+        if root in known:
+            continue
+        where = reading.further(place, reference.offset)
+        if root in FAMILIES:
+            reading.problem(where, f"`{root}` is for flows; a rule sees `job`, `item`, `items` and `case`")
+        else:
+            message = f"a rule knows no `{root}`; name a registered source under `sources:`"
+            reading.problem(where, message, nearest(root, known))

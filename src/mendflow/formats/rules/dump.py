@@ -1,0 +1,66 @@
+"""Plain data as YAML that our reader gives back as it was, or nothing where YAML cannot say it so."""
+
+import json
+from typing import Any, Final
+
+import yaml
+
+from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.values import Value
+from mendflow.formats.yaml.document import FRACTION, WHOLE, WORDS, parse, plain
+
+WIDTH: Final = 110
+
+
+class Dumper(yaml.SafeDumper):
+    """Block style, no aliases, and quotes wherever our reader would see something else than text."""
+
+    # A moment is a text to our reader, and needs no quotes.
+    yaml_implicit_resolvers = {
+        first: [(tag, found) for tag, found in resolvers if not tag.endswith(":timestamp")]
+        for first, resolvers in yaml.SafeDumper.yaml_implicit_resolvers.items()
+    }
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+    def increase_indent(self, flow: bool = False, indentless: bool = False) -> None:
+        super().increase_indent(flow, False)
+
+
+def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
+    style = None
+    if text in WORDS or WHOLE.fullmatch(text) or FRACTION.fullmatch(text) or text == "<<":
+        style = '"'
+    elif "\n" in text:
+        style = "|"
+    return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+
+def _nothing(dumper: yaml.SafeDumper, _: None) -> yaml.Node:
+    return dumper.represent_scalar("tag:yaml.org,2002:null", "")
+
+
+Dumper.add_representer(str, _text)
+Dumper.add_representer(type(None), _nothing)
+
+
+def dump(data: Value) -> str:
+    return str(
+        yaml.dump(data, Dumper=Dumper, sort_keys=False, allow_unicode=True, width=WIDTH, default_flow_style=False)
+    )
+
+
+def dumped(data: Value) -> str | None:
+    """The YAML of the data, if reading it gives the same data."""
+    try:
+        text = dump(data)
+        node, problems = parse(text, "")
+    except (BadFlow, yaml.YAMLError, UnicodeError):
+        return None
+    return text if not problems and said(plain(node)) == said(data) else None
+
+
+def said(data: Value) -> str:
+    """What data is, strictly: true is not 1, and 1 is not 1.0."""
+    return json.dumps(data, sort_keys=True)

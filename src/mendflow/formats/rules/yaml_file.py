@@ -1,0 +1,240 @@
+"""A rule file, whole: rows of rules by exception and task, and the exlets that they conclude.
+
+A row is asked from its top: the first rule that holds is taken, and then its `except` is asked in the same way. That is
+the tree of the model, written as people think of it. A tree that has no such form is written rule by rule."""
+
+from datetime import datetime
+from itertools import pairwise
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.mending import CASE_LEVEL, ExceptionType
+from mendflow.core.model.problems import BadFlow, BadRules
+from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.values import Value
+from mendflow.core.rules.validity import shape_problems
+from mendflow.formats.files import flow_text
+from mendflow.formats.rules import tables
+from mendflow.formats.rules.conditions import condition
+from mendflow.formats.rules.exlets import Exlets
+from mendflow.formats.spelling import meant, nearest
+from mendflow.formats.yaml.document import Entries, Items, Node, Scalar, describe, parse, plain
+from mendflow.formats.yaml.fields import Fields, fields_of
+from mendflow.formats.yaml.flow_file import in_order
+from mendflow.formats.yaml.reading import Reading
+
+LEVELS_MAX: Final = 30
+"""How deep `except` may stand in `except` before the rules are to be linked by their numbers instead."""
+
+
+def load_rules(path: str | Path) -> RuleSet:
+    """The rules in a file. Raises BadRules with every problem and its place."""
+    path = Path(path)
+    try:
+        text = flow_text(path, str(path))
+    except BadFlow as error:
+        raise BadRules(problems=error.problems) from None
+    return read_rules(text, path)
+
+
+def read_rules(text: str, path: str | Path = "rules.yaml") -> RuleSet:
+    """The rules in a text that stands, or would stand, at this path."""
+    path = Path(path)
+    try:
+        root, problems = parse(text, str(path))
+        reading = Reading(str(path), text, path.parent.resolve())
+        reading.problems.extend(problems)
+        rule_set = File(reading).read(root, path.name.partition(".")[0])
+    except BadFlow as error:
+        raise BadRules(problems=error.problems) from None
+    if reading.problems or rule_set is None:
+        raise BadRules(problems=in_order(reading.problems, str(path)))
+    return rule_set
+
+
+class File:
+    """One reading of a rule file."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+        self.sources: list[str] = []
+        self.exlets = Exlets(reading)
+
+    def read(self, root: Node, name: str) -> RuleSet | None:
+        if not isinstance(root, Entries):
+            self.reading.problem(root, f"a rule file is a map with exceptions such as `abort:`, not {describe(root)}")
+            return None
+        fields = Fields(self.reading, root, tables.FILE)
+        for key, entry in root.entries.items():
+            if key not in tables.FILE and not key.startswith("x-"):
+                self.reading.problem(entry.key, f"a rule file has no key `{key}`", meant(key, tables.FILE))
+        self.sources = fields.get("sources", [])
+        self.exlets.named(fields.node_of("exlets"), self.sources)
+        trees = {type: self.trees(type, node) for type in ExceptionType if (node := fields.node_of(type)) is not None}
+        kept = {**self.context(fields.node_of("kept"), {}), **({"sources": self.sources} if self.sources else {})}
+        return RuleSet(
+            name=fields.get("rules", name),
+            version=fields.get("version", 0),
+            trees={type: each for type, each in trees.items() if each},
+            exlets=self.exlets.flows,
+            author=fields.get("author", ""),
+            at=self.moment(fields.node_of("at")),
+            note=fields.get("note", ""),
+            kept=self.exlets.remembered(kept),
+        )
+
+    def trees(self, type: ExceptionType, node: Node) -> dict[str, Tree]:
+        if isinstance(node, Scalar) and node.value is None:
+            return {}
+        if type in CASE_LEVEL:
+            return {"": self.tree(type, "", node)}
+        if isinstance(node, Items):
+            return {HOUSE: self.tree(type, HOUSE, node)}
+        if not isinstance(node, Entries):
+            self.reading.problem(node, f"`{type}` is a list of rules, or a map of such lists by task; {describe(node)}")
+            return {}
+        if "" in node.entries:
+            self.reading.problem(node.entries[""].key, "a task has a name; `*` stands for all that have no rules here")
+        return {task: self.tree(type, task, entry.value) for task, entry in node.entries.items()}
+
+    def tree(self, type: ExceptionType, task: str, node: Node) -> Tree:
+        if isinstance(node, Entries):
+            return self.linked(type, task, node)
+        making = Making(self, type, task)
+        row = making.row(node, 0)
+        if row is None and isinstance(node, Items):
+            self.reading.problem(node, "a list of rules needs at least one rule; leave the key out where there is none")
+        return Tree(making.rules, row if row is not None else 0)
+
+    def linked(self, type: ExceptionType, task: str, node: Entries) -> Tree:
+        """A tree whose rules are linked by their numbers."""
+        fields = fields_of(self.reading, node, tables.FLAT, "a tree of linked rules")
+        assert fields is not None
+        making = Making(self, type, task)
+        rows = fields.node_of("rules")
+        parts = rows.parts if isinstance(rows, Items) else []
+        if rows is not None and not isinstance(rows, Items):
+            self.reading.problem(rows, f"a list of rules is expected here, not {describe(rows)}")
+        for part in parts:
+            making.linked(part)
+        tree = Tree(making.rules, fields.get("root", 0))
+        for problem in shape_problems(tree):
+            self.reading.problem(node, problem)
+        return tree
+
+    def context(self, node: Node | None, default: dict[str, Value]) -> dict[str, Value]:
+        """A map of data, or its JSON."""
+        value = plain(node) if node is not None else default
+        if isinstance(value, str):
+            try:
+                value = msgspec.json.decode(value)
+            except msgspec.DecodeError:
+                value = None
+        if isinstance(value, dict):
+            return value
+        assert node is not None
+        self.reading.problem(node, f"a map, or its JSON as a text, is expected here, not {describe(node)}")
+        return default
+
+    def moment(self, node: Node | None) -> Instant:
+        value = plain(node) if node is not None else 0
+        if isinstance(value, int) and not isinstance(value, bool):
+            return Instant(value)
+        try:
+            found = datetime.fromisoformat(str(value).replace("Z", "+00:00"))
+            assert found.tzinfo is not None
+            return Instant(round(found.timestamp() * 1000))
+        except (ValueError, AssertionError, OverflowError):
+            assert node is not None
+            self.reading.problem(node, "a moment (such as 2030-01-31T08:00:00Z) is expected here")
+            return Instant(0)
+
+
+class Making:
+    """The rules of one tree, as they are read."""
+
+    def __init__(self, file: File, type: ExceptionType, task: str) -> None:
+        self.file = file
+        self.reading = file.reading
+        self.type = type
+        self.task = task
+        self.rules: dict[int, Rule] = {}
+        self._last = 0
+
+    def row(self, node: Node, level: int) -> int | None:
+        """Read a row; the id of its first rule."""
+        if not isinstance(node, Items):
+            self.reading.problem(node, f"a list of rules is expected here, not {describe(node)}")
+            return None
+        if level > LEVELS_MAX:
+            message = f"exceptions stand more than {LEVELS_MAX} deep in each other; link the rules by their numbers"
+            self.reading.problem(node, message)
+            return None
+        ids = [id for part in node.parts if (id := self.rule(part, level)) is not None]
+        for id, following in pairwise(ids):
+            self.rules[id] = msgspec.structs.replace(self.rules[id], on_false=following)
+        return ids[0] if ids else None
+
+    def rule(self, node: Node, level: int) -> int | None:
+        fields = fields_of(self.reading, node, tables.RULE, "a rule")
+        if fields is None:
+            return None
+        id = self.take_id(fields)
+        if id is None:
+            return None
+        self.rules[id] = self.made(id, fields)
+        refinements = fields.node_of("except")
+        if refinements is not None:
+            self.rules[id] = msgspec.structs.replace(self.rules[id], on_true=self.row(refinements, level + 1))
+        return id
+
+    def linked(self, node: Node) -> None:
+        fields = fields_of(self.reading, node, tables.LINKED, "a rule")
+        id = self.take_id(fields) if fields is not None else None
+        if fields is not None and id is not None:
+            links = {"on_true": fields.get("then"), "on_false": fields.get("else")}
+            self.rules[id] = msgspec.structs.replace(self.made(id, fields), **links)
+
+    def take_id(self, fields: Fields) -> int | None:
+        given: int | None = fields.get("id")
+        if given is not None and given in self.rules:
+            self.reading.problem(fields.node.entries["id"].value, f"two rules of this tree have the id {given}")
+            return None
+        if given is None:
+            self._last += 1
+            while self._last in self.rules:
+                self._last += 1
+            return self._last
+        return given
+
+    def made(self, id: int, fields: Fields) -> Rule:
+        asked, does = fields.node_of("if"), fields.node_of("do")
+        stone = fields.node_of("cornerstone")
+        return Rule(
+            id=id,
+            condition=condition(self.reading, asked, self.file.sources) if asked is not None else "false",
+            exlet=self.exlet(id, does) if does is not None else "",
+            author=fields.get("author", ""),
+            at=self.file.moment(fields.node_of("at")),
+            note=fields.get("note", ""),
+            passive=fields.get("passive", False),
+            cornerstone=self.file.context(stone, {}) if stone is not None else None,
+            kept=self.file.context(fields.node_of("kept"), {}),
+        )
+
+    def exlet(self, id: int, node: Node) -> str:
+        """The name of what a rule concludes."""
+        if isinstance(node, Scalar) and node.value is None:
+            return ""
+        if not isinstance(node, Scalar) and self.type is ExceptionType.SELECTION:
+            self.reading.problem(node, "a rule of `selection` concludes a flow: give its name")
+            return ""
+        if not isinstance(node, Scalar):
+            return self.file.exlets.inline(self.type, self.task, id, node)
+        name = node.value if isinstance(node.value, str) else node.written
+        if self.type is not ExceptionType.SELECTION and name not in self.file.exlets.flows:
+            self.reading.problem(node, f"there is no exlet `{name}`", nearest(name, self.file.exlets.flows))
+        return name
