@@ -5,13 +5,13 @@ that the pilot names and that is not its own is lost to it, and the pilot kills 
 it holds goes back to the queue, charged to the infrastructure and not to the job."""
 
 import asyncio
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.model.problems import Forbidden, Mistake
 from mendflow.core.model.sync import (
     SYNC_VERSION,
@@ -47,6 +47,7 @@ class Exchange:
         self._clock = clock
         self._notices = notices
         self._task: asyncio.Task[None] | None = None
+        self._judging: set[JobId] = set()  # jobs of which somebody is asked whether another attempt is wanted
         self._stopping = False
 
     def start(self) -> None:
@@ -136,6 +137,8 @@ class Exchange:
         accepted: list[AttemptRef] = []
         refused: list[AttemptRef] = []
         for report in reports:
+            if report.job in self._judging:
+                continue  # told again while it is judged: the pilot will hear
             ref = AttemptRef(report.job, report.fence)
             (accepted if await self._hear(pilot, report) else refused).append(ref)
         return accepted, refused
@@ -144,15 +147,34 @@ class Exchange:
         job = self._meta.jobs.get(report.job)
         if job is None:
             return await self._was_accepted(pilot, report)
-        now, policy = self._clock.now(), self._meta.policy
-        verdict = life.report(job, pilot.id, report.fence, _clean(report.outcome), now=now, policy=policy)
+        now, policy, outcome = self._clock.now(), self._meta.policy, _clean(report.outcome)
+        verdict = life.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
         elif verdict.events:
-            self._meta.let_go(job)
-            self._meta.apply(job, verdict.events)
-            await self._go_on(job)
+            await self._end_attempt(job, verdict.events, outcome)
         return verdict.accepted
+
+    async def _end_attempt(self, job: Job, events: Sequence[life.Event], outcome: Outcome | None = None) -> None:
+        """The attempt is over as the events say; unless another would follow, and whoever mends the job takes it."""
+        self._meta.let_go(job)
+        failed = life.would_try_again(events)
+        if failed is not None and self._meta.attempt_failed is not None:
+            outcome = outcome or Outcome(fault=failed.fault)
+            fence, taken = job.fence, await self._asked(job, outcome)
+            if job.state is not JobState.RUNNING or job.fence != fence:
+                return  # it was cancelled meanwhile
+            events = [life.no_more(failed, outcome)] if taken else events
+        self._meta.apply(job, events)
+        await self._go_on(job)
+
+    async def _asked(self, job: Job, outcome: Outcome) -> bool:
+        assert self._meta.attempt_failed is not None
+        self._judging.add(job.id)
+        try:
+            return await self._meta.attempt_failed(job, outcome)
+        finally:
+            self._judging.discard(job.id)
 
     async def _go_on(self, job: Job) -> None:
         """After an attempt: the job is over, or it waits for the next one."""
@@ -181,12 +203,13 @@ class Exchange:
         for beat in request.running:
             if beat.job not in strange:
                 named.add(beat.job)
-                pilot.held[beat.job].begun |= beat.state != "held"
+                pilot.held[beat.job].hear(beat)
                 self._align(pilot, beat)
                 if beat.log_tail:
                     pilot.log_tails[beat.job] = beat.log_tail
         for id in [id for id, held in pilot.held.items() if id not in named and _expected(held, request)]:
-            await self._given_up(pilot, id)
+            if id in pilot.held:
+                await self._given_up(pilot, id)
         return lost
 
     def _align(self, pilot: PilotRecord, beat: Beat) -> None:
@@ -204,18 +227,16 @@ class Exchange:
         the job, nobody is charged."""
         job, begun = self._meta.jobs[id], pilot.held[id].begun
         now = self._clock.now()
-        self._meta.let_go(job)
         if begun:
             events = life.lose(job, now=now, policy=self._meta.policy, why="the job was lost in a restart")
         else:
             events = life.release(job, job.fence, now=now)
-        self._meta.apply(job, events)
-        await self._go_on(job)
+        await self._end_attempt(job, events)
 
     async def _farewell(self, pilot: PilotRecord) -> None:
         """A pilot that leaves has ended everything that it had started: the rest goes back."""
-        for id in list(pilot.held):
-            await self._given_up(pilot, id)
+        while pilot.held:
+            await self._given_up(pilot, next(iter(pilot.held)))
         self._meta.leases.leave(pilot.id)
         self._meta.pilots.pop(pilot.id, None)
         self._meta.queue.forget(pilot.id)
@@ -229,7 +250,7 @@ class Exchange:
         assignments = []
         for id in self._take(pilot, request, now):
             job = self._meta.jobs[id]
-            self._meta.apply(job, life.grant(job, pilot.id, now=now))
+            self._meta.apply(job, life.grant(job, pilot.id, now=now, host=pilot.host, site=pilot.site))
             assert job.pilot == pilot.id
             self._meta.leases.grant(pilot.id, id, job.fence, now=now)
             pilot.held[id] = Held(request.serial)
@@ -267,12 +288,12 @@ class Exchange:
                 self._meta.wake_soon()
 
     async def _expire(self, attempt: Expired) -> None:
-        job = self._meta.jobs[attempt.job]
-        self._meta.let_go(job)
+        job = self._meta.jobs.get(attempt.job)
+        if job is None or job.state is not JobState.RUNNING or job.fence != attempt.fence:
+            return  # it has ended while others were seen to
         why = "it was silent for a whole lease"
-        self._meta.apply(job, life.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
         self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
-        await self._go_on(job)
+        await self._end_attempt(job, life.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
 
 
 def _clean(outcome: Outcome) -> Outcome:

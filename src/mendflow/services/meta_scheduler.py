@@ -4,20 +4,21 @@ Every job is a document with a version. It goes from available to running by a g
 report under an older fence changes it. Here are the jobs and the queue; the exchange with pilots is beside it."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
-from typing import Protocol
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
-from mendflow.core.model.ids import JobId, PilotId
-from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.jobs import Job, JobState, Measures, Outcome, Resources
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.sync import Control, Order
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.core.scheduling.leases import Leases
-from mendflow.core.scheduling.queue import Queue
+from mendflow.core.scheduling.queue import Queue, Waiting
 from mendflow.services.contracts import Callback, CapacityReport, Clock, NewJob, Status
 from mendflow.services.ledger import Ledger
 from mendflow.services.pilot_book import Held, PilotRecord
@@ -36,6 +37,18 @@ class Moved(Protocol):
 def _nobody(job: Job) -> None: ...
 
 
+AttemptFailed = Callable[[Job, Outcome], Awaitable[bool]]
+"""Asked when an attempt failed that would be followed by another: true ends the job with that outcome instead."""
+
+
+class Running(NamedTuple):
+    """What a pilot last told of an attempt that it runs."""
+
+    pilot: PilotId
+    measures: Measures
+    values: dict[str, Value]
+
+
 class QueueAndPilots:
     def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, policy: Policy, lease_ms: int) -> None:
         self._store = store
@@ -47,8 +60,11 @@ class QueueAndPilots:
         self.queue = Queue()
         self.pilots: dict[PilotId, PilotRecord] = {}
         self.moved: Moved = _nobody
+        self.attempt_failed: AttemptFailed | None = None
         self._callbacks: dict[JobId, Callback] = {}
         self._over: dict[JobId, Outcome] = {}
+        self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
+        self._unable: dict[Resources, Instant] = {}
         self._soon: set[asyncio.Task[None]] = set()
         self._waking = False
 
@@ -64,7 +80,7 @@ class QueueAndPilots:
             jobs = await self._take_up(jobs)
         now = self._clock.now()
         for new in jobs:
-            job = life.create(new.id, new.case, new.spec, now=now)
+            job = life.create(new.id, new.case, new.spec, now=now, not_before=new.not_before)
             job.reused = new.note
             self.jobs[job.id] = job
             self.enqueue(job)
@@ -82,14 +98,19 @@ class QueueAndPilots:
         return await over
 
     async def status(self, id: JobId) -> Status:
-        job = self.jobs.get(id) or await self._read(id)
+        job = self.jobs.get(id) or self._failing.get(id) or await self._read(id)
+        last = job.history[-1] if job.history else None
         return Status(
             job=id,
             state=job.state,
             suspended=job.suspended,
             attempts=job.fence,
-            reason=job.history[-1].end if job.history else "waiting",
+            losses=job.losses,
+            reason=last.end if last else "waiting",
             outcome=job.outcome,
+            pilot=last.pilot if last else "",
+            host=last.host if last else "",
+            site=last.site if last else "",
         )
 
     async def subscribe(self, id: JobId, callback: Callback) -> None:
@@ -179,9 +200,17 @@ class QueueAndPilots:
         """The job is over and whoever submitted it is told."""
         self.close(job)
         callback = self._callbacks.pop(job.id, None)
-        if callback is not None:
-            assert job.outcome is not None
+        if callback is None:
+            return
+        assert job.outcome is not None
+        if job.outcome.fault is None:
             await callback(job.id, job.outcome)
+            return
+        self._failing[job.id] = job
+        try:
+            await callback(job.id, job.outcome)
+        finally:
+            del self._failing[job.id]
 
     def pilot(self, id: PilotId) -> PilotRecord:
         """The pilot's record, new with a full term if it was not known."""
@@ -203,6 +232,23 @@ class QueueAndPilots:
         job = self.jobs.get(id)
         pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
         return pilot.log_tails.get(id, "") if pilot is not None else ""
+
+    def running(self, id: JobId) -> Running | None:
+        """What its pilot last told of a running job: measures so far, and values that the job reports of itself."""
+        job = self.jobs.get(id)
+        pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
+        held = pilot.held.get(id) if pilot is not None else None
+        if pilot is None or held is None or held.measures is None:
+            return None
+        return Running(pilot.id, held.measures, held.values or {})
+
+    def waiting(self) -> list[Waiting]:
+        """What waits, by what it needs, and since when no pilot that is here could ever take it."""
+        now = self._clock.now()
+        offers = [pilot.offer((), rounds=1, now=now) for pilot in self.pilots.values() if pilot.seen_at]
+        found = self.queue.waiting(offers)
+        self._unable = {each.needs: self._unable.get(each.needs, now) for each in found if not each.able}
+        return [each if each.able else each.unable(self._unable[each.needs]) for each in found]
 
     def wake_soon(self) -> None:
         """Tell idle pilots that there is work, once for everything that is put into the queue now."""

@@ -7,8 +7,9 @@ import asyncio
 from collections.abc import Iterable
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sync import Capacity, Order, SyncRequest
+from mendflow.core.model.jobs import Measures, Resources
+from mendflow.core.model.sync import Beat, Capacity, Order, SyncRequest
+from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.offer import Offer
 
@@ -17,13 +18,21 @@ NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
 
 class Held:
     """An attempt that is with a pilot. `since` is the serial of the answer that brought it there, `begun` whether the
-    pilot has said that it has begun it."""
+    pilot has said that it has begun it. Measures and values are the latest that it told."""
 
-    __slots__ = ("begun", "since")
+    __slots__ = ("begun", "measures", "since", "values")
 
     def __init__(self, since: int | None) -> None:
         self.since = since
         self.begun = False
+        self.measures: Measures | None = None
+        self.values: dict[str, Value] | None = None
+
+    def hear(self, beat: Beat) -> None:
+        self.begun |= beat.state != "held"
+        self.measures = beat.measures
+        if beat.values:
+            self.values = beat.values
 
 
 class PilotRecord:
@@ -82,6 +91,7 @@ class PilotRecord:
             gpus=gpus,
             ttl_ms=max(1, self.ends_at - now) if self.ends_at else 0,
             site=self.site,
+            host=self.host,
             rounds=rounds,
             pilot=self.id,
             whole=whole,

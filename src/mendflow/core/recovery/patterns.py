@@ -61,6 +61,9 @@ class Patterns(msgspec.Struct, frozen=True, omit_defaults=True):
         return [each for each in self.repairs if not each.at or stage in each.at]
 
 
+NO_PATTERNS: Final = Patterns()
+
+
 def exlet_of(pattern: FaultPattern) -> Flow:
     """The exlet that a fault pattern stands for: its one primitive, in sight of what is known of the failure."""
     step = Mend(name=pattern.name, do=pattern.do, settings=pattern.settings)

@@ -64,9 +64,12 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     if job.spec.resources.site and not any(pilot.site == job.spec.resources.site for pilot in pilots):
         return _why_site(job, pilots)
     there = [pilot for pilot in pilots if job.spec.resources.site in ("", pilot.site)]
-    able = [pilot for pilot in there if not _unmet(job.spec.resources, pilot)]
+    welcome = [pilot for pilot in there if pilot.host not in job.spec.resources.avoid_hosts]
+    if not welcome:
+        return _why_avoided(job, there)
+    able = [pilot for pilot in welcome if not _unmet(job.spec.resources, pilot)]
     if not able:
-        return _why_never(job, there)
+        return _why_never(job, welcome)
     return _why_not_yet(job, able, ahead)
 
 
@@ -108,6 +111,12 @@ def _why_site(job: Job, pilots: Sequence[PilotFacts]) -> Why:
     known = sorted({pilot.site for pilot in pilots if pilot.site})
     others = f"pilots are at {', '.join(known)}" if known else "no connected pilot names a site"
     return _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")
+
+
+def _why_avoided(job: Job, pilots: Sequence[PilotFacts]) -> Why:
+    hosts = ", ".join(sorted({pilot.host for pilot in pilots}))
+    sentence = f"no pilot can take it: it keeps away from {hosts}, and all pilots that it could go to are there"
+    return _why(job, "waiting", sentence, ["a pilot on another host takes it; `mendflow pilot` starts one"])
 
 
 def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Why:

@@ -5,6 +5,7 @@ attempt is decided from the job's document alone: `grant`, `report`, `lose` and 
 `evolve` is the only place where a job changes. A fault of the infrastructure is charged to the server's budget of
 losses, never to the job's own retries."""
 
+from collections.abc import Sequence
 from typing import Union
 
 import msgspec
@@ -41,6 +42,8 @@ class Granted(msgspec.Struct, frozen=True):
     pilot: PilotId
     fence: int
     at: Instant
+    host: str = ""
+    site: str = ""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -96,15 +99,16 @@ class Verdict(msgspec.Struct, frozen=True):
         return bool(self.events) and isinstance(self.events[-1], Ended)
 
 
-def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant) -> Job:
-    return Job(id=id, case=case, spec=spec, name=spec.item.partition("[")[0], created_at=now, available_at=now)
+def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant, not_before: Instant = 0) -> Job:
+    name, later = spec.item.partition("[")[0], max(now, not_before)
+    return Job(id=id, case=case, spec=spec, name=name, created_at=now, available_at=later)
 
 
-def grant(job: Job, pilot: PilotId, *, now: Instant) -> list[Event]:
+def grant(job: Job, pilot: PilotId, *, now: Instant, host: str = "", site: str = "") -> list[Event]:
     """Give the job to a pilot, or to nobody if it is taken, over, suspended, or must still wait."""
     if job.state is not JobState.AVAILABLE or job.suspended or job.available_at > now:
         return []
-    return [Granted(pilot, job.fence + 1, now)]
+    return [Granted(pilot, job.fence + 1, now, host, site)]
 
 
 def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Instant, policy: Policy) -> Verdict:
@@ -129,6 +133,17 @@ def lose(job: Job, *, now: Instant, policy: Policy, why: str = "its lease ended"
         return []
     fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}")
     return [_lost(job, fault, Outcome(fault=fault), now=now, policy=policy)]
+
+
+def would_try_again(events: Sequence[Event]) -> PutBack | None:
+    """The attempt that failed and would be followed by another."""
+    last = events[-1] if events else None
+    return last if isinstance(last, PutBack) and last.fault is not None else None
+
+
+def no_more(failed: PutBack, outcome: Outcome) -> Event:
+    """What happens instead when another attempt is not wanted: the job is over with what the failed one came to."""
+    return Ended(outcome, failed.end, failed.at, own=failed.own)
 
 
 def release(job: Job, fence: int, *, now: Instant) -> list[Event]:
@@ -258,7 +273,9 @@ def _charge(job: Job, end: str, own: bool) -> None:
 
 
 def _open_attempt(job: Job, grant: Granted) -> None:
-    job.history.append(Attempt(fence=grant.fence, pilot=grant.pilot, granted_at=grant.at))
+    job.history.append(
+        Attempt(fence=grant.fence, pilot=grant.pilot, host=grant.host, site=grant.site, granted_at=grant.at)
+    )
     if len(job.history) > HISTORY_FIRST + HISTORY_LAST:
         del job.history[HISTORY_FIRST:-HISTORY_LAST]
 
@@ -271,6 +288,8 @@ def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measure
     history[-1] = Attempt(
         fence=last.fence,
         pilot=last.pilot,
+        host=last.host,
+        site=last.site,
         granted_at=last.granted_at,
         ended_at=at,
         end=end,

@@ -24,12 +24,26 @@ class Shape:
     """Jobs of like needs, the first in order at the head of a heap. Jobs that are gone stay in the heap until they
     come to its head, or are too many; the head itself is always a waiting job."""
 
-    __slots__ = ("cpus", "cursor", "dead", "disk", "exact", "gpus", "heap", "memory", "number", "place", "wall")
+    __slots__ = (
+        "avoid",
+        "cpus",
+        "cursor",
+        "dead",
+        "disk",
+        "exact",
+        "gpus",
+        "heap",
+        "memory",
+        "number",
+        "place",
+        "wall",
+    )
 
     def __init__(self, number: int, place: "Place", needs: Resources, *, exact: bool) -> None:
         self.number = number
         self.place = place
         self.exact = exact
+        self.avoid = needs.avoid_hosts if exact else ()  # those of a rough shape differ in what they avoid
         self.heap: list[Entry] = []
         self.dead = 0
         self.cursor = 0

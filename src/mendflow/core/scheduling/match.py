@@ -87,7 +87,7 @@ class Match:
 
     def _look(self, place: Place) -> None:
         each = self._each
-        cpus, memory, disk, gpus, ttl = each.cpus, each.memory, each.disk, each.gpus, each.ttl
+        cpus, memory, disk, gpus, ttl, host = each.cpus, each.memory, each.disk, each.gpus, each.ttl, each.host
         for shape in place.shapes.values():
             if (
                 shape.memory <= memory
@@ -95,6 +95,7 @@ class Match:
                 and shape.disk <= disk
                 and shape.gpus <= gpus
                 and shape.wall <= ttl
+                and not (shape.avoid and host in shape.avoid)
             ):
                 head = shape.heap[0]
                 if shape.exact or each.fits(head[2]):

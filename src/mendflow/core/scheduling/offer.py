@@ -17,7 +17,8 @@ FOREVER_MS = 1 << 62
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """What is free in a pilot now. `ttl_ms` is how long it will still live, 0 without end. `whole` is all that it has
-    when nothing runs in it; with it and the pilot's name, the queue can keep the pilot free for a large job."""
+    when nothing runs in it; with it and the pilot's name, the queue can keep the pilot free for a large job. `host` is
+    where the pilot runs: jobs may keep away from it."""
 
     cpus: float
     memory_bytes: int
@@ -25,6 +26,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     gpus: int = 0
     ttl_ms: int = 0
     site: str = ""
+    host: str = ""
     rounds: int = 1
     pilot: PilotId = PilotId("")
     whole: Capacity | None = None
@@ -33,14 +35,15 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
 class Room:
     """What is left of an offer while jobs are taken for it."""
 
-    __slots__ = ("cpus", "disk", "gpus", "memory", "ttl")
+    __slots__ = ("cpus", "disk", "gpus", "host", "memory", "ttl")
 
-    def __init__(self, cpus: float, memory: int, disk: int, gpus: int, ttl: int) -> None:
+    def __init__(self, cpus: float, memory: int, disk: int, gpus: int, ttl: int, host: str) -> None:
         self.cpus = cpus + CPU_GRAIN
         self.memory = memory
         self.disk = disk
         self.gpus = gpus
         self.ttl = ttl or FOREVER_MS
+        self.host = host
 
     def fits(self, needs: Resources) -> bool:
         return (
@@ -49,6 +52,7 @@ class Room:
             and needs.disk_bytes <= self.disk
             and needs.gpus <= self.gpus
             and needs.wall_ms <= self.ttl
+            and self.host not in needs.avoid_hosts
         )
 
     def shrink(self, needs: Resources) -> None:
@@ -60,13 +64,13 @@ class Room:
 
 def room_now(offer: Offer) -> Room:
     """What one job may take at most."""
-    return Room(offer.cpus, offer.memory_bytes, offer.disk_bytes, offer.gpus, offer.ttl_ms)
+    return Room(offer.cpus, offer.memory_bytes, offer.disk_bytes, offer.gpus, offer.ttl_ms, offer.host)
 
 
 def room_in_all(offer: Offer) -> Room:
     """What all jobs of one take may take together."""
     n = offer.rounds
-    return Room(offer.cpus * n, offer.memory_bytes * n, offer.disk_bytes * n, offer.gpus * n, offer.ttl_ms)
+    return Room(offer.cpus * n, offer.memory_bytes * n, offer.disk_bytes * n, offer.gpus * n, offer.ttl_ms, offer.host)
 
 
 def room_when_empty(offer: Offer) -> Room | None:
@@ -74,4 +78,4 @@ def room_when_empty(offer: Offer) -> Room | None:
     whole = offer.whole
     if whole is None or not offer.pilot:
         return None
-    return Room(whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus, offer.ttl_ms)
+    return Room(whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus, offer.ttl_ms, offer.host)

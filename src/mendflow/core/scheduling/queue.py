@@ -8,13 +8,17 @@ pilot, so a large job costs others no more than that.
 
 A match looks at shapes, not at jobs (line.py, match.py), so a million waiting jobs cost it no more than a thousand."""
 
+from collections.abc import Iterable
 from heapq import heappop, heappush
+from itertools import islice
+
+import msgspec
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.scheduling.line import Entry, Line
-from mendflow.core.scheduling.match import Match, order
-from mendflow.core.scheduling.offer import Offer, room_now, room_when_empty
+from mendflow.core.scheduling.match import Match, order, since
+from mendflow.core.scheduling.offer import Offer, Room, room_now, room_when_empty
 
 PATIENCE_MS = 60_000
 """How long a job may be passed over before a pilot is kept free for it."""
@@ -29,6 +33,21 @@ LOOK_BEHIND_EVERY = 8
 """Every so many matches the jobs behind the heads of rough shapes go first, so that none is hidden for ever."""
 
 Later = tuple[Instant, int, JobId, Resources]
+
+
+class Waiting(msgspec.Struct, frozen=True, kw_only=True):
+    """Jobs of like needs that wait, by the first of them in order. `able`: some pilot could take it, were it empty;
+    otherwise none can since `unable_since`."""
+
+    needs: Resources
+    first: JobId
+    since: Instant
+    jobs: int
+    able: bool
+    unable_since: Instant = 0
+
+    def unable(self, known_since: Instant) -> "Waiting":
+        return msgspec.structs.replace(self, unable_since=max(known_since, self.since))
 
 
 class Kept:
@@ -102,6 +121,27 @@ class Queue:
             return len(waiting)
         return sum(other[0] < entry[0] for other in waiting.values())
 
+    def waiting(self, offers: Iterable[Offer]) -> list[Waiting]:
+        """What waits, a line for each shape. It looks at shapes and kinds of pilots, never at all jobs: behind the head
+        of a rough shape there may be others, and they are seen when they come to its head."""
+        kinds = {(offer.site, offer.host, offer.whole, offer.ttl_ms): offer for offer in offers}
+        rooms = [(offer.site, room) for offer in kinds.values() if (room := room_when_empty(offer)) is not None]
+        return [
+            Waiting(needs=head[2], first=head[1], since=since(head), jobs=jobs, able=_able(head[2], rooms))
+            for place in self._line.places.values()
+            for shape in place.shapes.values()
+            for head, jobs in ((shape.heap[0], len(shape.heap) - shape.dead),)
+        ]
+
+    def like(self, first: JobId, most: int) -> list[JobId]:
+        """Waiting jobs of the same needs as this one, itself among them; at most so many."""
+        waiting = self._line.waiting
+        entry = waiting.get(first)
+        if entry is None:
+            return []
+        needs, heap = entry[2], self._line.shape(entry).heap
+        return list(islice((each[1] for each in heap if each[2] == needs and waiting.get(each[1]) is each), most))
+
     def next_wake(self) -> Instant | None:
         """When the next job's wait is over, if any waits for its time."""
         while self._alarms and self._later.get(self._alarms[0][2]) is not self._alarms[0]:
@@ -164,3 +204,7 @@ class Queue:
             if self._later.get(later[2]) is later:
                 del self._later[later[2]]
                 self._line.add(*later[1:])
+
+
+def _able(needs: Resources, rooms: Iterable[tuple[str, Room]]) -> bool:
+    return any(needs.site in ("", site) and room.fits(needs) for site, room in rooms)

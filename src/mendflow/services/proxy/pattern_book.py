@@ -1,0 +1,55 @@
+"""The repository of patterns as a server has it: those that ship with the product, and what was stored beside them."""
+
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.problems import Invalid
+from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
+from mendflow.services.ledger import Ledger
+from mendflow.stores.contract import Store
+
+PATTERN_KIND: Final = "pattern"
+
+
+class StoredPattern(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A document: one pattern, of a conversation or of a repair."""
+
+    conversation: JobPattern | None = None
+    repair: FaultPattern | None = None
+
+
+_decode = msgspec.json.Decoder(StoredPattern).decode
+
+
+class PatternBook:
+    """`patterns` is what holds now; whoever needs it reads it there, so what is added holds at once."""
+
+    def __init__(self, store: Store, ledger: Ledger, shipped: Patterns) -> None:
+        self._store = store
+        self._ledger = ledger
+        self.patterns = shipped
+
+    async def start(self) -> None:
+        async for found in self._store.scan(PATTERN_KIND):
+            self._ledger.known(PATTERN_KIND, found.id, found.version)
+            self._merge(_decode(found.body))
+
+    async def add(self, pattern: JobPattern | FaultPattern) -> None:
+        """Add a pattern, or put it in the place of one by the same name."""
+        if not pattern.name:
+            raise Invalid("a pattern needs a name", field="name")
+        if isinstance(pattern, JobPattern):
+            if problem := check_pattern(pattern.messages):
+                raise Invalid(problem, field="messages")
+            stored = StoredPattern(conversation=pattern)
+        else:
+            stored = StoredPattern(repair=pattern)
+        self._merge(stored)
+        self._ledger.touch(PATTERN_KIND, pattern.name, stored)
+        await self._ledger.settled()
+
+    def _merge(self, stored: StoredPattern) -> None:
+        conversations = (stored.conversation,) if stored.conversation is not None else ()
+        repairs = (stored.repair,) if stored.repair is not None else ()
+        self.patterns = self.patterns.with_more(Patterns(conversations, repairs))
