@@ -14,6 +14,8 @@ from mendflow.core.model.values import Value
 NODES_MAX: Final = 200
 """Bounds how deep the functions made of a tree can call each other."""
 
+BRACKETS_MAX: Final = 20
+
 INT_MAX: Final = 2**63 - 1
 TOKEN: Final = re.compile(
     r"""\s+
@@ -103,12 +105,13 @@ def tokens_of(text: str) -> list[tuple[str, str]]:
 
 
 class Parser:
-    """Recursive descent over CEL's own grammar, as far as it goes. Every node made is counted, which bounds all."""
+    """Recursive descent over CEL's own grammar, as far as it goes. Nodes and open brackets are counted."""
 
     def __init__(self, tokens: list[tuple[str, str]]) -> None:
         self.tokens = tokens
         self.at = 0
         self.made = 0
+        self.brackets = 0
 
     def peek(self) -> str:
         return self.tokens[self.at][1] if self.at < len(self.tokens) else ""
@@ -133,13 +136,17 @@ class Parser:
 
     def expression(self) -> Tree:
         self.count()
+        self.brackets += 1
+        if self.brackets > BRACKETS_MAX:
+            raise Unsupported
         tree = self.either()
-        if not self.is_mark("?"):
-            return tree
-        self.take()
-        then = self.either()
-        self.take(":")
-        return self.node("?:", tree, then, self.expression())
+        if self.is_mark("?"):
+            self.take()
+            then = self.either()
+            self.take(":")
+            tree = self.node("?:", tree, then, self.expression())
+        self.brackets -= 1
+        return tree
 
     def either(self) -> Tree:
         tree = self.both()
