@@ -290,15 +290,6 @@ def test_force_fail_throws_the_fault_given() -> None:
     assert (play.ended.fault, play.cancelled) == (FAULT, 1)
 
 
-def test_a_removed_item_counts_as_skipped_and_the_flow_goes_on() -> None:
-    follow = job("b", targets=("l",))
-    branches = (Sequence(name="s", body=(job("a", sources=link("l")), job("c"))), follow)
-    play = started(Parallel(name="p", links=("l",), branches=branches))
-    play.do(RemoveItem(item=A))
-    assert play.skipped == ["a", "b"]
-    assert (play.jobs, play.cancelled) == (["c"], 1)
-
-
 def test_a_false_condition_skips_an_activity() -> None:
     play = started(Sequence(name="s", body=(job("a", when=Expr("1 > 2")), job("b"))))
     assert (play.skipped, play.jobs) == (["a"], ["b"])

@@ -246,3 +246,8 @@ def test_a_called_flow_takes_along_the_flows_that_it_calls_itself() -> None:
     call = play.out[play.serial("c")]
     assert isinstance(call, StartCalled) and call.flow is not None
     assert [each.name for each in call.flow.calls] == ["loop"]
+
+
+def test_a_call_can_leave_the_choice_of_its_flow_to_the_rules() -> None:  # EX-8
+    play = started(Call(name="treat", inputs={"age": 5}))
+    assert list(play.out.values()) == [StartCalled(serial=1, item=ItemId("treat"), name="", inputs={"age": 5})]

@@ -142,3 +142,28 @@ def test_a_case_that_was_taken_is_read_again_even_if_its_flow_would_be_refused_n
     case = Case.blank()
     evolve(case, Event(1, StartCase(case=CaseId("c"), flow=flow(job("a/b")))))
     assert case.status == "running"
+
+
+def test_what_is_wrong_in_an_expression_or_in_a_called_flow_is_found_before_anything_starts() -> None:
+    inner = Flow(name=FlowName("g"), body=Job(name="x", command="${{ 1 + }}"))
+    body = Sequence(
+        name="s",
+        body=(
+            Job(name="a", command="${{ nofunction(1) }}", resources=NeededResources(memory_bytes="${{ 2 * }}")),
+            job("b", when=Expr("a ==")),
+            Call(name="c", flow="g", inputs={"n": ["${{ )"]}),
+            job("d", when=Expr("true", "xpath")),
+        ),
+    )
+    with pytest.raises(BadFlow) as caught:
+        compile_flow(Flow(name=FlowName("f"), body=body, calls=(inner,)))
+    found = "\n".join(each.message for each in caught.value.problems)
+    for said in (
+        "a: in the expression `nofunction(1)`: there is no function or name `nofunction`",
+        "a: in the expression `2 *`: the expression ends too early",
+        "b: in the expression `a ==`: the expression ends too early",
+        "c: in the expression `{'n': ['${{ )']}`: `${{` has no `}}` after it",
+        "d: in the expression `true`: `xpath` is not a language of expressions",
+        "flow g: x: in the expression `1 +`: the expression ends too early",
+    ):
+        assert said in found

@@ -14,6 +14,7 @@ from mendflow.core.engine.messages import (
     CancelJob,
     Command,
     Deliver,
+    DoMend,
     DropTimer,
     EndCase,
     Event,
@@ -40,8 +41,8 @@ from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef, Value
 
-Asking = SubmitJob | StageFiles | OfferTask | StartCalled | CallPartner | SendReply | SetTimer | GoOn
-ASKING = (SubmitJob, StageFiles, OfferTask, StartCalled, CallPartner, SendReply, SetTimer, GoOn)
+Asking = SubmitJob | StageFiles | OfferTask | StartCalled | CallPartner | SendReply | DoMend | SetTimer | GoOn
+ASKING = (SubmitJob, StageFiles, OfferTask, StartCalled, CallPartner, SendReply, DoMend, SetTimer, GoOn)
 TAKING_BACK = (CancelJob, CancelCalled, WithdrawTask, DropTimer)
 
 
@@ -82,7 +83,7 @@ class World:
         """Some orders are not taken back when they are no longer needed; their answers would be refused as stale."""
         live = {order.serial for order in owed(self.case) if isinstance(order, ASKING)}
         for serial in [serial for serial in self.out if serial not in live]:
-            if isinstance(self.out[serial], (StageFiles, CallPartner, GoOn)):
+            if isinstance(self.out[serial], (StageFiles, CallPartner, DoMend, GoOn)):
                 del self.out[serial]
 
     def take(self, order: Order) -> None:

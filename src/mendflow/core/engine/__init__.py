@@ -8,24 +8,34 @@ A command is applied by writing its events down and only then evolving them; aft
 ask what is owed. Orders have the same serial numbers each time, so giving one twice is harmless.
 
 Some orders are *posted*: a job that the flow does not wait for, a partner's operation without an answer, a reply. They
-stay owed until FinishItem acknowledges that they were taken, even after the case has ended; nothing else follows."""
+stay owed until FinishItem acknowledges that they were taken, even after the case has ended; nothing else follows.
 
+Whoever holds an order back before carrying it out, to ask somebody first, asks `item_order` for it when it goes out at
+last: data may have been written into it. `item_data`, `case_data` and `compensations` show a case to who mends it."""
+
+from mendflow.core.engine.data import case_data
 from mendflow.core.engine.decide import Stale, check_inputs, decide
 from mendflow.core.engine.evolve import evolve
-from mendflow.core.engine.owed import LiveItem, find_item, live_items, owed
+from mendflow.core.engine.owed import LiveItem, find_item, item_data, item_order, live_items, owed
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, restore, snapshot
+from mendflow.core.engine.undoing import Completed, compensations
 from mendflow.core.engine.validate import validate
 
 __all__ = [
     "Case",
+    "Completed",
     "LiveItem",
     "Stale",
+    "case_data",
     "check_inputs",
+    "compensations",
     "compile_flow",
     "decide",
     "evolve",
     "find_item",
+    "item_data",
+    "item_order",
     "live_items",
     "owed",
     "restore",

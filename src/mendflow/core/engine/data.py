@@ -13,7 +13,7 @@ from mendflow.core.engine.faults import (
     UNINITIALIZED_VARIABLE,
     thrown,
 )
-from mendflow.core.engine.state import Case, Env
+from mendflow.core.engine.state import Case, Env, ScopeInstance
 from mendflow.core.expressions import ExpressionError, evaluate, resolve, resolve_as_text
 from mendflow.core.model.flow import Expr, Template
 from mendflow.core.model.values import Value, check_value
@@ -167,6 +167,26 @@ def assign(case: Case, env: int, path: str, value: Value) -> None:
     if len(steps) > 1 and (reason := check_value(whole)):
         raise thrown(SELECTION_FAILURE, f"`{path}`: with this `{name}` is no value: {reason}")
     holder.variables[name] = whole
+
+
+def root_env(case: Case) -> Env | None:
+    """The environment of the flow itself, while it runs."""
+    root = case.instances.get(case.root)
+    inner = root.inner if isinstance(root, ScopeInstance) else 0
+    return case.envs.get(inner)
+
+
+def flow_variables(case: Case) -> dict[str, Value]:
+    """The variables of the flow itself; its inputs are not among them."""
+    env = root_env(case)
+    if env is None:
+        return dict(case.variables)
+    return {name: value for name, value in env.variables.items() if name != "inputs"}
+
+
+def case_data(case: Case) -> dict[str, Value]:
+    """What a case knows: its inputs, and the variables of its flow, which come first where both have a name."""
+    return {**case.inputs, **flow_variables(case)}
 
 
 def open_env(case: Case, parent: int, variables: dict[str, Value], *, home: bool = False) -> Env:

@@ -1,7 +1,7 @@
 """Decide: may this command be taken now? Nothing changes here.
 
-A command that is taken becomes one event. A repeated message becomes none. Anything else is refused, with the reason
-and what to do."""
+A command that is taken becomes one event. A repeated message becomes none, and so does a repeated command of the same
+step of an exlet. Anything else is refused, with the reason and what to do."""
 
 from collections.abc import Callable
 from typing import Any, ClassVar, Final
@@ -18,15 +18,19 @@ from mendflow.core.engine.messages import (
     FireTimer,
     ForceComplete,
     ForceFail,
+    MarkCompensated,
     Proceed,
     RemoveItem,
     RestartItem,
     Resume,
     StartCase,
     Suspend,
+    WriteData,
 )
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, Item
+from mendflow.core.engine.steering import PERSON, holders_of, key_of
+from mendflow.core.engine.writing import case_with, rewritten
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.ids import Instant, ItemId
 from mendflow.core.model.problems import Conflict, Mistake, NotFound
@@ -43,17 +47,21 @@ def decide(case: Case, command: Command, now: Instant) -> list[Event]:
     """The events that the command becomes, or a Mistake."""
     if case.status == "blank" and not isinstance(command, StartCase):
         raise Conflict("the case has not been started; give StartCase first")
+    if (by := getattr(command, "by", "")) and key_of(by, command) in case.taken:
+        return []
     if not _CHECKS[type(command)](case, command):
         return []
     if isinstance(command, FinishItem) and (cleaned := clean(command.outcome)) is not command.outcome:
         command = replace(command, outcome=cleaned)
+    elif isinstance(command, RemoveItem):
+        command = replace(command, path=True)
     return [Event(now, command)]
 
 
 def _start(case: Case, command: StartCase) -> bool:
     if case.status != "blank":
         raise Conflict(f"case {case.id} is started already; use another id for a new one", case=case.id)
-    compile_flow(command.flow)
+    compile_flow(command.flow, alone=command.parent is not None)
     check_inputs(command.flow, command.inputs)
     for name, value in command.inputs.items():
         demand_value(value, f"input {name}")
@@ -123,23 +131,26 @@ def _deliver(case: Case, command: Deliver) -> bool:
 
 
 def _suspend(case: Case, command: Suspend) -> bool:
-    _live(case)
-    if command.item is None:
-        if case.status == "suspended":
-            raise Conflict(f"case {case.id} is suspended already; `mendflow continue` lets it go on", case=case.id)
-    elif _item(case, command.item).suspended:
-        raise Conflict(f"item {command.item} is suspended already; `mendflow continue` lets it go on", case=case.id)
+    """A person is told that it is suspended already; an exlet only wants it to be so."""
+    held = holders_of(case, _steered(case, command.item))
+    if command.holder in held and not command.by:
+        what = f"case {case.id}" if command.item is None else f"item {command.item}"
+        raise Conflict(f"{what} is suspended already; `mendflow continue` lets it go on", case=case.id)
     return True
 
 
 def _resume(case: Case, command: Resume) -> bool:
-    _live(case)
-    if command.item is None:
-        if case.status != "suspended":
-            raise Conflict(f"case {case.id} is not suspended", case=case.id)
-    elif not _item(case, command.item).suspended:
-        raise Conflict(f"item {command.item} is not suspended", case=case.id)
+    held = holders_of(case, _steered(case, command.item))
+    if not command.by and (not held if command.holder == PERSON else command.holder not in held):
+        what = f"case {case.id}" if command.item is None else f"item {command.item}"
+        raise Conflict(f"{what} is not suspended{f' by {command.holder}' if held else ''}", case=case.id)
     return True
+
+
+def _steered(case: Case, item: ItemId | None) -> Item | None:
+    """The live item that is meant, or None for the live case."""
+    _live(case)
+    return None if item is None else _item(case, item)
 
 
 def _cancel(case: Case, _command: Cancel) -> bool:
@@ -149,9 +160,40 @@ def _cancel(case: Case, _command: Cancel) -> bool:
 
 def _on_item(case: Case, command: RestartItem | ForceComplete | ForceFail | RemoveItem) -> bool:
     _live(case)
-    _item(case, command.item)
+    item = _item(case, command.item)
     if isinstance(command, (ForceComplete, ForceFail)):
         demand_plain(command)
+    if isinstance(command, RestartItem) and command.values:
+        _demand_writable(command.values, item)
+    return True
+
+
+def _write(case: Case, command: WriteData) -> bool:
+    item = _steered(case, command.item)
+    if item is not None:
+        _demand_writable(command.values, item)
+        return True
+    for path, value in command.values.items():
+        demand_value(value, path)
+    inputs, _ = case_with(case, command.values)
+    assert case.flow is not None
+    for name, declared in case.flow.inputs.items():
+        if inputs.get(name) is not case.inputs.get(name) and not fits(declared, inputs.get(name)):
+            raise Mistake(f"input {name} must be a {declared.type}, not {inputs.get(name)!r:.80}")
+    return True
+
+
+def _demand_writable(values: dict[str, Value], item: Item) -> None:
+    for path, value in values.items():
+        demand_value(value, path)
+    try:
+        rewritten(item.order, values)
+    except Mistake as mistake:
+        raise Mistake(f"item {item.item}: {mistake.message}", item=item.item) from None
+
+
+def _mark(case: Case, _command: MarkCompensated) -> bool:
+    _live(case)
     return True
 
 
@@ -180,4 +222,6 @@ _CHECKS: Final[dict[type, Callable[[Case, Any], bool]]] = {
     ForceComplete: _on_item,
     ForceFail: _on_item,
     RemoveItem: _on_item,
+    WriteData: _write,
+    MarkCompensated: _mark,
 }

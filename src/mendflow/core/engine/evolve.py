@@ -6,9 +6,8 @@ applied in their order when it is resumed."""
 from collections.abc import Callable
 from typing import Any, Final
 
-from mendflow.core.engine import mail
+from mendflow.core.engine import mail, steering
 from mendflow.core.engine.activities import KINDS
-from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.faults import Thrown
 from mendflow.core.engine.messages import (
     Cancel,
@@ -16,20 +15,16 @@ from mendflow.core.engine.messages import (
     Event,
     FinishItem,
     FireTimer,
-    ForceComplete,
-    ForceFail,
+    MarkCompensated,
     Order,
     Proceed,
-    RemoveItem,
-    RestartItem,
     Resume,
     StartCase,
     Suspend,
+    WriteData,
 )
 from mendflow.core.engine.run import START, Run
 from mendflow.core.engine.state import Case, Instance, Item
-from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.ids import ItemId
 
 SEEN_MAX: Final = 10_000
 """How many message ids a case remembers, to know a repeated delivery."""
@@ -46,6 +41,8 @@ def evolve(case: Case, event: Event) -> list[Order]:
         return run.orders
     if case.over:
         return run.orders
+    if by := getattr(fact, "by", ""):
+        steering.note(case, by, fact)
     if isinstance(fact, StartCase):
         root = run.make(0, 0, 0, 0, "")
         case.root = root.id
@@ -61,7 +58,7 @@ def evolve(case: Case, event: Event) -> list[Order]:
 
 def _begin(case: Case, fact: StartCase, event: Event) -> None:
     case.id, case.flow, case.parent = fact.case, fact.flow, fact.parent
-    case.status, case.started_at = "running", event.at
+    case.status, case.started_at, case.remember = "running", event.at, fact.remember
     defaults = {name: declared.default for name, declared in fact.flow.inputs.items()}
     case.inputs = {**defaults, **fact.inputs}
 
@@ -149,83 +146,18 @@ def _catch_up(run: Run) -> None:
     case.facts = [] if case.over else facts[done:]
 
 
-def _suspend(run: Run, fact: Suspend, _event: Event) -> None:
-    if fact.item is None:
-        run.case.status = "suspended"
-        for instance, kind in _items(run):
-            if not instance.suspended and instance.serial not in run.case.answered:
-                kind.suspend(run, instance)
-    elif (found := _item(run, fact.item)) is not None:
-        instance, kind = found
-        if run.case.status == "running" and instance.serial not in run.case.answered:
-            kind.suspend(run, instance)
-        instance.suspended = True
-
-
 def _resume(run: Run, fact: Resume, _event: Event) -> None:
-    if fact.item is None:
-        run.case.status = "running"
-        for instance, kind in _items(run):
-            if not instance.suspended and instance.serial not in run.case.answered:
-                kind.resume(run, instance)
+    if fact.item is not None:
+        steering.resume_item(run, fact.item, fact.holder, _apply)
+    elif steering.resume_case(run, fact.holder):
         _catch_up(run)
-    elif (found := _item(run, fact.item)) is not None:
-        instance, kind = found
-        instance.suspended = False
-        facts, instance.facts = instance.facts, []
-        if run.case.status == "suspended":
-            run.case.facts.extend(facts)
-            return
-        if not facts and instance.serial not in run.case.answered:
-            kind.resume(run, instance)
-        _guarded(run, instance, kind.wake, instance)
-        for each in facts:
-            assert isinstance(each.fact, (FinishItem, FireTimer))
-            run.case.answered.pop(each.fact.serial, None)
-            _apply(run, each)
 
 
-def _cancel(run: Run, fact: Cancel, _event: Event) -> None:
-    message = fact.reason or "the case was removed"
-    run.finish("cancelled", fault=Fault(name="cancelled", category=Category.CANCELLED, message=message))
+def _steer(run: Run, fact: Any, _event: Event) -> None:
+    steering.EFFECTS[type(fact)](run, fact)
 
 
-def _restart(run: Run, fact: RestartItem, _event: Event) -> None:
-    if (found := _item(run, fact.item)) is not None:
-        instance, kind = found
-        _guarded(run, instance, kind.restart, instance)
-
-
-def _force(run: Run, fact: ForceComplete, _event: Event) -> None:
-    if (found := _item(run, fact.item)) is not None:
-        instance, kind = found
-        _guarded(run, instance, kind.force, instance, fact.outputs)
-
-
-def _force_fail(run: Run, fact: ForceFail, _event: Event) -> None:
-    if (found := _item(run, fact.item)) is not None:
-        run.fail(found[0], fact.fault)
-
-
-def _remove(run: Run, fact: RemoveItem, _event: Event) -> None:
-    if (found := _item(run, fact.item)) is not None:
-        run.skip(found[0], "it was removed")
-
-
-def _item(run: Run, item: ItemId) -> tuple[Item, ItemKind[Item]] | None:
-    found = run.instances.get(run.index.items.get(item, 0))
-    if not isinstance(found, Item):
-        return None
-    kind = run.kinds[run.nodes[found.node].kind]
-    assert isinstance(kind, ItemKind)
-    return found, kind
-
-
-def _items(run: Run) -> list[tuple[Item, ItemKind[Item]]]:
-    return [found for item in list(run.index.items) if (found := _item(run, ItemId(item))) is not None]
-
-
-_AT_ONCE: Final = frozenset({Suspend, Resume, Cancel, Proceed})
+_AT_ONCE: Final = frozenset({Suspend, Resume, Cancel, Proceed, WriteData, MarkCompensated})
 """Facts that are not kept while a case is suspended."""
 
 _FACTS: Final[dict[type, Callable[[Run, Any, Event], None]]] = {
@@ -233,11 +165,6 @@ _FACTS: Final[dict[type, Callable[[Run, Any, Event], None]]] = {
     FireTimer: _fire,
     Deliver: _deliver,
     Proceed: _proceed,
-    Suspend: _suspend,
     Resume: _resume,
-    Cancel: _cancel,
-    RestartItem: _restart,
-    ForceComplete: _force,
-    ForceFail: _force_fail,
-    RemoveItem: _remove,
+    **dict.fromkeys(steering.EFFECTS, _steer),
 }

@@ -75,7 +75,7 @@ def decide(run: "Run", link: int, near: Instance, state: bool) -> None:
 
 def leave(run: "Run", instance: Instance, node: PlanNode) -> None:
     """Decide all links that lead out of an activity which has just ended."""
-    if instance.end is End.COMPLETED:
+    if instance.end is End.COMPLETED or instance.end is End.FAILED:
         kept = instance.links if isinstance(instance, ScopeInstance) and instance.fault is None else {}
         for link, state in kept.items():
             decide(run, link, instance, state)

@@ -25,13 +25,15 @@ class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="type", omit_
 
 
 class StartCase(Message, frozen=True, tag="start-case"):
-    """`later`: nothing of the case starts before the GoOn that follows is answered with Proceed."""
+    """`later`: nothing of the case starts before the GoOn that follows is answered with Proceed. `remember` names the
+    tasks whose completed items the case keeps in mind, because somebody outside knows how to undo them; `*` is all."""
 
     case: CaseId
     flow: Flow
     inputs: dict[str, Value] = {}
     parent: CaseId | None = None
     later: bool = False
+    remember: tuple[str, ...] = ()
 
 
 class FinishItem(Message, frozen=True, tag="finish-item"):
@@ -90,9 +92,10 @@ class Cancel(Message, frozen=True, tag="cancel"):
 
 
 class RestartItem(Message, frozen=True, tag="restart-item"):
-    """Run a live item again from its start, with its data as at its start."""
+    """Run a live item again from its start, with its data as at its start. `values` are what of it is other now."""
 
     item: ItemId
+    values: dict[str, Value] = {}
     by: str = ""
 
 
@@ -103,8 +106,9 @@ class ForceComplete(Message, frozen=True, tag="force-complete"):
 
 
 class ForceFail(Message, frozen=True, tag="force-fail"):
-    """End a live item as failed. The fault is thrown in the flow, unless `proceed`: then the item counts as failed and
-    the flow goes on with what comes next."""
+    """End a live item as failed. The fault is thrown in the flow, unless `proceed`: then the item counts as failed, its
+    links are true, and the flow goes on with what comes next; `jobs.NAME.failed` is true and `jobs.NAME.fault` says
+    why."""
 
     item: ItemId
     fault: Fault
@@ -114,18 +118,33 @@ class ForceFail(Message, frozen=True, tag="force-fail"):
 
 class RemoveItem(Message, frozen=True, tag="remove-item"):
     """End a live item as cancelled. Nothing more runs on the path that it stands on: what would follow it in its
-    sequence, loop or scope is skipped, outwards until there are branches beside it, which go on."""
+    sequence, loop or scope is skipped, outwards until there are branches beside it, which go on. `path` is set when it
+    is taken; in journals of earlier versions it is not there, and only the item itself was skipped."""
 
     item: ItemId
+    path: bool = False
     by: str = ""
 
 
 class WriteData(Message, frozen=True, tag="write-data"):
-    """Put values into the case (its inputs, or variables of the flow by that name), or into a live item: a task's data,
-    a job's keyword arguments or environment, a call's inputs."""
+    """Put values into the case (its inputs, or variables of the flow by that name, or new ones), or into a live item: a
+    task's data, a function's keyword arguments, a command's environment, a call's inputs. Names may be paths:
+    `order.rows[0]`. It takes effect at once, also while the case or the item is suspended.
+
+    An item's order is other from then on, under the same serial. `held` says that it has not gone out: then this is the
+    item's data at its start. Otherwise a restart forgets what was written."""
 
     values: dict[str, Value]
     item: ItemId | None = None
+    held: bool = False
+    by: str = ""
+
+
+class MarkCompensated(Message, frozen=True, tag="mark-compensated"):
+    """These completed activities were undone from outside the case, or are about to be: the numbers are those that
+    `compensations` gave. Nobody undoes them again, the flow's own handlers included."""
+
+    numbers: tuple[int, ...]
     by: str = ""
 
 
@@ -143,6 +162,7 @@ Command = Union[
     ForceFail,
     RemoveItem,
     WriteData,
+    MarkCompensated,
 ]
 
 
@@ -259,17 +279,18 @@ class GoOn(Message, frozen=True, tag="go-on"):
 
 
 class ItemSkipped(Message, frozen=True, tag="item-skipped"):
-    """For information, never owed: an activity will not run here."""
+    """For information, never owed: an activity will not run here, or was `cancelled` when nobody had to be told."""
 
     item: ItemId
     name: str
     kind: str
     reason: str
+    cancelled: bool = False
 
 
 class ItemFailed(Message, frozen=True, tag="item-failed"):
     """For information, never owed: an activity failed before the world was asked for anything, so nobody else will
-    tell of it."""
+    tell of it; or it was made to fail, and the flow goes on."""
 
     item: ItemId
     name: str

@@ -8,7 +8,9 @@ from mendflow.core.engine.activities import KINDS
 from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.messages import EndCase, GoOn, Order, SetTimer
 from mendflow.core.engine.state import Case, Instance, Item, Phase, Picking, ScopeInstance, TimedItem
+from mendflow.core.engine.writing import order_data
 from mendflow.core.model.ids import ItemId
+from mendflow.core.model.values import Value
 
 
 class LiveItem(msgspec.Struct, frozen=True, kw_only=True):
@@ -63,6 +65,26 @@ def find_item(case: Case, item: ItemId) -> LiveItem | None:
     """The live item of that id."""
     found = case.instances.get(case.index.items.get(item, 0))
     return _live(case, found) if isinstance(found, Item) else None
+
+
+def item_order(case: Case, serial: int) -> Order | None:
+    """The order that is out under this serial, as it is now: data may have been written into it since it was given.
+    None if nobody waits for it any more."""
+    if serial in case.posted:
+        return case.posted[serial]
+    found = case.instances.get(case.index.serials.get(serial, 0))
+    if not isinstance(found, Item) or found.serial != serial or serial in case.answered:
+        return None
+    node = case.plan.nodes[found.node]
+    kind = KINDS[node.kind]
+    assert isinstance(kind, ItemKind)
+    return kind.out(node, found)
+
+
+def item_data(case: Case, item: ItemId) -> dict[str, Value]:
+    """The data of a live item, as it is now; nothing of one that is not live."""
+    found = case.instances.get(case.index.items.get(item, 0))
+    return order_data(found.order) if isinstance(found, Item) else {}
 
 
 def _live(case: Case, instance: Item) -> LiveItem:

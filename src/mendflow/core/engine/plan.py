@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 
 from mendflow.core.engine.sense import nonsense
+from mendflow.core.engine.wording import misworded
 from mendflow.core.model.flow import (
     Activity,
     Call,
@@ -18,6 +19,7 @@ from mendflow.core.model.flow import (
     Expr,
     Flow,
     ForEach,
+    Mend,
     Node,
     OnAlarm,
     OnMessage,
@@ -96,14 +98,29 @@ class Plan(msgspec.Struct):
     called: dict[str, Flow]
 
 
-def compile_flow(flow: Flow, *, taken: bool = False) -> Plan:
-    """Take the flow apart, or raise BadFlow with all that is wrong with it. What is `taken` already is not judged anew:
-    a case must be read again whatever is asked of flows by then."""
+def compile_flow(flow: Flow, *, taken: bool = False, alone: bool = False) -> Plan:
+    """Take the flow apart, or raise BadFlow with all that is wrong with it and with the flows that came along, unless
+    it is looked at `alone`. What is `taken` already is not judged anew: a case must be read again whatever is asked of
+    flows by then."""
     compiler = _Compiler(flow, judging=not taken)
     problems = compiler.problems
+    if not taken and not alone:
+        problems.extend(_problems_along(flow))
     if problems:
         raise BadFlow(f"flow {flow.name}: {problems[0]}", problems=problems)
     return compiler.plan()
+
+
+def _problems_along(flow: Flow) -> Iterator[str]:
+    """What is wrong with the flows that came along. One that stands in several places is looked at once."""
+    seen: set[int] = set()
+    pending = list(flow.calls)
+    while pending:
+        called = pending.pop()
+        if id(called) not in seen:
+            seen.add(id(called))
+            pending.extend(called.calls)
+            yield from (f"flow {called.name}: {problem}" for problem in _Compiler(called, judging=True).problems)
 
 
 class _Compiler:
@@ -145,6 +162,9 @@ class _Compiler:
         self.pending.append(node)
         if self.judging:
             self.problems.extend(nonsense(activity))
+            self.problems.extend(misworded(activity))
+            if isinstance(activity, Mend) and not self.flow.exlet:
+                self.problems.append(f"{name}: `{activity.do}` makes sense only in an exlet, which mends another case")
         if isinstance(activity, Node):
             if name in self.names:
                 self.problems.append(f"two activities are called {name}; give each a name of its own")
@@ -318,7 +338,7 @@ def called_flows(flow: Flow) -> dict[str, Flow]:
 
 
 def names_called(flow: Flow) -> Iterator[str]:
-    return (activity.flow for activity in below(flow) if isinstance(activity, Call))
+    return (activity.flow for activity in below(flow) if isinstance(activity, Call) and activity.flow)
 
 
 def below(flow: Flow) -> Iterator[Activity]:
@@ -332,6 +352,13 @@ def below(flow: Flow) -> Iterator[Activity]:
         if isinstance(activity, Scope):
             pending.extend((*activity.messages, *activity.alarms, *activity.catches))
             pending.extend(Body(each) for each in (activity.compensation, activity.termination) if each is not None)
+
+
+def above(plan: Plan, node: PlanNode) -> Iterator[PlanNode]:
+    """What the node stands in, from the inside outwards."""
+    while node.parent >= 0:
+        node = plan.nodes[node.parent]
+        yield node
 
 
 def work_below(plan: Plan, index: int) -> Iterator[PlanNode]:

@@ -61,6 +61,10 @@ class ActivityKind(Generic[Live]):
     def child_ended(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
         raise unasked(run, instance, child, place)
 
+    def child_removed(self, run: "Run", instance: Live, child: Instance, place: int, /) -> None:
+        """A child's path was removed. Where there are paths beside it they go on; else this one's is removed too."""
+        self.child_ended(run, instance, child, place)
+
     def child_faulted(self, _run: "Run", _instance: Live, _child: Instance, _fault: Fault, /) -> bool:
         """Whether the fault is dealt with here; else it goes further up."""
         return False
@@ -227,7 +231,10 @@ class Run:
         kind = self.kinds[self.nodes[parent.node].kind]
         try:
             if parent.phase is not Phase.STOPPING:
-                kind.child_ended(self, parent, instance, place)
+                if instance.end is End.REMOVED:
+                    kind.child_removed(self, parent, instance, place)
+                else:
+                    kind.child_ended(self, parent, instance, place)
                 return
             kind.child_forgotten(self, parent, instance)
             if not parent.children:
@@ -240,6 +247,14 @@ class Run:
         self.tell_skipped(instance.node, instance.path, reason)
         self.end(instance, End.SKIPPED)
 
+    def remove(self, instance: Item) -> None:
+        """End an item as cancelled, and with it the path that it stands on. Of one that nobody has to be told to stop,
+        people are told all the same."""
+        given = len(self.orders)
+        self.end(instance, End.REMOVED)
+        if len(self.orders) == given:
+            self.tell_skipped(instance.node, instance.path, "it was removed", cancelled=True)
+
     def skip_unborn(self, node: int, near: Instance, reason: str) -> None:
         """A part that will never be wanted: the links that leave it are false."""
         self.tell_skipped(node, near.path, reason)
@@ -249,10 +264,11 @@ class Run:
         for link in self.nodes[node].leaving:
             links.decide(self, link, near, False)
 
-    def tell_skipped(self, node: int, path: str, reason: str) -> None:
+    def tell_skipped(self, node: int, path: str, reason: str, *, cancelled: bool = False) -> None:
         for each in work_below(self.plan, node):
             item = item_id(each.shown, path)
-            self.orders.append(ItemSkipped(item=item, name=each.shown, kind=each.kind, reason=reason))
+            told = ItemSkipped(item=item, name=each.shown, kind=each.kind, reason=reason, cancelled=cancelled)
+            self.orders.append(told)
 
     def tell_failed(self, instance: Item, fault: Fault) -> Fault:
         """An item that failed before the world was asked for it is known to nobody: tell of it, and name it in the
@@ -321,6 +337,10 @@ class Run:
             case.facts,
             case.answered,
             case.isolated_next,
+            case.holders,
+            case.item_holders,
+            case.at_start,
+            case.done,
             self.index.items,
             self.index.serials,
         )

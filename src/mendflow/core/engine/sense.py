@@ -19,6 +19,7 @@ from mendflow.core.model.flow import (
     ForEach,
     Invoke,
     Job,
+    Mend,
     Node,
     OnAlarm,
     OnMessage,
@@ -176,6 +177,7 @@ def _scope(scope: Scope) -> Iterator[str]:
 
 def _flow(flow: Flow) -> Iterator[str]:
     yield from _data(flow.outputs, *(each.default for each in flow.inputs.values()))
+    yield from _data(flow.variables, flow.results)
 
 
 _CHECKS: Final[dict[type, Callable[[Any], Iterator[str]]]] = {
@@ -193,6 +195,7 @@ _CHECKS: Final[dict[type, Callable[[Any], Iterator[str]]]] = {
     Catch: lambda catch: _variable(catch.variable),
     Stage: lambda stage: _data(stage.files),
     Call: lambda call: _data(call.inputs),
+    Mend: lambda mend: _data(mend.item, mend.settings),
     Invoke: lambda invoke: _data(invoke.value),
     Reply: lambda reply: _data(reply.value),
     Throw: lambda throw: _data(throw.data, throw.message),

@@ -35,6 +35,8 @@ class End(IntEnum):
     SKIPPED = 1
     STOPPED = 2
     FAULTED = 3
+    REMOVED = 4  # cancelled by itself: what would follow on its path does not run
+    FAILED = 5  # made to fail, and what follows runs
 
 
 class Stage(IntEnum):
@@ -64,12 +66,24 @@ class Env(msgspec.Struct, array_like=True, gc=False):
 
 
 class Record(msgspec.Struct, array_like=True, gc=False):
-    """A scope that completed and can be compensated: its data as it was then, and such scopes inside it."""
+    """A scope that completed and can be compensated: its data as it was then, and such scopes inside it. `number` is
+    its place in the order of completions."""
 
     node: int
     path: str
     env: int
     inner: list["Record"]
+    number: int = 0
+
+
+class Done(msgspec.Struct, array_like=True, gc=False):
+    """An item that completed, which somebody outside may want to undo. `data` is what it was given."""
+
+    node: int
+    item: ItemId
+    serial: int
+    data: dict[str, Value]
+    outputs: Value
 
 
 class Instance(msgspec.Struct, array_like=True, gc=False, tag="instance"):
@@ -142,6 +156,8 @@ class ScopeInstance(Structure, tag="scope", gc=False):
     doomed: bool = False
     isolating: bool = False
     ticket: int = 0  # its number in the queue of isolated scopes
+    removed: bool = False  # an item of its body was removed, and with it the rest of the path
+    failed: bool = False  # its body is an item that was made to fail
 
 
 class Compensating(Structure, tag="compensating", gc=False):
@@ -247,6 +263,14 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     facts: list[Event] = []  # kept while the case is suspended
     answered: dict[int, None] = {}  # serials that kept facts are about
     posted: dict[int, Order] = {}  # orders that the flow does not wait for, until the world has taken them
+    taken: dict[str, None] = {}  # steering commands that were taken, by who gave them
+    holders: dict[str, None] = {}  # who suspends the case; a suspended one without any is held by a person
+    item_holders: dict[int, dict[str, None]] = {}  # who suspends which item
+    at_start: dict[int, Order] = {}  # the orders of items as they went out, where data was written since
+    variables: dict[str, Value] = {}  # the flow's, before its start and after its end
+    remember: tuple[str, ...] = ()
+    completions: int = 0
+    done: dict[int, Done] = {}  # completed items of remembered tasks, in order
 
     @classmethod
     def blank(cls) -> "Case":

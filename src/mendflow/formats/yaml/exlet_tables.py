@@ -1,4 +1,4 @@
-"""Every key of an exlet: the steps of a flow file, and the primitives. The parser and the JSON Schema are made of these.
+"""Every key of an exlet: the steps of a flow file, and the primitives. Parser and JSON Schema are made of these.
 
 What a primitive is told becomes its settings, under the names that `core.model` and the services have for it: memory
 is `resources.memory_bytes`, a wait is `wait_ms`."""

@@ -229,7 +229,7 @@ def notified(fields: Fields) -> dict[str, Any]:
     return {"message": fields.get(Primitive.NOTIFY, ""), **said(fields, {"to": "to", "data": "data"})}
 
 
-def written(build: Build, fields: Fields, seat: Seat) -> Activity:
+def written(_: Build, fields: Fields, seat: Seat) -> Activity:
     return write_back(fields, fields.get(Primitive.WRITE, {}), seat.node())
 
 

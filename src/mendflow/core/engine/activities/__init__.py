@@ -21,7 +21,7 @@ from mendflow.core.engine.activities.scope import (
     ScopeKind,
 )
 from mendflow.core.engine.activities.sequence import SequenceKind
-from mendflow.core.engine.activities.work import CallKind, InvokeKind, StageKind, TaskKind, WaitKind
+from mendflow.core.engine.activities.work import CallKind, InvokeKind, MendKind, StageKind, TaskKind, WaitKind
 from mendflow.core.engine.run import ActivityKind
 
 KINDS: Final[Mapping[str, ActivityKind[Any]]] = {
@@ -54,4 +54,5 @@ KINDS: Final[Mapping[str, ActivityKind[Any]]] = {
     "task": TaskKind(),
     "stage": StageKind(),
     "call": CallKind(),
+    "mend": MendKind(),
 }

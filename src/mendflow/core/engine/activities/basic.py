@@ -20,11 +20,16 @@ class ExitKind(ActivityKind[Instance]):
     def start(self, run: Run, _instance: Instance, /) -> None:
         root = run.instances[run.case.root]
         assert isinstance(root, ScopeInstance)
-        try:
-            outputs = data.value_of(run.case, root.inner, run.plan.flow.outputs)
-        except Thrown:
-            outputs = {}
-        run.finish("completed", outputs=outputs)
+        run.finish("completed", outputs=outputs_so_far(run, root))
+
+
+def outputs_so_far(run: Run, root: ScopeInstance) -> dict[str, Value]:
+    """The flow's outputs if they can be worked out by now."""
+    try:
+        outputs: dict[str, Value] = data.value_of(run.case, root.inner, run.plan.flow.outputs)
+    except Thrown:
+        return {}
+    return outputs
 
 
 class AssignKind(ActivityKind[Instance]):

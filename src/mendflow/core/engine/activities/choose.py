@@ -12,6 +12,7 @@ class ChooseKind(ActivityKind[Structure]):
     def start(self, run: Run, instance: Structure) -> None:
         node = run.nodes[instance.node]
         chosen = self.chosen(run, instance, node.activity)
+        instance.next = len(chosen)
         for place, part in enumerate(node.children):
             if place in chosen:
                 run.begin(part, instance, place, instance.env, instance.scope, instance.path)
@@ -34,3 +35,9 @@ class ChooseKind(ActivityKind[Structure]):
     def child_ended(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         if not instance.children:
             run.end(instance, End.COMPLETED)
+
+    def child_removed(self, run: Run, instance: Structure, child: Instance, place: int) -> None:
+        if instance.children or instance.next > 1:
+            self.child_ended(run, instance, child, place)
+        else:
+            run.end(instance, End.REMOVED)

@@ -108,6 +108,14 @@ class ForEachKind(ActivityKind[Turns]):
         elif not instance.children:
             self.complete(run, instance, activity)
 
+    def child_removed(self, run: Run, instance: Turns, child: Instance, place: int) -> None:
+        """Turns that run in parallel are paths of their own; in sequence, the later ones follow the removed one."""
+        if instance.over or (run.nodes[instance.node].activity.parallel and instance.total > 1):
+            self.child_ended(run, instance, child, place)
+        else:
+            data.release(run.case, child.env)
+            run.end(instance, End.REMOVED)
+
     def settled(self, run: Run, instance: Turns, activity: ForEach) -> bool:
         """Whether enough turns have ended, or enough never will."""
         if instance.counted >= instance.enough:

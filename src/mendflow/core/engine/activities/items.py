@@ -1,22 +1,28 @@
 """What all items have in common: an order that is out under a serial number, and what becomes of it."""
 
-from typing import ClassVar, Generic, TypeVar
+from typing import ClassVar, Final, Generic, TypeVar
 
 from msgspec.structs import replace
 
 from mendflow.core.engine.activities.events import drop_alarms
-from mendflow.core.engine.faults import Thrown
+from mendflow.core.engine.faults import Thrown, as_value
 from mendflow.core.engine.messages import (
     CancelCalled,
     CancelJob,
+    ItemFailed,
     Order,
     WithdrawTask,
 )
-from mendflow.core.engine.plan import PlanNode
+from mendflow.core.engine.plan import WORK, PlanNode, above
 from mendflow.core.engine.run import ActivityKind, Run, item_id
-from mendflow.core.engine.state import End, Item, TimedItem
+from mendflow.core.engine.state import Done, End, Item, TimedItem
+from mendflow.core.engine.writing import order_data
+from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value
+
+EVERYTHING: Final = "*"
+UNDOABLE: Final = WORK - {"stage"}
 
 Withdrawal = type[CancelJob] | type[CancelCalled] | type[WithdrawTask]
 
@@ -68,6 +74,8 @@ class ItemKind(ActivityKind[J], Generic[J]):
         self.succeed(run, instance, outcome)
 
     def succeed(self, run: Run, instance: J, outcome: Outcome, /) -> None:
+        if run.case.remember:
+            remember(run, instance, outcome.outputs)
         leave_result(run, instance, outcome.outputs, files_of(outcome), outcome.exit_code)
         run.end(instance, End.COMPLETED)
 
@@ -85,17 +93,31 @@ class ItemKind(ActivityKind[J], Generic[J]):
         if instance.item:
             self.withdraw(run, instance)
             del run.index.items[instance.item]
+            run.case.item_holders.pop(instance.id, None)
+            run.case.at_start.pop(instance.id, None)
 
     def restart(self, run: Run, instance: J, /) -> None:
         """Begin again, with the data of its start. A restarted item runs, even if it was suspended."""
         self.withdraw(run, instance)
         instance.suspended, instance.facts = False, []
+        run.case.item_holders.pop(instance.id, None)
         self.ask(run, instance)
 
     def force(self, run: Run, instance: J, outputs: Value, /) -> None:
         """End it well, whatever it was doing."""
         self.withdraw(run, instance)
         self.succeed(run, instance, Outcome(outputs=outputs))
+
+    def fail(self, run: Run, instance: J, fault: Fault, /) -> None:
+        """End it as failed, whatever it was doing, and let the flow go on."""
+        self.withdraw(run, instance)
+        node = run.nodes[instance.node]
+        leave_result(run, instance, None, {}, fault.exit_code)
+        run.case.envs[instance.env].results[node.name].update(failed=True, fault=as_value(fault))
+        if node.kind in WORK:
+            told = ItemFailed(item=instance.item, name=node.shown, kind=node.kind, fault=fault)
+            run.orders.append(told)
+        run.end(instance, End.FAILED)
 
     def suspend(self, run: Run, instance: J, /) -> None:
         """Tell the world to hold still, where it can."""
@@ -112,6 +134,18 @@ class ItemKind(ActivityKind[J], Generic[J]):
 
     def phase(self, _instance: J, /) -> str:
         return "running"
+
+
+def remember(run: Run, instance: Item, outputs: Value) -> None:
+    """Keep in mind what completed, if somebody outside may want to undo it. What the flow itself can undo, it does."""
+    case, node = run.case, run.nodes[instance.node]
+    if node.shown not in case.remember and EVERYTHING not in case.remember:
+        return
+    if node.kind not in UNDOABLE or any(each.compensation >= 0 for each in above(run.plan, node)):
+        return
+    case.completions += 1
+    serial = getattr(instance.order, "serial", 0)
+    case.done[case.completions] = Done(instance.node, instance.item, serial, order_data(instance.order), outputs)
 
 
 def files_of(outcome: Outcome) -> dict[str, Value]:

@@ -24,6 +24,9 @@ class WhileKind(ActivityKind[Structure]):
     def child_ended(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         self.start(run, instance)
 
+    def child_removed(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
+        run.end(instance, End.REMOVED)
+
 
 class UntilKind(WhileKind):
     def start(self, run: Run, instance: Structure) -> None:

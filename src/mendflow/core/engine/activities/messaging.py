@@ -106,5 +106,8 @@ class PickKind(ActivityKind[Picking]):
     def child_ended(self, run: Run, instance: Picking, _child: Instance, _place: int, /) -> None:
         run.end(instance, End.COMPLETED)
 
+    def child_removed(self, run: Run, instance: Picking, _child: Instance, _place: int, /) -> None:
+        run.end(instance, End.REMOVED)
+
     def close(self, run: Run, instance: Picking) -> None:
         self.forget(run, instance)

@@ -34,6 +34,12 @@ class ParallelKind(ActivityKind[Graph]):
         if not instance.children and instance.next == len(run.nodes[instance.node].children):
             self.complete(run, instance)
 
+    def child_removed(self, run: Run, instance: Graph, child: Instance, place: int) -> None:
+        if len(run.nodes[instance.node].children) > 1:
+            self.child_ended(run, instance, child, place)
+        else:
+            run.end(instance, End.REMOVED)
+
     def child_faulted(self, run: Run, instance: Graph, child: Instance, fault: Fault) -> bool:
         if run.nodes[instance.node].activity.on_fault != "finish":
             return False

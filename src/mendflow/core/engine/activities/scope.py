@@ -11,7 +11,7 @@ other's half-done work on shared variables, whichever these are."""
 from typing import ClassVar
 
 from mendflow.core.engine import data
-from mendflow.core.engine.activities import compensation, events
+from mendflow.core.engine.activities import basic, compensation, events
 from mendflow.core.engine.faults import (
     JOIN_FAILURE,
     MISSING_REPLY,
@@ -88,6 +88,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if scope.stage is Stage.BODY and place == BODY:
             events.disable(run, scope)
             scope.stage = Stage.CLOSING
+            scope.failed = child.end is End.FAILED
         if scope.stage is Stage.HANDLING:
             self.handled(run, scope, child)
         elif not scope.children:
@@ -95,6 +96,11 @@ class ScopeKind(ActivityKind[ScopeInstance]):
                 self.complete(run, scope)
             elif scope.stage is Stage.FAULTING:
                 self.handle(run, scope)
+
+    def child_removed(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
+        """Event handlers are paths beside the body; the body and a fault handler are the scope's own path."""
+        scope.removed = scope.removed or place == BODY or scope.stage is Stage.HANDLING
+        self.child_ended(run, scope, child, place)
 
     def child_faulted(self, run: Run, scope: ScopeInstance, _child: Instance, fault: Fault, /) -> bool:
         if scope.stage in (Stage.BODY, Stage.CLOSING):
@@ -155,7 +161,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             self.give_up(run, scope)
         else:
             self.share_results(run, scope)
-            run.end(scope, End.COMPLETED)
+            run.end(scope, End.REMOVED if scope.removed else End.COMPLETED)
 
     def give_up(self, run: Run, scope: ScopeInstance) -> None:
         assert scope.fault is not None
@@ -168,12 +174,19 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         """All went well: leave a record if there is anything to compensate."""
         self.share_results(run, scope)
         node = run.nodes[scope.node]
-        if self.remembered and (node.compensation >= 0 or scope.records):
+        undoable = node.compensation >= 0 and not scope.failed and not scope.removed
+        if self.remembered and (undoable or scope.records):
             outer = run.instances[scope.scope]
             assert isinstance(outer, ScopeInstance)
-            outer.records.append(Record(scope.node, scope.path, scope.inner, scope.records))
-            scope.inner, scope.records = 0, []
-        run.end(scope, End.COMPLETED)
+            if scope.removed:  # it did not complete, but what did inside it can be undone
+                outer.records.extend(scope.records)
+            else:
+                run.case.completions += 1
+                number = run.case.completions
+                outer.records.append(Record(scope.node, scope.path, scope.inner, scope.records, number))
+                scope.inner = 0
+            scope.records = []
+        run.end(scope, End.REMOVED if scope.removed else End.COMPLETED)
 
     def share_results(self, run: Run, scope: ScopeInstance) -> None:
         if self.shares_results:
@@ -235,10 +248,18 @@ class FlowKind(ScopeKind):
     home = True
 
     def initialise(self, run: Run, scope: ScopeInstance) -> None:
-        run.case.envs[scope.inner].variables["inputs"] = run.case.inputs
+        case, flow = run.case, run.plan.flow
+        env = case.envs[scope.inner]
+        env.variables.update(flow.variables)
+        env.variables.update(case.variables)
+        env.variables["inputs"] = case.inputs
+        env.results.update(flow.results)
 
     def complete(self, run: Run, scope: ScopeInstance) -> None:
         case = run.case
+        if scope.removed:
+            run.finish("completed", outputs=basic.outputs_so_far(run, scope))
+            return
         try:
             unanswered = sorted(case.envs[scope.inner].requests or ())
             if unanswered:
@@ -248,6 +269,10 @@ class FlowKind(ScopeKind):
             run.finish("failed", fault=problem.fault)
             return
         run.finish("completed", outputs=outputs)
+
+    def close(self, run: Run, scope: ScopeInstance) -> None:
+        run.case.variables = data.flow_variables(run.case)
+        super().close(run, scope)
 
 
 class HandlerKind(ScopeKind):
@@ -295,6 +320,10 @@ class DefaultKind(HandlerKind):
     def next(self, run: Run, scope: ScopeInstance) -> None:
         if not compensation.begin_last(run, scope):
             run.end(scope, End.COMPLETED)
+
+    def child_removed(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
+        """What else there is to compensate is another path."""
+        self.child_ended(run, scope, child, place)
 
     def child_ended(self, run: Run, scope: ScopeInstance, child: Instance, place: int) -> None:
         if scope.stage is Stage.BODY:

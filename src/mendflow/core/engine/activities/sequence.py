@@ -18,3 +18,8 @@ class SequenceKind(ActivityKind[Structure]):
 
     def child_ended(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
         self.start(run, instance)
+
+    def child_removed(self, run: Run, instance: Structure, _child: Instance, _place: int, /) -> None:
+        for part in run.nodes[instance.node].children[instance.next :]:
+            run.skip_unborn(part, instance, "what comes before it on its path was removed")
+        run.end(instance, End.REMOVED)

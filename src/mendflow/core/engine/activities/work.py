@@ -9,6 +9,7 @@ from mendflow.core.engine.faults import DEADLINE, INVALID_EXPRESSION_VALUE, Thro
 from mendflow.core.engine.messages import (
     CallPartner,
     CancelCalled,
+    DoMend,
     OfferTask,
     StageFiles,
     StartCalled,
@@ -17,7 +18,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Alarm, End, Item, TimedItem
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Stage, Task, Wait
+from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Mend, Stage, Task, Wait
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import file_of
 
@@ -148,6 +149,25 @@ class InvokeKind(ItemKind[Item]):
 
     def phase(self, _instance: Item, /) -> str:
         return "invoked"
+
+
+class MendKind(ItemKind[Item]):
+    """A primitive of an exlet, which is done to the case that it mends. What came of it is `jobs.NAME.outputs`."""
+
+    def prepare(self, run: Run, instance: Item) -> None:
+        activity: Mend = run.nodes[instance.node].activity
+        case, env = run.case, instance.env
+        instance.order = DoMend(
+            serial=0,
+            item=instance.item,
+            do=activity.do,
+            target=activity.target,
+            about=data.text_of(case, env, activity.item),
+            settings=data.value_of(case, env, activity.settings),
+        )
+
+    def phase(self, _instance: Item, /) -> str:
+        return "mending"
 
 
 class WaitKind(ItemKind[TimedItem]):

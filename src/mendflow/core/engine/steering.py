@@ -1,0 +1,245 @@
+"""Steering: what people and exlets do to a case and its items from outside.
+
+A command of an exlet says who gives it. What was taken once from the same giver is not taken again, so that an exlet
+that goes on after a crash does nothing twice. The same thing can be suspended by several: it goes on when all have let
+go, and a person lets go for all."""
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from mendflow.core.engine.activities.items import ItemKind
+from mendflow.core.engine.faults import Thrown
+from mendflow.core.engine.messages import (
+    Cancel,
+    Command,
+    Event,
+    FinishItem,
+    FireTimer,
+    ForceComplete,
+    ForceFail,
+    MarkCompensated,
+    Order,
+    RemoveItem,
+    RestartItem,
+    Suspend,
+    WriteData,
+)
+from mendflow.core.engine.run import Run
+from mendflow.core.engine.state import Case, Item
+from mendflow.core.engine.undoing import forget
+from mendflow.core.engine.writing import rewritten, write_case
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import ItemId
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.values import Value
+
+TAKEN_MAX: Final = 1_000
+"""How many commands a case remembers, to know a repeated one."""
+
+PERSON: Final = ""
+
+Apply = Callable[[Run, Event], None]
+"""What is done with a fact that was kept and is due now."""
+
+
+def key_of(by: str, command: Command) -> str:
+    """The same for the same command by the same giver."""
+    return f"{by} {type(command).__struct_config__.tag} {getattr(command, 'item', None) or ''}"
+
+
+def note(case: Case, by: str, command: Command) -> None:
+    """Remember that the command was taken."""
+    case.taken[key_of(by, command)] = None
+    if len(case.taken) > TAKEN_MAX:
+        del case.taken[next(iter(case.taken))]
+
+
+def holders_of(case: Case, item: Item | None) -> dict[str, None]:
+    """Who suspends the case, or the item. Earlier versions did not say: then it was a person."""
+    if item is None:
+        return case.holders or ({PERSON: None} if case.status == "suspended" else {})
+    return case.item_holders.get(item.id) or ({PERSON: None} if item.suspended else {})
+
+
+def guarded(run: Run, instance: Item, do: Callable[..., None], *given: Any) -> None:
+    """Do something to an item; a fault in it is the item's."""
+    try:
+        do(run, *given)
+    except Thrown as problem:
+        run.fail(instance, problem.fault)
+
+
+def suspend_case(run: Run, holder: str) -> None:
+    case = run.case
+    was_held = case.status == "suspended"
+    case.holders = {**holders_of(case, None), holder: None}
+    if was_held:
+        return
+    case.status = "suspended"
+    for instance, kind in items(run):
+        if not instance.suspended and instance.serial not in case.answered:
+            kind.suspend(run, instance)
+
+
+def suspend_item(run: Run, item: ItemId, holder: str) -> None:
+    if (found := live(run, item)) is None:
+        return
+    instance, kind = found
+    case = run.case
+    case.item_holders[instance.id] = {**holders_of(case, instance), holder: None}
+    if instance.suspended:
+        return
+    if case.status == "running" and instance.serial not in case.answered:
+        kind.suspend(run, instance)
+    instance.suspended = True
+
+
+def suspend(run: Run, fact: Suspend) -> None:
+    if fact.item is None:
+        suspend_case(run, fact.holder)
+    else:
+        suspend_item(run, fact.item, fact.holder)
+
+
+def let_go(case: Case, item: Item | None, holder: str) -> bool:
+    """Whether nobody holds it any more, now that this holder has let go."""
+    holders = holders_of(case, item)
+    if not holders or (holder != PERSON and holder not in holders):
+        return False
+    left = {} if holder == PERSON else {each: None for each in holders if each != holder}
+    if item is None:
+        case.holders = left
+    elif left:
+        case.item_holders[item.id] = left
+    else:
+        case.item_holders.pop(item.id, None)
+    return not left
+
+
+def resume_case(run: Run, holder: str) -> bool:
+    """Whether the case goes on, and kept facts are due."""
+    case = run.case
+    if not let_go(case, None, holder):
+        return False
+    case.status = "running"
+    for instance, kind in items(run):
+        if not instance.suspended and instance.serial not in case.answered:
+            kind.resume(run, instance)
+    return True
+
+
+def resume_item(run: Run, item: ItemId, holder: str, apply: Apply) -> None:
+    found = live(run, item)
+    if found is None or not let_go(run.case, found[0], holder):
+        return
+    instance, kind = found
+    instance.suspended = False
+    facts, instance.facts = instance.facts, []
+    if run.case.status == "suspended":
+        run.case.facts.extend(facts)
+        return
+    if not facts and instance.serial not in run.case.answered:
+        kind.resume(run, instance)
+    guarded(run, instance, kind.wake, instance)
+    for each in facts:
+        assert isinstance(each.fact, (FinishItem, FireTimer))
+        run.case.answered.pop(each.fact.serial, None)
+        apply(run, each)
+
+
+def cancel(run: Run, fact: Cancel) -> None:
+    message = fact.reason or "the case was removed"
+    run.finish("cancelled", fault=Fault(name="cancelled", category=Category.CANCELLED, message=message))
+
+
+def restart(run: Run, fact: RestartItem) -> None:
+    if (found := live(run, fact.item)) is not None:
+        instance, kind = found
+        instance.order = run.case.at_start.pop(instance.id, instance.order)
+        if fact.values:
+            instance.order = _rewritten_if_it_fits(instance.order, fact.values)
+        guarded(run, instance, kind.restart, instance)
+
+
+def _rewritten_if_it_fits(order: Order | None, values: dict[str, Value]) -> Order | None:
+    try:
+        return rewritten(order, values)
+    except Mistake:
+        return order
+
+
+def force_complete(run: Run, fact: ForceComplete) -> None:
+    if (found := live(run, fact.item)) is not None:
+        instance, kind = found
+        guarded(run, instance, kind.force, instance, fact.outputs)
+
+
+def force_fail(run: Run, fact: ForceFail) -> None:
+    if (found := live(run, fact.item)) is None:
+        return
+    instance, kind = found
+    if fact.proceed:
+        kind.fail(run, instance, fact.fault)
+    else:
+        run.fail(instance, fact.fault)
+
+
+def remove(run: Run, fact: RemoveItem) -> None:
+    if (found := live(run, fact.item)) is None:
+        return
+    if fact.path:
+        run.remove(found[0])
+    else:
+        run.skip(found[0], "it was removed")
+
+
+def write(run: Run, fact: WriteData) -> None:
+    """A write that does not fit any more changes nothing."""
+    try:
+        if fact.item is None:
+            write_case(run.case, fact.values)
+        elif (found := live(run, fact.item)) is not None:
+            write_item(run.case, found[0], fact)
+    except Mistake:
+        return
+
+
+def write_item(case: Case, instance: Item, fact: WriteData) -> None:
+    before, after = instance.order, rewritten(instance.order, fact.values)
+    assert before is not None
+    if fact.held:
+        if (first := case.at_start.get(instance.id)) is not None:
+            case.at_start[instance.id] = rewritten(first, fact.values)
+    else:
+        case.at_start.setdefault(instance.id, before)
+    instance.order = after
+
+
+def mark_compensated(run: Run, fact: MarkCompensated) -> None:
+    forget(run, fact.numbers)
+
+
+def live(run: Run, item: ItemId) -> tuple[Item, ItemKind[Item]] | None:
+    found = run.instances.get(run.index.items.get(item, 0))
+    if not isinstance(found, Item):
+        return None
+    kind = run.kinds[run.nodes[found.node].kind]
+    assert isinstance(kind, ItemKind)
+    return found, kind
+
+
+def items(run: Run) -> list[tuple[Item, ItemKind[Item]]]:
+    return [found for item in list(run.index.items) if (found := live(run, ItemId(item))) is not None]
+
+
+EFFECTS: Final[dict[type, Callable[[Run, Any], None]]] = {
+    Suspend: suspend,
+    Cancel: cancel,
+    RestartItem: restart,
+    ForceComplete: force_complete,
+    ForceFail: force_fail,
+    RemoveItem: remove,
+    WriteData: write,
+    MarkCompensated: mark_compensated,
+}
+"""What each command does. Resuming is not among them: kept facts are then due, and they can be of any kind."""

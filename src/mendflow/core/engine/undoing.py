@@ -1,0 +1,181 @@
+"""What a case has completed and can be undone, in the order of completion: the stack that an exlet unwinds.
+
+There are two sorts. A scope with a compensation handler was registered by the flow itself: what undoes it comes as a
+flow of its own, which knows the data as it was when the scope completed. Any other item is in the list if its task is
+to be remembered: whoever asked for that knows how to undo it.
+
+Taking a number off the list is one event in the journal, and the flow's own handlers look at the same list: so nothing
+is undone twice, whoever begins."""
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.core.engine import data
+from mendflow.core.engine.activities.compensation import discard
+from mendflow.core.engine.plan import below
+from mendflow.core.engine.run import Run, item_id
+from mendflow.core.engine.state import Case, Record, ScopeInstance
+from mendflow.core.expressions import ExpressionError, references
+from mendflow.core.model.flow import Activity, Compensate, Empty, Expr, Flow, Input
+from mendflow.core.model.ids import FlowName, ItemId
+from mendflow.core.model.values import Value
+
+
+class Completed(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a case has completed and that can be undone. `flow` undoes it, started with `inputs`; it is None
+    where the flow says nothing about it, and then `data` is what the item was given and `outputs` what it left."""
+
+    number: int
+    name: str
+    item: ItemId
+    kind: str
+    serial: int = 0
+    flow: Flow | None = None
+    inputs: dict[str, Value] = {}
+    data: dict[str, Value] = {}
+    outputs: Value = None
+
+
+def compensations(case: Case) -> list[Completed]:
+    """All that can be undone, in the order of completion. It is to be undone from the end."""
+    found = [_registered(case, record) for record in _records(case)]
+    for number, done in case.done.items():
+        node = case.plan.nodes[done.node]
+        found.append(
+            Completed(
+                number=number,
+                name=node.shown,
+                item=done.item,
+                kind=node.kind,
+                serial=done.serial,
+                data=done.data,
+                outputs=done.outputs,
+            )
+        )
+    return sorted(found, key=lambda each: each.number)
+
+
+def _records(case: Case) -> Iterator[Record]:
+    """Records of scopes with handlers. A handler answers for the scopes inside its own, unless it leaves them to
+    `compensate`."""
+    pending = [record for each in case.instances.values() if isinstance(each, ScopeInstance) for record in each.records]
+    while pending:
+        record = pending.pop()
+        handler = _handler(case, record)
+        if handler is not None:
+            yield record
+        if handler is None or any(isinstance(each, Compensate) for each in _within(handler)):
+            pending.extend(record.inner)
+
+
+def _handler(case: Case, record: Record) -> Activity | None:
+    node = case.plan.nodes[record.node]
+    if node.compensation < 0:
+        return None
+    handler: Activity = node.activity.compensation
+    return handler
+
+
+def _within(activity: Activity) -> Iterator[Activity]:
+    return below(Flow(name=FlowName("x"), body=activity))
+
+
+def _registered(case: Case, record: Record) -> Completed:
+    node, handler = case.plan.nodes[record.node], _handler(case, record)
+    assert handler is not None and case.flow is not None
+    variables, results = _known(case, record, handler)
+    flow = Flow(
+        name=FlowName(f"{case.flow.name}.undo.{node.shown}"),
+        body=_alone(handler),
+        inputs={name: Input() for name in case.inputs},
+        calls=case.flow.calls,
+        folder=case.flow.folder,
+        variables=variables,
+        results=results,
+    )
+    item = item_id(node.shown, record.path)
+    return Completed(
+        number=record.number, name=node.shown, item=item, kind=node.kind, flow=flow, inputs=dict(case.inputs)
+    )
+
+
+def _known(case: Case, record: Record, handler: Activity) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
+    """What the handler asks for, as it was when the scope completed."""
+    variables: dict[str, Value] = {}
+    results: dict[str, dict[str, Value]] = {}
+    names = data.Names(case.envs, record.env)
+    for name in sorted(_asked(handler)):
+        try:
+            value = names(name)
+        except KeyError:
+            continue
+        if name.startswith("jobs."):
+            results[name.removeprefix("jobs.")] = value
+        elif name != "inputs":
+            variables[name] = value
+    return variables, results
+
+
+def _asked(activity: Activity) -> set[str]:
+    """The names that its expressions ask for."""
+    found: set[str] = set()
+    pending: list[Any] = [activity]
+    while pending:
+        each = pending.pop()
+        try:
+            if isinstance(each, Expr) or (isinstance(each, str) and "${{" in each):
+                found |= references(each)
+        except ExpressionError:
+            continue
+        if isinstance(each, dict):
+            pending.extend((*each, *each.values()))
+        elif isinstance(each, (list, tuple)):
+            pending.extend(each)
+        elif isinstance(each, msgspec.Struct) and not isinstance(each, Expr):
+            pending.extend(getattr(each, field) for field in each.__struct_fields__)
+    return found
+
+
+def _alone(activity: Any) -> Any:
+    """The handler as the body of a flow: what it leaves to `compensate` is in the list by itself."""
+    if isinstance(activity, Compensate):
+        return Empty(name=activity.name)
+    if isinstance(activity, tuple):
+        return tuple(_alone(each) for each in activity)
+    if not isinstance(activity, msgspec.Struct):
+        return activity
+    changed = {}
+    for field in activity.__struct_fields__:
+        before = getattr(activity, field)
+        if (after := _alone(before)) is not before and after != before:
+            changed[field] = after
+    return replace(activity, **changed) if changed else activity
+
+
+def forget(run: Run, numbers: Iterable[int]) -> None:
+    """Take these off the list."""
+    case, wanted = run.case, frozenset(numbers)
+    for number in wanted:
+        case.done.pop(number, None)
+    for instance in list(case.instances.values()):
+        if isinstance(instance, ScopeInstance):
+            instance.records = list(_left(run, instance.records, wanted))
+
+
+def _left(run: Run, records: list[Record], wanted: frozenset[int]) -> Iterator[Record]:
+    """The records that stay. Of one that goes, those inside it go too, unless they are in the list by themselves."""
+    for record in records:
+        if record.number not in wanted:
+            record.inner = list(_left(run, record.inner, wanted))
+            yield record
+            continue
+        handler = _handler(run.case, record)
+        inner, record.inner = record.inner, []
+        if handler is not None and any(isinstance(each, Compensate) for each in _within(handler)):
+            yield from _left(run, inner, wanted)
+        else:
+            discard(run, inner)
+        data.release(run.case, record.env)

@@ -1,0 +1,112 @@
+"""The data of items and of the case, as people and rules see it, and how it is changed from outside.
+
+An item's data is what its order says: a function's keyword arguments, a command's environment, a task's data, a call's
+inputs. Writing into it makes another order under the same serial. Whoever carries orders out late, because something
+held them, asks for the order as it is then."""
+
+import re
+from typing import Final
+
+from msgspec.structs import replace
+
+from mendflow.core.engine import data
+from mendflow.core.engine.faults import Thrown
+from mendflow.core.engine.messages import CallPartner, OfferTask, Order, StartCalled, SubmitJob
+from mendflow.core.engine.state import Case
+from mendflow.core.expressions import RESERVED
+from mendflow.core.expressions.texts import as_text
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.values import Value, check_value
+
+PATH: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
+VARIABLE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+NO_DATA: Final = "it has no data to write to; write into the case instead"
+
+
+def order_data(order: Order | None) -> dict[str, Value]:
+    """The data of the item that gave this order."""
+    match order:
+        case SubmitJob(spec=spec):
+            return {**spec.env, **({"args": spec.args} if spec.args else {}), **spec.kwargs}
+        case OfferTask(data=given) | CallPartner(value=given):
+            if given is None:
+                return {}
+            return dict(given) if isinstance(given, dict) else {"data": given}
+        case StartCalled(inputs=inputs):
+            return dict(inputs)
+    return {}
+
+
+def rewritten(order: Order | None, values: dict[str, Value]) -> Order:
+    """The order with these values in its data, or a Mistake."""
+    match order:
+        case SubmitJob(spec=spec):
+            env = {name: value for name, value in values.items() if spec.function is None or name in spec.env}
+            kwargs = {name: value for name, value in values.items() if name not in env}
+            return replace(order, spec=replace(spec, env=_with_env(spec.env, env), kwargs=_with(spec.kwargs, kwargs)))
+        case OfferTask():
+            return replace(order, data=_with(order.data, values))
+        case StartCalled():
+            return replace(order, inputs=_with(order.inputs, values))
+        case CallPartner():
+            return replace(order, value=_with(order.value, values))
+    raise Mistake(NO_DATA)
+
+
+def _with(given: Value, values: dict[str, Value]) -> Value:
+    if given is not None and not isinstance(given, dict):
+        raise Mistake("its data is not a map, so nothing can be written into it by name")
+    whole: Value = given or {}
+    for path, value in values.items():
+        whole = _put(whole, path, value)
+    return whole
+
+
+def _with_env(given: dict[str, str], values: dict[str, Value]) -> dict[str, str]:
+    texts = {name: as_text(value) for name, value in values.items()}
+    for name, text in texts.items():
+        if not name or "=" in name or "\0" in name or "\0" in text:
+            raise Mistake(
+                f"{name!r:.80} cannot be the name of an environment variable, or its text has a NUL character"
+            )
+    return {**given, **texts} if texts else given
+
+
+def _put(whole: Value, path: str, value: Value) -> Value:
+    if not PATH.fullmatch(path):
+        raise Mistake(f"{path!r:.80} is not a path into data; write it as `name.member[0]`")
+    try:
+        whole = data.put(whole, data.steps_of(path), value, path)
+    except Thrown as problem:
+        raise Mistake(problem.fault.message) from None
+    if reason := check_value(whole):
+        raise Mistake(f"`{path}` cannot be written: {reason}")
+    return whole
+
+
+def case_with(case: Case, values: dict[str, Value]) -> tuple[dict[str, Value], dict[str, Value]]:
+    """The inputs of the case and the variables of its flow with these values, or a Mistake. What is neither yet
+    becomes a variable."""
+    assert case.flow is not None
+    inputs: Value = case.inputs
+    variables: Value = data.flow_variables(case)
+    for path, value in values.items():
+        name = re.split(r"[.\[]", path, maxsplit=1)[0]
+        if name not in variables and name in case.flow.inputs:
+            inputs = _put(inputs, path, value)
+        elif not VARIABLE.fullmatch(name) or name in RESERVED or name == "inputs":
+            raise Mistake(f"{name!r:.80} cannot be a variable: use letters, digits and _, and no word of expressions")
+        else:
+            variables = _put(variables, path, value)
+    return inputs, variables
+
+
+def write_case(case: Case, values: dict[str, Value]) -> None:
+    """Put values into the case."""
+    inputs, variables = case_with(case, values)
+    case.inputs = inputs
+    env = data.root_env(case)
+    if env is None:
+        case.variables = variables
+    else:
+        env.variables.update(variables, inputs=inputs)
