@@ -53,6 +53,14 @@ def test_a_plain_line_is_printed_when_counts_change_and_not_too_often(capsys: py
     ]
 
 
+def test_what_only_stands_in_line_is_told_when_nothing_else_is(capsys: pytest.CaptureFixture[str]) -> None:
+    clock = Clock()
+    lines = PlainLines(clock)
+    for clock.now in (0.0, 5.0, 10.0, 20.0):
+        lines.show(a_case(align(waiting=5)))
+    assert capsys.readouterr().err.splitlines() == ["[   10.0 s] align: 5 waiting"]
+
+
 def test_the_end_is_printed_at_once(capsys: pytest.CaptureFixture[str]) -> None:
     clock = Clock()
     lines = PlainLines(clock)

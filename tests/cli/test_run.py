@@ -211,6 +211,39 @@ def test_a_stopped_case_is_gone_on_with(shell: Shell) -> None:
     assert "rerun" in refused.stderr
 
 
+def test_a_case_that_ends_while_it_is_being_stopped_is_told_to_its_end(shell: Shell) -> None:
+    shell.write("last.yaml", f"steps: [{{run: touch {shell.folder}/begun; sleep 1.5, name: one}}]\n")
+    running = shell.start("run", "last.yaml")
+    shell.until((shell.folder / "begun").exists)
+    os.kill(running.pid, signal.SIGINT)
+    out, _ = running.communicate(timeout=60)
+    assert running.returncode == 0, out
+    assert "completed in" in out
+    assert list((shell.folder / ".mendflow" / "reports").glob("last-*.html"))
+
+
+def test_resume_takes_the_newest_case_that_is_not_over(shell: Shell) -> None:
+    shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
+    running = shell.start("run", "wait.yaml")
+    shell.until((shell.folder / "begun").exists)
+    os.kill(running.pid, signal.SIGINT)
+    running.communicate(timeout=60)
+    shell.write("brief.yaml", "name: brief\nsteps: ['true']\n")
+    shell.ok("run", "brief.yaml", "--quiet", "--slots", "2")
+    shell.write("go", "")
+    assert "wait-" in shell.ok("resume")
+
+
+def test_an_output_too_large_to_show_is_left_as_a_file(shell: Shell) -> None:
+    many = 'python3 -c \'print("rows=" + "x" * 100000)\' > $MENDFLOW_OUTPUT'
+    flow = {"jobs": {"much": {"run": many}}, "outputs": {"rows": "${{ jobs.much.outputs.rows }}"}}
+    shell.write("much.yaml", json.dumps(flow))
+    out = shell.ok("run", "much.yaml", "--quiet")
+    (left,) = (shell.folder / "outputs").glob("*/rows.json")
+    assert json.loads(left.read_text()) == "x" * 100_000
+    assert f"rows: {left.relative_to(shell.folder)}" in out
+
+
 def test_a_second_run_on_the_same_folder_is_refused_and_others_look_at_the_first(shell: Shell) -> None:
     shell.write("wait.yaml", WAITING.replace("FOLDER", str(shell.folder)))
     running = shell.start("run", "wait.yaml")

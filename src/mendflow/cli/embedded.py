@@ -4,7 +4,7 @@ It brings the whole server with it, so it is loaded only when a folder is to be 
 
 import asyncio
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
@@ -33,6 +33,8 @@ class Crew:
 
     def __init__(self, client: Client, alarm: asyncio.Event) -> None:
         self.client = client
+        self.leave: Callable[[], Awaitable[None]] = _nobody
+        self.left = False
         self._alarm = alarm
         self._trouble = ""
 
@@ -55,10 +57,21 @@ async def here(folder: Path, alarm: asyncio.Event, *, slots: int, keep: bool = F
         client = await stack.enter_async_context(Client(server.url))
         crew = Crew(client, alarm)
         manning = Manning(server, folder, slots=slots, keep=keep, trouble=crew.trouble)
-        stack.push_async_callback(manning.stop)
         keeping = asyncio.create_task(manning.keep())
-        stack.callback(keeping.cancel)
+
+        async def leave() -> None:
+            """Send the pilot home; what runs may end within its grace."""
+            keeping.cancel()
+            if not crew.left:
+                crew.left = True
+                await manning.stop()
+
+        crew.leave = leave
+        stack.push_async_callback(leave)
         yield crew
+
+
+async def _nobody() -> None: ...
 
 
 async def _serving(stack: AsyncExitStack, folder: Path, *, announce: bool = True) -> RunningServer:

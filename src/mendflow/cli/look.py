@@ -9,6 +9,7 @@ from typing import Annotated, TypeVar
 import typer
 from rich.text import Text
 
+from mendflow.cli.asking import Ask, asks
 from mendflow.cli.ending import ending_of
 from mendflow.cli.exits import Exit
 from mendflow.cli.link import connected, waited
@@ -16,11 +17,12 @@ from mendflow.cli.options import CaseArgument, Data, Json, OutputDir, Quiet, Ser
 from mendflow.cli.places import check_file, check_folder
 from mendflow.cli.printing import STYLES, print_json, say
 from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
+from mendflow.cli.repair_trails import show_repairs
 from mendflow.cli.server_file import find_server
 from mendflow.cli.summary import fetch_outputs, print_summary, result_json, write_report
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict, NotFound, Unreachable
-from mendflow.core.model.views import CaseView, Why
+from mendflow.core.model.views import CaseView
 from mendflow.report.words import one_line, plain
 
 app = typer.Typer()
@@ -32,32 +34,24 @@ GOING_ON = ("running", "waiting", "staging", "available", "suspended", "offered"
 
 
 @app.command("why")
+@asks
 def why(
+    ask: Ask,
     subject: Annotated[
         str, typer.Argument(metavar="SUBJECT", help="A case, CASE:ITEM, a job CASE/NUMBER, or a pilot; last works.")
     ] = "last",
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Say why a case, item, job or pilot is as it is."""
-
-    target = Target(server, token_file, data)
-
-    async def read() -> Why:
-        async with connected(target) as client:
-            return await client.why(subject)
-
-    view = waited(read())
-    if json:
+    view = ask.of(lambda client: client.why(subject))
+    if ask.json:
         print_json(view)
         return
     say(Text.assemble((view.subject, "bold"), " ", (view.state, STYLES.get(view.state, ""))))
     say(plain(view.sentence))
     for fact in view.facts:
         say(f"  - {one_line(fact, 500)}")
-    if view.state in GOING_ON and not (server or find_server(target.folder)):
+    show_repairs(view.repairs)
+    if view.state in GOING_ON and not (ask.target.server or find_server(ask.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
         say(f"nothing runs it now; mendflow resume {case} goes on")
 
@@ -99,13 +93,14 @@ def watch(
     data: Data = "",
 ) -> None:
     """Show how a case goes, until it ends."""
-    folder = Path(output_dir).absolute() if output_dir else None
-    check_folder("--output-dir", folder)
+    given = Path(output_dir).absolute() if output_dir else None
+    check_folder("--output-dir", given)
     target = Target(server, token_file, data)
 
     async def seen() -> Exit:
         view = await _watched(target, case, quiet=quiet)
-        fetched = await _asked(target, lambda client: fetch_outputs(client, view, folder)) if folder else {}
+        folder = given or Path("outputs") / str(view.id)
+        fetched = await _asked(target, lambda client: fetch_outputs(client, view, folder))
         if json:
             print_json(result_json(view, fetched, None))
         else:

@@ -24,6 +24,9 @@ ENDED = ("completed", "failed", "cancelled")
 HEADS = ["done", "running", "waiting", "failed", "mended"]
 HAPPENED = ("done", "running", "failed", "cancelled", "mended", "reused", "skipped")
 PLAIN_EVERY_S = 2.0
+STILL_AFTER_S = 10.0
+"""After so long without news, what stands in line is told too: in a log, silence looks like a hang."""
+
 LOOK_EVERY_S = (0.04, 0.4)
 PATIENCE_S = 60.0
 
@@ -56,8 +59,9 @@ class PlainLines:
         if case.status not in ENDED and now - self._printed_at < PLAIN_EVERY_S:
             return
         stamp = f"[{duration_text((now - self._began) * 1000):>9}]"
+        still = now - max(self._printed_at, self._began) >= STILL_AFTER_S
         for count in case.counts:
-            if self._last.get(count.name) != count and _has_news(count):
+            if self._last.get(count.name) != count and (still or _has_news(count)):
                 self._last[count.name] = count
                 self._printed_at = now
                 say(f"{stamp} {one_line(count.name, 40)}: {line_of(count)}", err=True)

@@ -6,6 +6,7 @@ as starting: open the folder, start a pilot, look at the case."""
 import shlex
 import subprocess
 import sys
+import time
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Annotated
@@ -55,6 +56,9 @@ LEAVING = {
     Wish.STOP: "Stopping: what is done stays done; jobs that do not end soon are run again later.",
     Wish.DETACH: "Handing over to the background: jobs that do not end soon are run again there.",
 }
+
+
+BACKGROUND_STARTS_S = 10.0
 
 
 class Wanted(msgspec.Struct, frozen=True, kw_only=True):
@@ -126,12 +130,19 @@ def resume(
     wanted = _wanted(folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
 
     async def begin(client: Client) -> CaseView:
-        view = await client.case(case)
+        view = await client.case(case) if case != "last" else await _unfinished(client)
         if view.status in ENDED:
-            raise Conflict(f"the case {view.id} has {view.status} already; mendflow rerun {view.id} runs it again")
+            raise Conflict(f"the case {view.id} is over ({view.status}); mendflow rerun {view.id} runs it again")
         return await client.resume(view.id) if view.status == "suspended" else view
 
     raise typer.Exit(wiring.run(_here(wanted, begin)))
+
+
+async def _unfinished(client: Client) -> CaseView:
+    """The newest case that can be gone on with; if there is none, the newest of all."""
+    live = [case for status in ("running", "suspended") for case in await client.cases(status=status, limit=1000)]
+    own = [case for case in live if case.parent is None]
+    return max(own, key=lambda case: case.started_at) if own else await client.case("last")
 
 
 @app.command("rerun")
@@ -224,6 +235,10 @@ async def _here(wanted: Wanted, begin: Begin) -> Exit:
                 ended = await drained(crew.client, ended, caught.event, quiet=wanted.quiet)
                 return await _told(crew.client, ended, wanted)
             say(LEAVING[wish], err=True)
+            await crew.leave()
+            last = await crew.client.case(case.id)
+            if last.status in ENDED:  # its last jobs ended while we waited for them
+                return await _told(crew.client, last, wanted)
     if wish is Wish.DETACH:
         return _detached(wanted, str(case.id))
     say(f"Stopped. Go on with: mendflow resume {case.id}", err=True)
@@ -274,6 +289,12 @@ def _detached(wanted: Wanted, case: str) -> Exit:
     command += ["--report", str(wanted.report)] if wanted.report else []
     command += ["--output-dir", str(wanted.outputs)] if wanted.outputs else []
     with log.open("ab") as out:
-        subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+        process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=out, stderr=out, start_new_session=True)
+    give_up_at = time.monotonic() + BACKGROUND_STARTS_S
+    while find_server(wanted.folder) is None and process.poll() is None and time.monotonic() < give_up_at:
+        time.sleep(0.05)
+    if process.poll():
+        say(f"{case} could not be taken up in the background, see {log}; mendflow resume {case} goes on", err=True)
+        return Exit.INTERRUPTED
     say(f"{case} goes on in the background, its story in {log}. See it with: mendflow watch {case}", err=True)
     return Exit.OK

@@ -11,13 +11,14 @@ from rich.text import Text
 from mendflow.cli.ending import Ending, left_text
 from mendflow.cli.printing import STYLES, console, say
 from mendflow.client import Client
-from mendflow.core.model.values import FileRef, Value, file_of
+from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView, NameCount
 from mendflow.report.page import render
 from mendflow.report.words import count_text, duration_text, one_line, plain, size_text
 
 COUNT_WORDS = ("done", "failed", "cancelled", "mended", "reused", "skipped")
 FAILURES_SHOWN = 5
+REASONS_SHOWN = 10
 CALLED_SHOWN = 10
 LOG_LINES_SHOWN = 8
 VALUE_CHARS_SHOWN = 300
@@ -110,7 +111,7 @@ def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
     if case.outputs:
         say("outputs:")
     for name, value in case.outputs.items():
-        ref = file_of(value)
+        ref = file_of(value) or spilled_file(value)
         if ref and name in fetched:
             say(f"  {one_line(name)}: {relative(fetched[name])} ({size_text(ref.bytes)})")
             continue
@@ -124,9 +125,12 @@ def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
 def _print_ran_again(items: list[ItemView]) -> None:
     """Why jobs were not taken over from an earlier case, each reason once."""
     reasons = Counter((item.name, item.reused) for item in items if item.reused and item.state != "reused")
-    for (name, reason), number in reasons.most_common(FAILURES_SHOWN):
+    telling = sorted(reasons.items(), key=lambda each: ("did not complete" in each[0][1], -each[1]))
+    for (name, reason), number in telling[:REASONS_SHOWN]:
         times = f" ({count_text(number, 'item')})" if number > 1 else ""
         say(f"ran again: {one_line(name, 40)}: {one_line(reason.removeprefix('run again: '), 200)}{times}")
+    if len(telling) > REASONS_SHOWN:
+        say(f"  and {len(telling) - REASONS_SHOWN:,} more names: mendflow items {items[0].case} --json")
 
 
 def _print_failures(case: CaseView, items: list[ItemView], source: str) -> None:
@@ -162,8 +166,10 @@ def _quoted(case: str, item: ItemView) -> str:
 
 
 def _files(value: Value, place: str) -> list[tuple[str, FileRef]]:
-    """Every file in a value, with its place: `tables[2]`, `result.plot`."""
-    ref = file_of(value)
+    """Every file in a value, with its place: `tables[2]`, `result.plot`. A value that was too large to travel with the
+    others is a file with its JSON."""
+    spilled = spilled_file(value)
+    ref = msgspec.structs.replace(spilled, name=f"{place}.json") if spilled else file_of(value)
     if ref:
         return [(place, ref)]
     if isinstance(value, dict):
