@@ -1,0 +1,19 @@
+"""Which faults of an item the flow itself would handle: whoever mends a case leaves those to the flow."""
+
+from mendflow.core.engine.state import Case, ScopeInstance, Stage
+from mendflow.core.model.ids import ItemId
+
+ALL = "*"
+
+
+def caught_around(case: Case, item: ItemId) -> list[str]:
+    """The names of the faults that some scope around the item has a handler for; `*` stands for all of them."""
+    found: list[str] = []
+    instance = case.instances.get(case.index.items.get(item, 0))
+    scope = case.instances.get(instance.scope) if instance is not None else None
+    while isinstance(scope, ScopeInstance):
+        if scope.stage in (Stage.BODY, Stage.CLOSING):
+            handlers = (case.plan.nodes[each].activity for each in case.plan.nodes[scope.node].catches)
+            found += [handler.fault or ALL for handler in handlers]
+        scope = case.instances.get(scope.scope) if scope.scope != scope.id else None
+    return sorted(set(found))
