@@ -1,16 +1,15 @@
 """Commands that change something: deploy, start, suspend, continue, remove, send."""
 
 from collections.abc import Awaitable, Callable
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from mendflow.cli.asking import Ask, asks
 from mendflow.cli.deploying import deploy as give_flow
-from mendflow.cli.flow_files import load_one
+from mendflow.cli.flow_files import is_flow_file, load_one
 from mendflow.cli.inputs import json_or_text, kept_inputs, read_inputs
-from mendflow.cli.link import connected, waited
-from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile
+from mendflow.cli.options import CaseArgument
 from mendflow.cli.printing import print_json, say
 from mendflow.client import Client
 from mendflow.core.model.flow import Flow
@@ -25,22 +24,19 @@ ItemArgument = Annotated[
 
 
 @app.command("deploy")
+@asks
 def deploy(
+    ask: Ask,
     flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML or Python.")],
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Give a flow to the server."""
     loaded = [load_one(path) for path in flow]
 
-    async def give() -> list[FlowView]:
-        async with connected(Target(server, token_file, data)) as client:
-            return [await give_flow(client, each) for each in loaded]
+    async def give(client: Client) -> list[FlowView]:
+        return [await give_flow(client, each) for each in loaded]
 
-    views = waited(give())
-    if json:
+    views = ask.of(give)
+    if ask.json:
         print_json(views)
         return
     for view in views:
@@ -48,7 +44,9 @@ def deploy(
 
 
 @app.command("start")
+@asks
 def start(
+    ask: Ask,
     flow: Annotated[str, typer.Argument(metavar="FLOW", help="A deployed flow's name, or a flow file.")],
     input: Annotated[
         list[str] | None,
@@ -63,83 +61,68 @@ def start(
     key: Annotated[
         str, typer.Option("--key", metavar="KEY", help="The same key is the same case.", show_default=False)
     ] = "",
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Start a case of a deployed flow, or of a flow file."""
-    file = load_one(flow) if _is_file(flow) else None
+    file = load_one(flow) if is_flow_file(flow) else None
 
-    async def begin() -> CaseView:
-        async with connected(Target(server, token_file, data)) as client:
-            meant = file or await _deployed(client, flow)
-            values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
-            if file is not None:
-                await give_flow(client, file)
-            return await client.start(meant.name, await kept_inputs(client, meant, values), reuse=reuse, key=key)
+    async def begin(client: Client) -> CaseView:
+        meant = file or await _deployed(client, flow)
+        values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
+        if file is not None:
+            await give_flow(client, file)
+        return await client.start(meant.name, await kept_inputs(client, meant, values), reuse=reuse, key=key)
 
-    view = waited(begin())
-    if json:
+    view = ask.of(begin)
+    if ask.json:
         print_json(view)
     else:
         say(f"{view.id} started; see it with mendflow watch {view.id}")
 
 
 @app.command("suspend")
+@asks
 def suspend(
+    ask: Ask,
     case: CaseArgument,
     item: ItemArgument = "",
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Suspend a case or one of its items."""
-    _change(
-        Target(server, token_file, data),
-        lambda client: client.suspend(case, item),
-        _of(item, "is suspended"),
-        json=json,
-    )
+    _change(ask, lambda client: client.suspend(case, item), _of(item, "is suspended"))
 
 
 @app.command("continue")
+@asks
 def continue_(
+    ask: Ask,
     case: CaseArgument,
     item: ItemArgument = "",
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Let a suspended case or item go on."""
-    _change(Target(server, token_file, data), lambda client: client.resume(case, item), _of(item, "goes on"), json=json)
+    _change(ask, lambda client: client.resume(case, item), _of(item, "goes on"))
 
 
 @app.command("remove")
+@asks
 def remove(
+    ask: Ask,
     case: CaseArgument,
     item: ItemArgument = "",
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Why, for those who look later.", show_default=False)
     ] = "",
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """End a case or one of its items."""
     _change(
-        Target(server, token_file, data),
+        ask,
         lambda client: client.remove(case, item, reason=reason),
         _of(item, "has been removed" if item else "has been cancelled"),
-        json=json,
     )
 
 
 @app.command("send")
+@asks
 def send(
+    ask: Ask,
     case: CaseArgument,
     channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel that the flow listens on.")],
     value: Annotated[str, typer.Argument(metavar="[VALUE]", help="The message: JSON, text, or @FILE.")] = "null",
@@ -149,30 +132,19 @@ def send(
     id: Annotated[
         str, typer.Option("--id", metavar="ID", help="The same id is the same message.", show_default=False)
     ] = "",
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Send a message to a case."""
     message, meant = json_or_text(value), json_or_text(correlation) if correlation else None
     _change(
-        Target(server, token_file, data),
+        ask,
         lambda client: client.send(case, channel, message, correlation=meant, id=id),
         lambda view: f"sent to channel {channel} of {view.id}",
-        json=json,
     )
 
 
-def _change(
-    target: Target, change: Callable[[Client], Awaitable[CaseView]], told: Callable[[CaseView], str], *, json: bool
-) -> None:
-    async def done() -> CaseView:
-        async with connected(target) as client:
-            return await change(client)
-
-    view = waited(done())
-    if json:
+def _change(ask: Ask, change: Callable[[Client], Awaitable[CaseView]], told: Callable[[CaseView], str]) -> None:
+    view = ask.of(change)
+    if ask.json:
         print_json(view)
     else:
         say(told(view))
@@ -181,11 +153,6 @@ def _change(
 def _of(item: str, done: str) -> Callable[[CaseView], str]:
     """What was done to what: to one item, or to the whole case."""
     return lambda view: f"item {item} of {view.id} {done}" if item else f"{view.id} {done}"
-
-
-def _is_file(flow: str) -> bool:
-    """A name of a deployed flow has no ending and no folder."""
-    return Path(flow).suffix in (".yaml", ".yml", ".py") or ".py:" in flow or "/" in flow
 
 
 async def _deployed(client: Client, name: str) -> Flow:

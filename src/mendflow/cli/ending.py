@@ -10,6 +10,7 @@ import msgspec
 from mendflow.cli.printing import say
 from mendflow.client import Client
 from mendflow.core.model.jobs import Job, JobState, Submission
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView
 from mendflow.core.model.views import CaseView, ItemView, JobQuery
 from mendflow.report.words import count_text
 
@@ -19,26 +20,31 @@ PAGE_ITEMS = 20_000
 PAGE_CASES = 500
 JOBS_SHOWN = 200
 CALLED_LOOKED_INTO = 50
+DECISIONS_SHOWN = 1_000
 LOOK_EVERY_S = 0.3
 
 
 class Ending(msgspec.Struct, frozen=True, kw_only=True):
-    """`called_items` are those of the first called cases; `left` are jobs left behind that failed or are not over."""
+    """`called` are also exlets that mended the case. `called_items` are those of the first of them; `decisions` are the
+    first about the case, as they came; `left` are jobs left behind that failed or are not over."""
 
     case: CaseView
     items: list[ItemView]
     called: list[CaseView] = []
     called_items: list[ItemView] = []
+    decisions: list[DecisionView] = []
     left: list[Job] = []
 
 
 async def ending_of(client: Client, case: CaseView) -> Ending:
-    called = await called_cases(client, case)
+    decisions = await client.decisions(DecisionQuery(case=case.id, limit=DECISIONS_SHOWN))
+    called = await called_cases(client, case, mended=any(decision.exlet_case for decision in decisions))
     looked_into = called[:CALLED_LOOKED_INTO]
     return Ending(
         case=case,
         items=await all_items(client, case.id),
         called=called,
+        decisions=decisions[::-1],
         called_items=[item for each in looked_into for item in await all_items(client, each.id)],
         left=[
             job
@@ -74,9 +80,9 @@ async def all_items(client: Client, case: str) -> list[ItemView]:
             return items
 
 
-async def called_cases(client: Client, case: CaseView) -> list[CaseView]:
-    """The cases that this one called, and those that they called, oldest first."""
-    if not any(count.kind == "call" for count in case.counts):
+async def called_cases(client: Client, case: CaseView, *, mended: bool = False) -> list[CaseView]:
+    """The cases that this one called, the exlets that mended it, and those that they called, oldest first."""
+    if not mended and not any(count.kind == "call" for count in case.counts):
         return []
     seen: list[CaseView] = []
     while True:
@@ -86,7 +92,7 @@ async def called_cases(client: Client, case: CaseView) -> list[CaseView]:
             break
     family, called = {case.id}, []
     for view in sorted(seen, key=lambda view: view.started_at):
-        if view.parent in family:
+        if view.parent in family or view.mends in family:
             family.add(view.id)
             called.append(view)
     return called

@@ -10,6 +10,7 @@ from enum import IntEnum
 from mendflow.cli.problems import show_problems
 from mendflow.core.model.problems import (
     BadFlow,
+    BadRules,
     Conflict,
     Forbidden,
     Mistake,
@@ -68,7 +69,7 @@ def exit_of(error: BaseException) -> Exit:
         return Exit.INTERRUPTED
     if isinstance(error, BadFlow) and error.problems:
         show_problems(error.problems)
-        complain("the flow was refused; put right what is told above")
+        complain(f"the {'rules were' if isinstance(error, BadRules) else 'flow was'} refused; put right what is told above")
         return Exit.BAD_INPUT
     if isinstance(error, Unauthorized):
         complain(f"{_first_part(error.message)}; give yours by MENDFLOW_TOKEN or --token-file FILE")

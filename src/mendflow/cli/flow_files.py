@@ -23,3 +23,8 @@ def main_first(flows: list[Flow]) -> list[Flow]:
     """Those that no other one calls come first."""
     called = {inner.name for flow in flows for inner in flow.calls}
     return sorted(flows, key=lambda flow: flow.name in called)
+
+
+def is_flow_file(text: str) -> bool:
+    """Whether a word names a file: a name of a deployed flow has no ending and no folder."""
+    return Path(text).suffix in (".yaml", ".yml", ".py") or ".py:" in text or "/" in text

@@ -6,16 +6,14 @@ from typing import Annotated, Any, get_args
 import typer
 from rich.text import Text
 
-from mendflow.cli.link import connected, waited
-from mendflow.cli.options import CaseArgument, Data, Json, Server, Target, TokenFile, completed, offered, one_of
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.options import CaseArgument, completed, offered, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.server_file import find_server
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import (
     CaseStatus,
     CaseView,
-    FlowView,
-    Happening,
     ItemState,
     ItemView,
     JobQuery,
@@ -47,7 +45,9 @@ Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only those of
 
 
 @app.command("cases")
+@asks
 def cases(
+    ask: Ask,
     flow: Annotated[
         str,
         typer.Option(
@@ -57,50 +57,35 @@ def cases(
     status: Annotated[str, _state(CASE_WORDS, "--status", "Only those with this status.")] = "",
     limit: Limit = 100,
     offset: Offset = 0,
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """List the cases, newest first."""
-    target = Target(server, token_file, data)
-
-    async def read() -> list[CaseView]:
-        async with connected(target) as client:
-            return await client.cases(flow=flow, status=status, limit=limit, offset=offset)
-
-    views = waited(read())
-    if json:
+    views = ask.of(lambda client: client.cases(flow=flow, status=status, limit=limit, offset=offset))
+    if ask.json:
         print_json(views)
     elif not views:
         say("There are no such cases.")
     else:
         _print_cases(views)
-        idle = [view.id for view in views if view.status in ("running", "suspended") and view.parent is None]
-        if idle and not (server or find_server(target.folder)):
+        idle = [
+            view.id for view in views if view.status in ("running", "suspended") and not (view.parent or view.mends)
+        ]
+        if idle and not (ask.target.server or find_server(ask.target.folder)):
             say(f"Nothing runs here now; mendflow resume {idle[0]} goes on", err=True)
 
 
 @app.command("items")
+@asks
 def items(
+    ask: Ask,
     case: CaseArgument,
     state: Annotated[str, _state(ITEM_WORDS)] = "",
     name: Name = "",
     limit: Limit = 1000,
     offset: Offset = 0,
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """List the items of a case."""
-
-    async def read() -> list[ItemView]:
-        async with connected(Target(server, token_file, data)) as client:
-            return await client.items(case, state=state, name=name, limit=limit, offset=offset)
-
-    views = waited(read())
-    if json:
+    views = ask.of(lambda client: client.items(case, state=state, name=name, limit=limit, offset=offset))
+    if ask.json:
         print_json(views)
     elif not views:
         say("There are no such items.")
@@ -111,7 +96,9 @@ def items(
 
 
 @app.command("jobs")
+@asks
 def jobs(
+    ask: Ask,
     case: Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)] = "",
     state: Annotated[str, _state(JOB_WORDS)] = "",
     name: Name = "",
@@ -126,22 +113,13 @@ def jobs(
     ] = 0,
     limit: Limit = 100,
     offset: Offset = 0,
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """List jobs, by case, state, name, owner or pilot."""
     query = JobQuery(
         case=case, state=state, name=name, owner=owner, pilot=pilot, attempts_min=attempts, limit=limit, offset=offset
     )
-
-    async def read() -> list[Job]:
-        async with connected(Target(server, token_file, data)) as client:
-            return await client.jobs(query)
-
-    views = waited(read())
-    if json:
+    views = ask.of(lambda client: client.jobs(query))
+    if ask.json:
         print_json(views)
     elif not views:
         say("There are no such jobs.")
@@ -150,15 +128,11 @@ def jobs(
 
 
 @app.command("flows")
-def flows(json: Json = False, server: Server = "", token_file: TokenFile = "", data: Data = "") -> None:
+@asks
+def flows(ask: Ask) -> None:
     """List the deployed flows."""
-
-    async def read() -> list[FlowView]:
-        async with connected(Target(server, token_file, data)) as client:
-            return await client.flows()
-
-    views = waited(read())
-    if json:
+    views = ask.of(lambda client: client.flows())
+    if ask.json:
         print_json(views)
     elif not views:
         say("No flow is deployed; give one by mendflow deploy FLOW.")
@@ -168,15 +142,11 @@ def flows(json: Json = False, server: Server = "", token_file: TokenFile = "", d
 
 
 @app.command("pilots")
-def pilots(json: Json = False, server: Server = "", token_file: TokenFile = "", data: Data = "") -> None:
+@asks
+def pilots(ask: Ask) -> None:
     """List the pilots."""
-
-    async def read() -> list[PilotView]:
-        async with connected(Target(server, token_file, data)) as client:
-            return await client.pilots()
-
-    views = waited(read())
-    if json:
+    views = ask.of(lambda client: client.pilots())
+    if ask.json:
         print_json(views)
     elif not views:
         say("There are no pilots; start one with mendflow pilot --server URL.")
@@ -187,17 +157,11 @@ def pilots(json: Json = False, server: Server = "", token_file: TokenFile = "", 
 
 
 @app.command("notices")
-def notices(
-    limit: Limit = 100, json: Json = False, server: Server = "", token_file: TokenFile = "", data: Data = ""
-) -> None:
+@asks
+def notices(ask: Ask, limit: Limit = 100) -> None:
     """List what an administrator should know."""
-
-    async def read() -> list[Happening]:
-        async with connected(Target(server, token_file, data)) as client:
-            return await client.notices(limit)
-
-    views = waited(read())
-    if json:
+    views = ask.of(lambda client: client.notices(limit))
+    if ask.json:
         print_json(views)
     elif not views:
         say("There is nothing to know.")
@@ -206,12 +170,25 @@ def notices(
 
 
 def _print_cases(views: list[CaseView]) -> None:
-    """The column of cancelled items is there only if there are any."""
-    heads: tuple[str, ...] = ("case", "status", "started", "took", "done", "failed", "cancelled", "mended")
+    """The columns of cancelled items, and of what a case is there for, are there only if there is something in them."""
+    heads = ("case", "status", "started", "took", "done", "failed", "cancelled", "mended", "for")
     rows = [_case_row(view) for view in views]
+    wanted = set(range(len(heads)))
     if not any(count.cancelled for view in views for count in view.counts):
-        heads, rows = heads[:6] + heads[7:], [row[:6] + row[7:] for row in rows]
-    print_table(heads, rows, fold=0)
+        wanted.discard(heads.index("cancelled"))
+    if not any(view.parent or view.mends for view in views):
+        wanted.discard(heads.index("for"))
+    kept = sorted(wanted)
+    fold = -1 if heads.index("for") in wanted else 0
+    print_table([heads[place] for place in kept], [[row[place] for place in kept] for row in rows], fold=fold)
+
+
+def purpose_of(view: CaseView) -> str:
+    """What a case is there for, if not for itself."""
+    if view.mends:
+        about = f":{view.mends_item}" if view.mends_item else ""
+        return f"mends {view.mends}{about}"
+    return f"called by {view.parent}" if view.parent else ""
 
 
 def _case_row(view: CaseView) -> tuple[str | Text, ...]:
@@ -229,6 +206,7 @@ def _case_row(view: CaseView) -> tuple[str | Text, ...]:
         f"{failed:,}",
         f"{cancelled:,}",
         f"{made_good:,}",
+        purpose_of(view),
     )
 
 

@@ -1,4 +1,5 @@
-"""What the shell offers while one types: cases and flows of the server that would be asked.
+"""What the shell offers while one types: cases, flows, groups of failures and rule sets of the server
+that would be asked.
 
 Whoever types must not wait: no server is started for this, one that does not answer at once is not waited for, and
 whatever goes wrong offers nothing."""
@@ -26,6 +27,20 @@ def cases(params: Mapping[str, Any], incomplete: str) -> list[str]:
 def flows(params: Mapping[str, Any], incomplete: str) -> list[str]:
     async def ask(client: Client) -> list[str]:
         return [view.name for view in await client.flows()]
+
+    return _offered(params, incomplete, ask)
+
+
+def groups(params: Mapping[str, Any], incomplete: str) -> list[str]:
+    async def ask(client: Client) -> list[str]:
+        return [view.id for view in await client.failures(limit=OFFERED_MAX)]
+
+    return _offered(params, incomplete, ask)
+
+
+def rule_sets(params: Mapping[str, Any], incomplete: str) -> list[str]:
+    async def ask(client: Client) -> list[str]:
+        return [view.name for view in await client.rule_sets()]
 
     return _offered(params, incomplete, ask)
 

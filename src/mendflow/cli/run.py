@@ -40,6 +40,7 @@ from mendflow.cli.options import (
 from mendflow.cli.places import check_file, check_folder
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.progress import ENDED, follow, progress
+from mendflow.cli.rule_files import put_once, rules_for
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.summary import fetch_outputs, print_summary, relative, result_json, write_report
 from mendflow.client import Client
@@ -84,6 +85,12 @@ def run(
     inputs: Annotated[
         str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
     ] = "",
+    rules: Annotated[
+        str,
+        typer.Option(
+            "--rules", metavar="FILE", help="A rules file; else FLOW.rules.yaml, if there is one.", show_default=False
+        ),
+    ] = "",
     slots: Slots = 0,
     data: Data = "",
     reuse: Annotated[
@@ -98,12 +105,15 @@ def run(
     """Run a flow on this machine and show how it goes."""
     loaded = load_one(flow)
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
+    given = rules_for(flow, loaded, rules)
     wanted = _wanted(Target(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
-    again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data), "--reuse"]
+    again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data, rules), "--reuse"]
     wanted = msgspec.structs.replace(wanted, source=shlex.join(again))
 
     async def begin(client: Client) -> CaseView:
         await deploy(client, loaded)
+        if given is not None:
+            await put_once(client, given)
         kept = await kept_inputs(client, loaded, values)
         return await client.start(loaded.name, kept, reuse="last" if reuse else "")
 
@@ -181,10 +191,11 @@ def rerun(
     raise typer.Exit(wiring.run(_here(wanted, begin)))
 
 
-def _repeated(pairs: list[str], file: str, data: str) -> list[str]:
+def _repeated(pairs: list[str], file: str, data: str, rules: str) -> list[str]:
     """The options that make the next run a run of the same."""
     words = [word for pair in pairs for word in ("--input", pair)]
-    return words + (["--inputs", file] if file else []) + (["--data", data] if data else [])
+    given = {"--inputs": file, "--rules": rules, "--data": data}
+    return words + [word for name, value in given.items() if value for word in (name, value)]
 
 
 def _wanted(folder: Path, slots: int, report: str, output_dir: str, *, quiet: bool, json: bool, keep: bool) -> Wanted:

@@ -26,7 +26,15 @@ VALUE_CHARS_SHOWN = 300
 
 async def write_report(client: Client, ending: Ending, path: Path) -> Path:
     flow = await client.flow_of(ending.case.id)
-    page = render(ending.case, flow, ending.items, called=ending.called, version=version("mendflow"))
+    page = render(
+        ending.case,
+        flow,
+        ending.items,
+        called=ending.called,
+        called_items=ending.called_items,
+        decisions=ending.decisions,
+        version=version("mendflow"),
+    )
     await asyncio.to_thread(_write_page, path, page)
     return path
 
@@ -57,6 +65,7 @@ def print_summary(ending: Ending, fetched: dict[str, Path], *, source: str = "")
     say(f"  cpu          {duration_text(sum(attempt.cpu_ms for attempt in attempts))}")
     say(f"  peak memory  {size_text(peak) if peak else '-'}")
     _print_called(ending)
+    _print_repairs(ending)
     _print_outputs(case, fetched)
     _print_ran_again(ending.items)
     _print_failures(case, ending.items, source)
@@ -88,17 +97,37 @@ def result_json(case: CaseView, fetched: dict[str, Path], report: Path | None) -
 
 
 def _print_called(ending: Ending) -> None:
-    if ending.called:
+    called = [case for case in ending.called if case.parent is not None]  # exlets are told among the repairs
+    if called:
         say("called:")
-    for case in ending.called[:CALLED_SHOWN]:
+    for case in called[:CALLED_SHOWN]:
         told = counts_line(case.counts)
         say(
             Text.assemble(
                 f"  {case.id} ({one_line(case.flow, 40)}) ", (case.status, STYLES.get(case.status, "")), f": {told}"
             )
         )
-    if len(ending.called) > CALLED_SHOWN:
-        say(f"  and {len(ending.called) - CALLED_SHOWN:,} more: mendflow cases")
+    if len(called) > CALLED_SHOWN:
+        say(f"  and {len(called) - CALLED_SHOWN:,} more: mendflow cases")
+
+
+def _print_repairs(ending: Ending) -> None:
+    """Which repairs there were and how they went, the most frequent first; and what was not repaired."""
+    repairs: dict[tuple[str, str], Counter[str]] = {}
+    for decision in ending.decisions:
+        if decision.exlet:
+            by = f"rule {decision.rule} of {decision.rules}" if decision.rules else "by hand"
+            repairs.setdefault((decision.exlet, by), Counter())[decision.result or decision.state] += 1
+    if repairs:
+        say("repairs:")
+    for (exlet, by), results in sorted(repairs.items(), key=lambda each: -each[1].total())[:FAILURES_SHOWN]:
+        told = ", ".join(f"{number:,} {result}" for result, number in results.most_common())
+        say(f"  {one_line(exlet, 60)} ({one_line(by, 60)}): {told}")
+    if len(repairs) > FAILURES_SHOWN:
+        say(f"  and {len(repairs) - FAILURES_SHOWN:,} more kinds: mendflow history {ending.case.id}")
+    waiting = [decision for decision in ending.decisions if decision.state == "waiting"]
+    if waiting:
+        say(f"  {count_text(len(waiting), 'exception')} wait for a person: mendflow mend {ending.case.id}")
 
 
 def counts_line(counts: list[NameCount]) -> str:

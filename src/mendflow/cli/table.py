@@ -10,7 +10,8 @@ class Entry(NamedTuple):
     panel: str
 
 
-_RUN, _LOOK, _ACT, _SERVE, _ELSE = "Run flows here", "Look", "Act", "Servers and pilots", "And"
+_RUN, _LOOK, _ACT, _MEND = "Run flows here", "Look", "Act", "Mend"
+_SERVE, _ELSE = "Servers and pilots", "And"
 
 
 def _entry(module: str, help: str, panel: str) -> Entry:
@@ -29,6 +30,8 @@ COMMANDS: dict[str, Entry] = {
     "flows": _entry("lists", "List the deployed flows.", _LOOK),
     "pilots": _entry("lists", "List the pilots.", _LOOK),
     "notices": _entry("lists", "List what an administrator should know.", _LOOK),
+    "failures": _entry("failures", "List failures by their cause, and who took care of them.", _LOOK),
+    "history": _entry("repairs", "Tell all that happened in a case, repairs included.", _LOOK),
     "why": _entry("look", "Say why a case, item, job or pilot is as it is.", _LOOK),
     "logs": _entry("look", "Show what a job printed.", _LOOK),
     "watch": _entry("look", "Show how a case goes, until it ends.", _LOOK),
@@ -40,6 +43,11 @@ COMMANDS: dict[str, Entry] = {
     "remove": _entry("act", "End a case or one of its items.", _ACT),
     "send": _entry("act", "Send a message to a case.", _ACT),
     "tasks": _entry("tasks", "List and do the work of people.", _ACT),
+    "rules": _entry("rules", "Look at rules, add them, try them, go back.", _MEND),
+    "raise": _entry("repairs", "Say that something happened to a case or an item.", _MEND),
+    "mend": _entry("repairs", "Run an exlet on a case now, and make a rule of it if wanted.", _MEND),
+    "reject": _entry("repairs", "Say that a choice was wrong, and put the right one in its place.", _MEND),
+    "levels": _entry("repairs", "List the levels that retries wait in; drain one.", _MEND),
     "serve": _entry("serve", "Run a server.", _SERVE),
     "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
     "token": _entry("setup", "Make a token, and the line that makes it known to a server.", _SERVE),

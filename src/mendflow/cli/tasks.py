@@ -6,9 +6,9 @@ from typing import Annotated, get_args
 import typer
 from rich.text import Text
 
+from mendflow.cli.asking import Ask, asks
 from mendflow.cli.inputs import json_or_text
-from mendflow.cli.link import connected, waited
-from mendflow.cli.options import Data, Json, Server, Target, TokenFile, completed, one_of
+from mendflow.cli.options import completed, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.client import Client
 from mendflow.core.model.problems import Invalid
@@ -41,54 +41,36 @@ Comment = Annotated[
 
 
 @tasks_app.callback()
+@asks
 def tasks(
-    ctx: typer.Context,
+    ask: Ask,
     role: Role = "",
     state: State = "",
     case: OfCase = "",
     limit: Limit = 100,
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """List and do the work of people."""
-    target = Target(server, token_file, data)
-    if ctx.invoked_subcommand is None:
-        _list(target, role=role, state=state, case=case, limit=limit, json=json)
-    ctx.obj = target
+    if not ask.inner:
+        _list(ask, role=role, state=state, case=case, limit=limit)
 
 
 @tasks_app.command("list")
+@asks
 def list_(
-    ctx: typer.Context,
+    ask: Ask,
     role: Role = "",
     state: State = "",
     case: OfCase = "",
     limit: Limit = 100,
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """List the tasks that wait for somebody."""
-    _list(_target(ctx, server, token_file, data), role=role, state=state, case=case, limit=limit, json=json)
+    _list(ask, role=role, state=state, case=case, limit=limit)
 
 
-def _target(ctx: typer.Context, server: str, token_file: str, data: str) -> Target:
-    """What was said after the command's name, else what was said before it."""
-    before: Target = ctx.obj
-    return Target(server or before.server, token_file or before.token_file, data or before.data)
-
-
-def _list(target: Target, *, role: str, state: str, case: str, limit: int, json: bool) -> None:
-    async def read() -> list[TaskView]:
-        async with connected(target) as client:
-            found = await client.tasks(role=role, state=state, case=case, limit=limit)
-            return [task for task in found if state or task.state in ("offered", "claimed")]
-
-    views = waited(read())
-    if json:
+def _list(ask: Ask, *, role: str, state: str, case: str, limit: int) -> None:
+    found = ask.of(lambda client: client.tasks(role=role, state=state, case=case, limit=limit))
+    views = [task for task in found if state or task.state in ("offered", "claimed")]
+    if ask.json:
         print_json(views)
     elif not views:
         say("There is nothing to do.")
@@ -97,17 +79,14 @@ def _list(target: Target, *, role: str, state: str, case: str, limit: int, json:
 
 
 @tasks_app.command("show")
+@asks
 def show(
-    ctx: typer.Context,
+    ask: Ask,
     task: TaskArgument,
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Show one task with its data and the outputs that it wants."""
-    view = _asked(_target(ctx, server, token_file, data), lambda client: client.task(task))
-    if json:
+    view = ask.of(lambda client: client.task(task))
+    if ask.json:
         print_json(view)
         return
     say(Text.assemble((view.id, "bold"), " ", state_text(view.state), f" for {view.role}"))
@@ -119,66 +98,50 @@ def show(
 
 
 @tasks_app.command("claim")
+@asks
 def claim(
-    ctx: typer.Context,
+    ask: Ask,
     task: TaskArgument,
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Take a task, so that nobody else does it."""
-    _do(_target(ctx, server, token_file, data), lambda client: client.claim(task), json=json)
+    _do(ask, lambda client: client.claim(task))
 
 
 @tasks_app.command("release")
+@asks
 def release(
-    ctx: typer.Context,
+    ask: Ask,
     task: TaskArgument,
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Give a claimed task back."""
-    _do(_target(ctx, server, token_file, data), lambda client: client.release(task), json=json)
+    _do(ask, lambda client: client.release(task))
 
 
 @tasks_app.command("complete")
+@asks
 def complete(
-    ctx: typer.Context,
+    ask: Ask,
     task: TaskArgument,
     output: Annotated[
         list[str] | None,
         typer.Option("--output", "-o", metavar="K=V", help="An output; JSON, text, or @FILE.", show_default=False),
     ] = None,
     comment: Comment = "",
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Say that a task is done, with its outputs."""
     outputs = _outputs(output or [])
-    _do(
-        _target(ctx, server, token_file, data),
-        lambda client: client.complete(task, outputs, comment=comment),
-        json=json,
-    )
+    _do(ask, lambda client: client.complete(task, outputs, comment=comment))
 
 
 @tasks_app.command("reject")
+@asks
 def reject(
-    ctx: typer.Context,
+    ask: Ask,
     task: TaskArgument,
     comment: Comment = "",
-    json: Json = False,
-    server: Server = "",
-    token_file: TokenFile = "",
-    data: Data = "",
 ) -> None:
     """Say no; the flow then has a fault named rejected."""
-    _do(_target(ctx, server, token_file, data), lambda client: client.reject(task, comment=comment), json=json)
+    _do(ask, lambda client: client.reject(task, comment=comment))
 
 
 def _outputs(pairs: list[str]) -> dict[str, Value]:
@@ -191,17 +154,9 @@ def _outputs(pairs: list[str]) -> dict[str, Value]:
     return outputs
 
 
-def _asked(target: Target, ask: Callable[[Client], Awaitable[TaskView]]) -> TaskView:
-    async def answer() -> TaskView:
-        async with connected(target) as client:
-            return await ask(client)
-
-    return waited(answer())
-
-
-def _do(target: Target, act: Callable[[Client], Awaitable[TaskView]], *, json: bool) -> None:
-    view = _asked(target, act)
-    if json:
+def _do(ask: Ask, act: Callable[[Client], Awaitable[TaskView]]) -> None:
+    view = ask.of(act)
+    if ask.json:
         print_json(view)
     else:
         by = f" by {view.claimed_by}" if view.state == "claimed" and view.claimed_by else ""

@@ -11,6 +11,30 @@ from typing import Any, Literal, Self, TypeVar
 
 from mendflow.client.client import Client
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.mending import XEvent
+from mendflow.core.model.repair_views import (
+    Applied,
+    DecisionQuery,
+    DecisionView,
+    Drained,
+    EngineOrder,
+    EngineView,
+    Explanation,
+    FailureGroup,
+    FailureView,
+    HistoryEntry,
+    LevelView,
+    MendWish,
+    RejectWish,
+    RuleAdded,
+    RuleSetView,
+    RuleWish,
+    Told,
+    TrialView,
+    TriggerView,
+)
+from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
     CaseView,
@@ -23,7 +47,6 @@ from mendflow.core.model.views import (
     JobView,
     PilotView,
     TaskView,
-    Why,
 )
 
 T = TypeVar("T")
@@ -96,7 +119,7 @@ class SyncClient:
     def item(self, case: str, item: str) -> ItemView:
         return self._wait(self._client.item(case, item))
 
-    def why(self, subject: str) -> Why:
+    def why(self, subject: str) -> Explanation:
         return self._wait(self._client.why(subject))
 
     def suspend(self, case: str, item: str = "") -> CaseView:
@@ -172,3 +195,78 @@ class SyncClient:
 
     def health(self) -> Health:
         return self._wait(self._client.health())
+
+    def rule_sets(self) -> list[RuleSetView]:
+        return self._wait(self._client.rule_sets())
+
+    def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
+        return self._wait(self._client.rule_set(name, version))
+
+    def rule_versions(self, name: str) -> list[RuleSetView]:
+        return self._wait(self._client.rule_versions(name))
+
+    def put_rules(self, rules: RuleSet, *, note: str = "", expected: int | None = None) -> RuleSetView:
+        return self._wait(self._client.put_rules(rules, note=note, expected=expected))
+
+    def restore_rules(self, name: str, version: int) -> RuleSetView:
+        return self._wait(self._client.restore_rules(name, version))
+
+    def add_rule(self, wish: RuleWish) -> RuleAdded:
+        return self._wait(self._client.add_rule(wish))
+
+    def try_rule(self, wish: RuleWish, *, limit: int = 10_000) -> TrialView:
+        return self._wait(self._client.try_rule(wish, limit=limit))
+
+    def failures(self, *, since: Instant = 0, flow: str = "", limit: int = 100) -> list[FailureGroup]:
+        return self._wait(self._client.failures(since=since, flow=flow, limit=limit))
+
+    def failure(self, group: str) -> FailureView:
+        return self._wait(self._client.failure(group))
+
+    def apply_rules(self, group: str) -> Applied:
+        return self._wait(self._client.apply_rules(group))
+
+    def decisions(self, query: DecisionQuery | None = None) -> list[DecisionView]:
+        return self._wait(self._client.decisions(query))
+
+    def decision(self, decision: str) -> DecisionView:
+        return self._wait(self._client.decision(decision))
+
+    def reject_choice(self, wish: RejectWish) -> DecisionView:
+        return self._wait(self._client.reject_choice(wish))
+
+    def history(self, case: str) -> list[HistoryEntry]:
+        return self._wait(self._client.history(case))
+
+    def xes(self, case: str = "", *, flow: str = "", limit: int = 1000) -> str:
+        return self._wait(self._client.xes(case, flow=flow, limit=limit))
+
+    def triggers(self, case: str, item: str = "") -> list[TriggerView]:
+        return self._wait(self._client.triggers(case, item))
+
+    def raise_trigger(self, case: str, trigger: str, item: str = "", *, data: Value = None) -> DecisionView:
+        return self._wait(self._client.raise_trigger(case, trigger, item, data=data))
+
+    def mend(self, case: str, wish: MendWish) -> DecisionView:
+        return self._wait(self._client.mend(case, wish))
+
+    def levels(self) -> list[LevelView]:
+        return self._wait(self._client.levels())
+
+    def drain(self, level: str) -> Drained:
+        return self._wait(self._client.drain(level))
+
+    def engines(self) -> list[EngineView]:
+        return self._wait(self._client.engines())
+
+    def register_engine(self, name: str) -> EngineView:
+        return self._wait(self._client.register_engine(name))
+
+    def engine_event(self, engine: str, event: XEvent) -> Told:
+        return self._wait(self._client.engine_event(engine, event))
+
+    def engine_orders(self, engine: str, *, wait_ms: int = 0) -> list[EngineOrder]:
+        return self._wait(self._client.engine_orders(engine, wait_ms=wait_ms))
+
+    def engine_done(self, engine: str, order: str, answer: Value = True) -> list[EngineOrder]:
+        return self._wait(self._client.engine_done(engine, order, answer))

@@ -19,9 +19,11 @@ import msgspec
 
 from mendflow.client.events import follow
 from mendflow.client.files import content_of, digest_of, fetch
+from mendflow.client.repairs import RepairCalls
 from mendflow.client.transport import UNBOUNDED, Transport
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import NotFound, Unreachable
+from mendflow.core.model.repair_views import Explanation
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
@@ -35,7 +37,6 @@ from mendflow.core.model.views import (
     JobView,
     PilotView,
     TaskView,
-    Why,
 )
 
 ENDED = ("completed", "failed", "cancelled")
@@ -44,7 +45,7 @@ _to_pack = msgspec.msgpack.Encoder()
 _from_pack = msgspec.msgpack.Decoder(SyncAnswer)
 
 
-class Client:
+class Client(RepairCalls):
     """A client of one server. Use it as an async context manager, or call `close` in the end."""
 
     def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
@@ -106,8 +107,8 @@ class Client:
     async def item(self, case: str, item: str) -> ItemView:
         return await self._line.ask("GET", f"{_case(case)}/items/{quote(item, safe='')}", ItemView)
 
-    async def why(self, subject: str) -> Why:
-        return await self._line.ask("GET", "/why", Why, query={"subject": subject})
+    async def why(self, subject: str) -> Explanation:
+        return await self._line.ask("GET", "/why", Explanation, query={"subject": subject})
 
     async def suspend(self, case: str, item: str = "") -> CaseView:
         return await self._line.ask("POST", f"{_case(case)}/suspend", CaseView, body={"item": item})
@@ -241,8 +242,8 @@ def _case(case: str) -> str:
 
 
 def _numbered(id: str) -> str:
-    """`CASE/SERIAL` as a path: only the last slash parts the two."""
+    """`CASE/SERIAL` as a path: only the last slash parts the two. A job that was submitted again has `~2` after it."""
     case, _, serial = id.rpartition("/")
-    if not case or not serial.isdecimal():
+    if not case or not serial.replace("~", "", 1).isdecimal():
         raise NotFound(f"{id!r} names no job or task; such an id is CASE/NUMBER, for example align-7f3k/12", id=id)
     return f"{quote(case, safe='')}/{serial}"

@@ -5,15 +5,19 @@ allows exactly one script and one style, each named by its hash, so that nothing
 
 import base64
 import hashlib
+from collections import defaultdict
 from collections.abc import Sequence
 from importlib import resources as package_files
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.views import CaseView, ItemView
 from mendflow.report.attempts import ran
 from mendflow.report.graph import graph
-from mendflow.report.sections import called_table, failures, items_table, resources, values_table
+from mendflow.report.others import other_cases
+from mendflow.report.repairs import repairs
+from mendflow.report.sections import failures, items_table, resources, values_table
 from mendflow.report.timeline import timeline
 from mendflow.report.words import duration_text, escaped, one_line, size_text, time_text
 
@@ -27,11 +31,17 @@ def render(
     items: list[ItemView],
     *,
     called: Sequence[CaseView] = (),
+    called_items: Sequence[ItemView] = (),
+    decisions: Sequence[DecisionView] = (),
     now: Instant = 0,
     version: str = "",
 ) -> str:
-    """The whole page. `now` is the end of what is not over yet; without it, the latest time that the views tell."""
+    """The whole page. `called` are cases that belong to this one: called ones, and exlets that mended it. `now` is the
+    end of what is not over yet; without it, the latest time that the views tell."""
     now = now or _latest(case, items)
+    theirs: dict[str, list[ItemView]] = defaultdict(list)
+    for item in called_items:
+        theirs[str(item.case)].append(item)
     sections = [
         ("Flow", "flow", graph(flow, case.counts)),
         ("Timeline", "timeline", timeline(case, items, now)),
@@ -42,7 +52,11 @@ def render(
         ("Items", "items-section", items_table(items, now)),
     ]
     if called:
-        sections.insert(1, ("Called cases", "called", called_table(called)))
+        title = "Called cases" if not any(other.mends for other in called) else "Called cases and exlets"
+        sections.insert(1, (title, "called", other_cases(called, theirs)))
+    if decisions:
+        after = next(place for place, (_, key, _) in enumerate(sections) if key == "failures") + 1
+        sections.insert(after, ("Repairs", "repairs", repairs(decisions, items, theirs)))
     body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)
     links = "".join(f'<a href="#{key}">{title}</a>' for title, key, _ in sections)
     title = escaped(one_line(f"{flow.name}: {case.status} ({case.id})", 120))

@@ -13,6 +13,12 @@ find.addEventListener("input", () => {
   });
   found.textContent = words.length ? count + " of " + rows.length : note;
 });
+const openTarget = () => {
+  const target = location.hash.length > 1 ? document.getElementById(location.hash.slice(1)) : null;
+  if (target instanceof HTMLDetailsElement) target.open = true;
+};
+addEventListener("hashchange", openTarget);
+openTarget();
 addEventListener("beforeprint", () => {
   document.querySelectorAll("details").forEach((part) => { part.open = true; });
 });

@@ -4,14 +4,13 @@ All of them are bounded, whatever the size of the case, and say so where they le
 
 import json
 from collections import defaultdict
-from collections.abc import Sequence
 
 import msgspec
 
 from mendflow.core.model import flow as model
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.values import Value, file_of
-from mendflow.core.model.views import CaseView, ItemView
+from mendflow.core.model.views import ItemView
 from mendflow.report.attempts import mended, ran, times_of
 from mendflow.report.shapes import inner
 from mendflow.report.words import count_text, duration_text, escaped, one_line, plain, short_time_text, size_text
@@ -19,7 +18,6 @@ from mendflow.report.words import count_text, duration_text, escaped, one_line, 
 GROUPS_MAX = 40
 LOG_CHARS_MAX = 6_000
 ROWS_MAX = 1_500
-CALLED_MAX = 300
 CELL_CHARS_MAX = 160
 OUTPUT_CHARS_MAX = 4_000
 
@@ -81,35 +79,6 @@ def items_table(items: list[ItemView], now: int) -> str:
         f'aria-label="Find in the items"> <span class="quiet" id="found">{note}</span></p>'
         f'<div class="scroll tall"><table id="items"><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
     )
-
-
-def called_table(called: Sequence[CaseView]) -> str:
-    """The cases that this one called, and those that they called."""
-    rows = "".join(_called_row(case) for case in called[:CALLED_MAX])
-    more = f"{count_text(len(called) - CALLED_MAX, 'more case')}; mendflow cases has them all. "
-    note = f"{more if len(called) > CALLED_MAX else ''}mendflow report CASE writes a called case's own report."
-    heads = ("case", "flow", "called by", "status", "took", "done", "failed", "cancelled", "mended", "why")
-    head = "".join(f"<th>{word}</th>" for word in heads)
-    return (
-        f'<p class="quiet">{note}</p><div class="scroll tall"><table><thead><tr>{head}</tr></thead>'
-        f"<tbody>{rows}</tbody></table></div>"
-    )
-
-
-def _called_row(case: CaseView) -> str:
-    words = ("done", "failed", "cancelled", "mended")
-    numbers = [sum(getattr(count, word) for count in case.counts) for word in words]
-    numbers[0] += sum(count.reused for count in case.counts)
-    cells = [
-        f"<th>{_text(str(case.id))}</th>",
-        f"<td>{_text(case.flow, 60)}</td>",
-        f"<td>{_text(str(case.parent or '-'))}</td>",
-        f'<td><span class="pill {escaped(case.status)}">{escaped(case.status)}</span></td>',
-        f"<td>{duration_text(max(case.ended_at - case.started_at, 0)) if case.ended_at else '-'}</td>",
-        *(f"<td>{number or '-'}</td>" for number in numbers),
-        f'<td class="remark">{_text(case.fault.message) if case.fault else ""}</td>',
-    ]
-    return f"<tr>{''.join(cells)}</tr>"
 
 
 def _text(text: str, limit: int = CELL_CHARS_MAX) -> str:

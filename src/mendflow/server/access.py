@@ -18,7 +18,7 @@ import msgspec
 
 from mendflow.core.model.problems import Forbidden, Invalid, NotFound, Unauthorized
 
-ADMIN, USER, PILOT, READER = "admin", "user", "pilot", "reader"
+ADMIN, USER, PILOT, READER, ENGINE = "admin", "user", "pilot", "reader", "engine"
 
 API = "/api/v1"
 OPEN = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
@@ -31,7 +31,7 @@ _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A token as the server knows it. Roles beside the four of ours are people's, for tasks."""
+    """A token as the server knows it. Roles beside the five of ours are people's, for tasks."""
 
     name: str
     roles: frozenset[str]
@@ -151,12 +151,14 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
         return PILOT in roles
     if PILOT in roles and below.startswith("/files/"):
         return True
-    people = roles - {PILOT}
+    if ENGINE in roles and (below == "/engines" or below.startswith("/engines/")):
+        return True
+    people = roles - {PILOT, ENGINE}
     if method in _READING:
         return bool(people)
     if below.startswith("/tasks/"):
         return bool(people - {READER})
-    return USER in roles
+    return USER in roles and not below.startswith("/engines")
 
 
 _WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user"})

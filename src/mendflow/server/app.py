@@ -17,7 +17,20 @@ from mendflow.server.access import API, Access
 from mendflow.server.holds import Holds
 from mendflow.server.openapi import describe
 from mendflow.server.pilots import Exchange, LetGo
-from mendflow.server.routes import about, cases, events, files, flows, given, jobs, tasks
+from mendflow.server.routes import (
+    about,
+    cases,
+    engines,
+    events,
+    files,
+    flows,
+    given,
+    history,
+    jobs,
+    repairs,
+    rules,
+    tasks,
+)
 from mendflow.services.domain import Domain
 
 JSON_BYTES_MAX = 16 << 20
@@ -29,6 +42,10 @@ ROUTES: list[Any] = [
     *jobs.ROUTES,
     *tasks.ROUTES,
     *files.ROUTES,
+    *rules.ROUTES,
+    *repairs.ROUTES,
+    *history.ROUTES,
+    *engines.ROUTES,
 ]
 SYNC_PATH = f"{API}/pilots/sync"
 

@@ -13,11 +13,36 @@ from litestar.openapi import OpenAPIConfig
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import Job
+from mendflow.core.model.mending import XEvent
+from mendflow.core.model.repair_views import (
+    Applied,
+    DecisionView,
+    Drained,
+    EngineOrder,
+    EngineView,
+    Explanation,
+    FailureGroup,
+    FailureView,
+    HistoryEntry,
+    LevelView,
+    MendWish,
+    RejectWish,
+    RuleAdded,
+    RuleSetView,
+    RuleWish,
+    Told,
+    TrialView,
+    TriggerView,
+)
+from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
-from mendflow.core.model.views import CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView, Why
+from mendflow.core.model.views import CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView
 from mendflow.server.access import API
 from mendflow.server.routes.cases import Removal, Rerun, Sent, Start, Which
+from mendflow.server.routes.engines import Done, Registration
+from mendflow.server.routes.repairs import Raised
+from mendflow.server.routes.rules import PutRules, Restore
 from mendflow.server.routes.tasks import Completion, Rejection
 
 Json = dict[str, Any]
@@ -35,8 +60,11 @@ class MistakeView(msgspec.Struct, frozen=True):
 
 _TYPES = [
     *(Flow, Job, FileRef, MistakeView, SyncRequest, SyncAnswer),
-    *(CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView, Why),
+    *(CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView, Explanation),
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
+    *(RuleSet, RuleSetView, RuleWish, RuleAdded, TrialView, PutRules, Restore),
+    *(FailureGroup, FailureView, DecisionView, Applied, RejectWish, MendWish, Raised, TriggerView, LevelView, Drained),
+    *(HistoryEntry, XEvent, Told, EngineView, EngineOrder, Registration, Done),
 ]
 # Two types are called Job: the activity of a flow, and the document that a pilot works on.
 _RENAMED = {
@@ -154,6 +182,16 @@ def _stream(operation: Json) -> None:
     operation["responses"]["200"] = _content("Server-sent events", "text/event-stream", {"type": "string"})
 
 
+def _history(operation: Json) -> None:
+    entries = {"type": "array", "items": {"$ref": _REF + "HistoryEntry"}}
+    operation["responses"]["200"] = _content("What happened, in order", "application/json", entries)
+    operation["responses"]["200"]["content"]["application/xml"] = {"schema": {"type": "string"}}
+
+
+def _flow_history(operation: Json) -> None:
+    operation["responses"]["200"] = _content("An XES log", "application/xml", {"type": "string"})
+
+
 def _health(operation: Json) -> None:
     operation["responses"]["503"] = _content("The store is away", "application/json", {"$ref": _REF + "Health"})
 
@@ -165,4 +203,6 @@ _SPECIAL: dict[str, Callable[[Json], None]] = {
     "happenings": _stream,
     "all_happenings": _stream,
     "health": _health,
+    "history": _history,
+    "flow_history": _flow_history,
 }

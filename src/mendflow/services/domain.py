@@ -13,8 +13,10 @@ from mendflow.core.model.repair_views import (
     Applied,
     DecisionQuery,
     DecisionView,
+    Drained,
     EngineOrder,
     EngineView,
+    Explanation,
     FailureGroup,
     FailureView,
     HistoryEntry,
@@ -41,7 +43,6 @@ from mendflow.core.model.views import (
     JobView,
     PilotView,
     TaskView,
-    Why,
 )
 
 
@@ -69,7 +70,7 @@ class Domain(Protocol):
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
     ) -> list[ItemView]: ...
     async def item(self, case: str, item: str) -> ItemView: ...
-    async def why(self, subject: str) -> Why:
+    async def why(self, subject: str) -> Explanation:
         """`subject` is a case, a job id `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
         ...
 
@@ -160,8 +161,8 @@ class Domain(Protocol):
 
     # levels of retries
     async def levels(self) -> list[LevelView]: ...
-    async def drain(self, level: str, *, who: str) -> LevelView:
-        """Let all that waits in a level go on now."""
+    async def drain(self, level: str, *, who: str) -> Drained:
+        """Let all that waits in a level, or in `all`, go on now."""
         ...
 
     # engines of other systems

@@ -12,7 +12,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
 from mendflow.core.model.mending import Conclusion, DecisionState, ExceptionType
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import View
+from mendflow.core.model.views import View, Why
 
 
 class TrailStep(View, frozen=True):
@@ -54,6 +54,12 @@ class DecisionView(View, frozen=True):
     note: str = ""
     replaced_by: str = ""
     context: dict[str, Value] = {}
+
+
+class Explanation(Why, frozen=True):
+    """A reason, and the repairs that have to do with it, the newest first."""
+
+    repairs: list[DecisionView] = []
 
 
 class DecisionQuery(View, frozen=True):
@@ -229,14 +235,21 @@ class RejectWish(View, frozen=True, forbid_unknown_fields=True):
 
 
 class LevelView(View, frozen=True):
-    """A level of retries: how long what comes here waits, and how many wait now."""
+    """A level of retries: how long what comes here waits, how many wait now, and how many of those in memory only."""
 
-    level: str
+    level: int
     wait_ms: int
-    mode: str
     waiting: int
-    jobs: list[JobId] = []
+    express: int = 0
     next_at: Instant = 0
+    jobs: list[JobId] = []
+
+
+class Drained(View, frozen=True):
+    """How many were let go before their time; of one level, or of all if `level` is 0."""
+
+    level: int
+    let_go: int
 
 
 class EngineView(View, frozen=True):

@@ -6,7 +6,8 @@ from litestar import MediaType, Response, get
 from litestar.di import NamedDependency
 from litestar.params import QueryParameter, SkipValidation
 
-from mendflow.core.model.views import Happening, Health, Why
+from mendflow.core.model.repair_views import Explanation
+from mendflow.core.model.views import Happening, Health
 from mendflow.server.docs_page import page_of
 from mendflow.server.routes.given import Limit, TheDomain
 
@@ -24,7 +25,7 @@ async def health(domain: TheDomain) -> Response[Health]:
 async def why(
     domain: TheDomain,
     subject: Annotated[str, QueryParameter(min_length=1, description="CASE, CASE/SERIAL, CASE:ITEM or a pilot.")],
-) -> Why:
+) -> Explanation:
     return await domain.why(subject)
 
 

@@ -3,11 +3,18 @@
 from typing import Annotated
 
 from litestar import MediaType, get
-from litestar.params import QueryParameter
+from litestar.params import PathParameter, QueryParameter
 
 from mendflow.core.model.jobs import JobState
 from mendflow.core.model.views import JobQuery, JobView, PilotView
-from mendflow.server.routes.given import CaseName, Limit, Offset, Serial, Text, TheDomain
+from mendflow.server.routes.given import CaseName, Limit, Offset, Text, TheDomain
+
+JobSerial = Annotated[
+    str,
+    PathParameter(
+        description="The number after the slash of the id; with `~2` and so on where the job was submitted again.",
+    ),
+]
 
 
 @get("/jobs", summary="Jobs that match", operation_id="jobs", tags=["jobs"])
@@ -35,19 +42,19 @@ async def jobs(
     return await domain.jobs(wanted)
 
 
-@get("/jobs/{case:str}/{serial:int}", summary="One job", operation_id="job", tags=["jobs"])
-async def job(domain: TheDomain, case: CaseName, serial: Serial) -> JobView:
+@get("/jobs/{case:str}/{serial:str}", summary="One job", operation_id="job", tags=["jobs"])
+async def job(domain: TheDomain, case: CaseName, serial: JobSerial) -> JobView:
     return await domain.job(f"{case}/{serial}")
 
 
 @get(
-    "/jobs/{case:str}/{serial:int}/log",
+    "/jobs/{case:str}/{serial:str}/log",
     summary="The end of a job's output",
     operation_id="log",
     tags=["jobs"],
     media_type=MediaType.TEXT,
 )
-async def log(domain: TheDomain, case: CaseName, serial: Serial) -> str:
+async def log(domain: TheDomain, case: CaseName, serial: JobSerial) -> str:
     return await domain.log(f"{case}/{serial}")
 
 

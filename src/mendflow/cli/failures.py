@@ -1,0 +1,157 @@
+"""Failures by their cause, over all cases: what goes wrong here, how often, and which rule took care of it."""
+
+import re
+import time
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.options import offered
+from mendflow.cli.printing import print_json, print_table, say, state_text
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, Handling
+from mendflow.formats.units import DURATION_EXAMPLES, duration_ms
+from mendflow.report.words import count_text, duration_text, one_line, short_time_text
+
+app = typer.Typer()
+failures_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
+app.add_typer(failures_app, name="failures", help="List failures by their cause, and who took care of them.")
+
+SAMPLES_SHOWN = 5
+VALUES_SHOWN = 12
+
+Since = Annotated[
+    str,
+    typer.Option("--since", metavar="TIME", help="Only so long ago or less, like 1d or 90 min.", show_default=False),
+]
+OfFlow = Annotated[
+    str,
+    typer.Option(
+        "--flow", metavar="NAME", help="Only of this flow.", show_default=False, autocompletion=offered("flows")
+    ),
+]
+Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]
+GroupArgument = Annotated[
+    str, typer.Argument(metavar="GROUP", help="A group's id, or its beginning.", autocompletion=offered("groups"))
+]
+
+
+@failures_app.callback()
+@asks
+def failures(ask: Ask, since: Since = "", flow: OfFlow = "", limit: Limit = 50) -> None:
+    """List failures by their cause, and who took care of them."""
+    if ask.inner:
+        return
+    start = since_at(since)
+    groups = ask.of(lambda client: client.failures(since=start, flow=flow, limit=limit))
+    if ask.json:
+        print_json(groups)
+    elif not groups:
+        say("Nothing has failed.")
+    else:
+        now = int(time.time() * 1000)
+        print_table(("group", "count", "since", "last", "kind", "handled", "cause"), [_row(g, now) for g in groups])
+        waiting = sum(group.waiting for group in groups)
+        if waiting:
+            say(f"{count_text(waiting, 'failure')} wait for a person: mendflow failures show GROUP", err=True)
+
+
+@failures_app.command("show")
+@asks
+def show(ask: Ask, group: GroupArgument) -> None:
+    """Look at one group closely: samples, telling values, conditions for a rule."""
+    view = ask.of(lambda client: client.failure(group))
+    if ask.json:
+        print_json(view)
+    else:
+        _show(view)
+
+
+def since_at(text: str) -> Instant:
+    """The moment so long ago; 0 if nothing is said."""
+    if not text:
+        return 0
+    ago = duration_ms(text)
+    if ago is None:
+        raise Invalid(f"--since {text!r} is no length of time; write it like {DURATION_EXAMPLES}")
+    return max(int(time.time() * 1000) - ago, 1)
+
+
+def is_group(text: str) -> bool:
+    """Whether a word names a group, and not a decision."""
+    return re.fullmatch(r"[0-9a-f]{1,8}", text) is not None
+
+
+def _row(group: FailureGroup, now: Instant) -> tuple[str | Text, ...]:
+    kind = f"{group.type.value}/{group.category}" if group.category else group.type.value
+    return (
+        group.id,
+        f"{group.count:,}",
+        short_time_text(group.first_at)[5:16],
+        f"{duration_text(max(now - group.last_at, 0))} ago",
+        kind,
+        handled_text(group),
+        group.message,
+    )
+
+
+def handled_text(group: FailureGroup) -> str:
+    """bigger-memory: 41 recovered, 3 failed; 2 wait."""
+    parts = [handling_text(handling) for handling in group.handled[:1]]
+    if len(group.handled) > 1:
+        parts.append(f"{len(group.handled) - 1} more")
+    if group.unhandled:
+        parts.append(f"nobody: {group.unhandled:,}")
+    if group.waiting:
+        parts.append(f"{group.waiting:,} wait")
+    return "; ".join(parts) or "-"
+
+
+def handling_text(handling: Handling) -> str:
+    results = ", ".join(f"{number:,} {result}" for result, number in handling.results.items())
+    return f"{handling.exlet}{' (on trial)' if handling.passive else ''}: {results}"
+
+
+def _show(view: FailureView) -> None:
+    group = view.group
+    say(Text.assemble((group.id, "bold"), f" {group.type.value} {group.category}: {one_line(group.message, 300)}"))
+    since, last = short_time_text(group.first_at), short_time_text(group.last_at)
+    say(f"  {count_text(group.count, 'failure')} in {count_text(group.cases, 'case')}, from {since} to {last}")
+    say(f"  flows: {', '.join(group.flows)}" + (f"; tasks: {', '.join(group.tasks)}" if group.tasks else ""))
+    for handling in group.handled:
+        by = f"rule {handling.rule} of {handling.rules}" if handling.rules else "a person"
+        say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
+    if group.unhandled:
+        say(f"  {count_text(group.unhandled, 'time')} no rule held")
+    say("newest:")
+    print_table(("  at", "decision", "item", "state", "fault"), [_sample(s) for s in view.samples[:SAMPLES_SHOWN]])
+    _show_values(view)
+    _show_candidates(view)
+
+
+def _sample(decision: DecisionView) -> tuple[str | Text, ...]:
+    fault = decision.fault.message if decision.fault else decision.note
+    about = str(decision.item or "")
+    return f"  {short_time_text(decision.at)}", decision.id, about, state_text(decision.state), fault
+
+
+def _show_values(view: FailureView) -> None:
+    if not view.values:
+        return
+    say(f"telling values, in how many of {count_text(len(view.samples), 'sample')}:")
+    for path, values in list(view.values.items())[:VALUES_SHOWN]:
+        told = ", ".join(f"{one_line(value, 60)} ({number})" for value, number in list(values.items())[:4])
+        say(f"  {path}: {told}")
+
+
+def _show_candidates(view: FailureView) -> None:
+    if view.candidates:
+        say("conditions that tell these from others:")
+    for candidate in view.candidates[:VALUES_SHOWN]:
+        say(f"  {candidate.condition}" + (f"    {candidate.reason}" if candidate.reason else ""))
+    example = view.candidates[0].condition if view.candidates else "CONDITION"
+    say(f"try a rule:  mendflow rules try --from {view.group.id} --if '{example}'")
+    say(f"make it:     mendflow rules add --from {view.group.id} --if '{example}' --do EXLET")

@@ -1,0 +1,80 @@
+"""A repair with its trail: which rules were asked, what they saw, which one decided, what was done, what came of it."""
+
+import json
+from collections.abc import Sequence
+
+from rich.text import Text
+
+from mendflow.cli.printing import STYLES, say
+from mendflow.core.model.repair_views import DecisionView, TrailStep
+from mendflow.core.model.values import Value
+from mendflow.report.words import count_text, duration_text, one_line, short_time_text
+
+REPAIRS_SHOWN = 10
+STEPS_SHOWN = 8
+VALUE_CHARS = 60
+
+
+def show_repairs(repairs: Sequence[DecisionView]) -> None:
+    if not repairs:
+        return
+    say("repairs:" if len(repairs) == 1 else f"repairs, the newest first ({len(repairs):,}):")
+    for decision in repairs[:REPAIRS_SHOWN]:
+        _show(decision)
+    if len(repairs) > REPAIRS_SHOWN:
+        say(f"  and {len(repairs) - REPAIRS_SHOWN:,} more: mendflow history {repairs[0].case}")
+
+
+def _show(decision: DecisionView) -> None:
+    what = decision.fault.message if decision.fault else decision.note
+    about = f" {decision.item}" if decision.item else ""
+    say(
+        Text.assemble(
+            f"  {short_time_text(decision.at)} {decision.type.value}{about}",
+            (f"  {one_line(what, 200)}" if what else "", "dim"),
+        )
+    )
+    if decision.rules:
+        tree = decision.tree or "the case"
+        say(f"    rules {decision.rules} version {decision.version}, tree of {'all tasks' if tree == '*' else tree}:")
+    told = decision.trail[-STEPS_SHOWN:]
+    if len(told) < len(decision.trail):
+        say(f"      {count_text(len(decision.trail) - len(told), 'rule')} before, which did not decide")
+    for step in told:
+        say(_step(step, decides=step.rule == decision.rule and step.held))
+    say(_outcome(decision))
+
+
+def _step(step: TrailStep, *, decides: bool) -> Text:
+    line = Text(f"      rule {step.rule} ")
+    line.append("held" if step.held else "did not hold", style="yellow" if decides else "dim")
+    line.append(f": {one_line(step.condition, 200)}" if step.condition else "")
+    values = ", ".join(f"{name} = {_short(value)}" for name, value in step.values.items())
+    if values:
+        line.append(f"  ({one_line(values, 300)})", style="dim")
+    if step.error:
+        line.append(f"  {one_line(step.error, 200)}", style="red")
+    return line
+
+
+def _outcome(decision: DecisionView) -> Text:
+    if not decision.exlet:
+        said = "waits for a person: mendflow mend" if decision.state == "waiting" else "no rule held"
+        return Text(f"    {said}")
+    took = f" in {duration_text(decision.ended_at - decision.at)}" if decision.ended_at > decision.at else ""
+    word = decision.result or decision.state
+    line = Text(f"    {'would do' if decision.state == 'passive' else 'did'} {decision.exlet}")
+    line.append(f" as case {decision.exlet_case}" if decision.exlet_case else "")
+    line.append(": ")
+    line.append(word, style=STYLES.get({"recovered": "mended", "done": "completed"}.get(word, word), ""))
+    line.append(took)
+    if decision.note:
+        line.append(f"; {one_line(decision.note, 200)}", style="dim")
+    if decision.replaced_by:
+        line.append(f"; rejected, {decision.replaced_by} took its place")
+    return line
+
+
+def _short(value: Value) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return one_line(text, VALUE_CHARS)

@@ -1,0 +1,237 @@
+"""Exceptions and repairs of one case: its history, what may be said to have happened, mending it, rejecting a choice.
+And the levels that retries wait in."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.inputs import json_or_text
+from mendflow.cli.options import CaseArgument, offered
+from mendflow.cli.places import check_file
+from mendflow.cli.printing import STYLES, print_json, print_table, say
+from mendflow.cli.rule_files import exlet_of
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.repair_views import (
+    DecisionView,
+    HistoryEntry,
+    LevelView,
+    MendWish,
+    RejectWish,
+    TriggerView,
+)
+from mendflow.report.words import count_text, duration_text, short_time_text
+
+app = typer.Typer()
+levels_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
+app.add_typer(levels_app, name="levels", help="List the levels that retries wait in; drain one.")
+
+OptionalCase = Annotated[
+    str,
+    typer.Argument(metavar="[CASE]", help="A case's id, or last.", autocompletion=offered("cases"), show_default=False),
+]
+Xes = Annotated[
+    str,
+    typer.Option("--xes", metavar="FILE", help="Write it as XES, for process mining.", show_default=False),
+]
+ItemOption = Annotated[
+    str, typer.Option("--item", metavar="ITEM", help="One item of the case; else the case.", show_default=False)
+]
+Exlet = Annotated[
+    str,
+    typer.Option("--do", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False),
+]
+If = Annotated[
+    str,
+    typer.Option("--if", metavar="CONDITION", help="Also make a rule of it, that holds then.", show_default=False),
+]
+Note = Annotated[str, typer.Option("--note", "-m", metavar="TEXT", help="Why, kept with it.", show_default=False)]
+
+
+@app.command("history")
+@asks
+def history(
+    ask: Ask,
+    case: OptionalCase = "",
+    xes: Xes = "",
+    flow: Annotated[
+        str,
+        typer.Option(
+            "--flow",
+            metavar="NAME",
+            help="With --xes: all cases of this flow.",
+            show_default=False,
+            autocompletion=offered("flows"),
+        ),
+    ] = "",
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="N", help="With --flow: so many cases at most.")
+    ] = 1000,
+) -> None:
+    """Tell all that happened in a case, repairs included."""
+    if flow and (case or not xes):
+        raise Invalid("--flow NAME goes with --xes FILE and without a case; for one case leave --flow away")
+    named = case or ("" if flow else "last")
+    if xes:
+        _write_xes(ask, named, flow, limit, Path(xes))
+        return
+    entries = ask.of(lambda client: client.history(named))
+    if ask.json:
+        print_json(entries)
+    elif not entries:
+        say("Nothing has happened.")
+    else:
+        print_table(("at", "by", "what", "about", "said"), map(_entry_row, entries))
+
+
+def _write_xes(ask: Ask, case: str, flow: str, limit: int, path: Path) -> None:
+    check_file("--xes", path)
+    text = ask.of(lambda client: client.xes(case, flow=flow, limit=limit))
+    path.write_text(text, encoding="utf-8")
+    traces, events = text.count("<trace>"), text.count("<event>")
+    if ask.json:
+        print_json({"file": str(path), "traces": traces, "events": events})
+    else:
+        say(f"{path}: {count_text(traces, 'trace')}, {count_text(events, 'event')}")
+
+
+def _entry_row(entry: HistoryEntry) -> tuple[str | Text, ...]:
+    about = str(entry.item or entry.name)
+    return short_time_text(entry.at)[5:], entry.by or entry.source, _styled(entry.what), about, entry.message
+
+
+def _styled(what: str) -> Text:
+    return Text(what, style={"decided": "yellow", "repaired": "yellow"}.get(what, STYLES.get(what, "")))
+
+
+@app.command("raise")
+@asks
+def raise_(
+    ask: Ask,
+    case: CaseArgument,
+    trigger: Annotated[
+        str,
+        typer.Argument(metavar="[TRIGGER]", help="What happened; without it, what the rules know.", show_default=False),
+    ] = "",
+    item: ItemOption = "",
+    said: Annotated[
+        str,
+        typer.Option("--said", metavar="VALUE", help="What is to be said of it: JSON, or text.", show_default=False),
+    ] = "",
+) -> None:
+    """Say that something happened to a case or an item."""
+    if not trigger:
+        _list_triggers(ask, case, item)
+        return
+    value = json_or_text(said) if said else None
+    decision = ask.of(lambda client: client.raise_trigger(case, trigger, item, data=value))
+    if ask.json:
+        print_json(decision)
+    elif decision.state == "waiting":
+        say(f"no rule knows {trigger!r}: {decision.case} is suspended, and the administrator is told")
+        say(f"mend it: mendflow mend {decision.case} --do EXLET [--if CONDITION]")
+    else:
+        say(decided_text(decision))
+
+
+def _list_triggers(ask: Ask, case: str, item: str) -> None:
+    views = ask.of(lambda client: client.triggers(case, item))
+    if ask.json:
+        print_json(views)
+    elif not views:
+        say("The rules know of nothing that could be raised; an unexpected word suspends the case until it is mended.")
+    else:
+        print_table(("trigger", "level", "task", "rules", "exlets"), map(_trigger_row, views))
+
+
+def _trigger_row(view: TriggerView) -> tuple[str, ...]:
+    return view.trigger, view.level, view.task or "-", view.rules, ", ".join(view.exlets)
+
+
+@app.command("mend")
+@asks
+def mend(
+    ask: Ask,
+    case: CaseArgument,
+    exlet: Exlet = "",
+    item: ItemOption = "",
+    condition: If = "",
+    decision: Annotated[
+        str,
+        typer.Option(
+            "--decision", metavar="DECISION", help="What waits to be mended; else the newest.", show_default=False
+        ),
+    ] = "",
+    in_set: Annotated[
+        str, typer.Option("--rules", metavar="SET", help="Where the rule goes; else the flow's.", show_default=False)
+    ] = "",
+    note: Note = "",
+) -> None:
+    """Run an exlet on a case now, and make a rule of it if wanted."""
+    name, flow = exlet_of(exlet)
+    wish = MendWish(exlet=name, flow=flow, item=item, decision=decision, condition=condition, rules=in_set, note=note)
+    _say_decision(ask, ask.of(lambda client: client.mend(case, wish)))
+
+
+@app.command("reject")
+@asks
+def reject(
+    ask: Ask,
+    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The choice that was wrong, by its id.")],
+    exlet: Exlet = "",
+    condition: If = "",
+    note: Note = "",
+) -> None:
+    """Say that a choice was wrong, and put the right one in its place."""
+    name, flow = exlet_of(exlet)
+    wish = RejectWish(decision=decision, exlet=name, flow=flow, condition=condition, note=note)
+    _say_decision(ask, ask.of(lambda client: client.reject_choice(wish)))
+
+
+def _say_decision(ask: Ask, decision: DecisionView) -> None:
+    if ask.json:
+        print_json(decision)
+    else:
+        say(decided_text(decision))
+
+
+def decided_text(decision: DecisionView) -> str:
+    about = f"{decision.case}:{decision.item}" if decision.item else str(decision.case)
+    by = f" by rule {decision.rule} of {decision.rules}" if decision.rule is not None else ""
+    runs = f" as case {decision.exlet_case}" if decision.exlet_case else ""
+    if not decision.exlet:
+        return f"{about}: no rule held; nothing is done"
+    return f"{about}: {decision.exlet}{by}{runs}"
+
+
+@levels_app.callback()
+@asks
+def levels(ask: Ask) -> None:
+    """List the levels that retries wait in; drain one."""
+    if ask.inner:
+        return
+    views = ask.of(lambda client: client.levels())
+    if ask.json:
+        print_json(views)
+    elif not views:
+        say("There are no levels.")
+    else:
+        print_table(("level", "wait", "waiting", "next"), map(_level_row, views))
+
+
+@levels_app.command("drain")
+@asks
+def drain(ask: Ask, level: Annotated[str, typer.Argument(metavar="LEVEL", help="The level's number, or all.")]) -> None:
+    """Let all that waits in a level go on now."""
+    drained = ask.of(lambda client: client.drain(level))
+    if ask.json:
+        print_json(drained)
+    else:
+        say(f"{count_text(drained.let_go, 'job')} that waited {'goes' if drained.let_go == 1 else 'go'} on now")
+
+
+def _level_row(view: LevelView) -> tuple[str, ...]:
+    waiting = f"{view.waiting:,}" + (f" ({view.express:,} express)" if view.express else "")
+    return str(view.level), duration_text(view.wait_ms), waiting, short_time_text(view.next_at)

@@ -1,0 +1,102 @@
+"""Rules and exlets as commands take them: files by their endings, exlets also by name or written out on the spot."""
+
+import hashlib
+import re
+from pathlib import Path
+
+import msgspec
+
+from mendflow.cli.flow_files import is_flow_file, load_one
+from mendflow.client import Client
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.problems import BadFlow, BadRules, Invalid, NotFound, Problem
+from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.formats.rules import load_rules, write_rules
+from mendflow.formats.yaml.exlets import load_exlet, read_exlet
+
+ENDINGS = (".yaml", ".yml", ".xrs")
+_WRITTEN_OUT = re.compile(r"^\s*[\[{-]|:\s|:$|\n")
+_WORD = re.compile(r"[a-z][a-z-]*")
+
+
+def load(path: Path, name: str = "") -> RuleSet:
+    """The rules of a file; the ending says in which format. `name` is for another flow than the file says."""
+    _check_ending(path)
+    rules = load_rules(path)
+    return msgspec.structs.replace(rules, name=name) if name else rules
+
+
+def dump(rules: RuleSet, path: Path) -> str:
+    _check_ending(path)
+    return write_rules(rules, path.parent)
+
+
+class Given(msgspec.Struct, frozen=True):
+    """Rules that a flow is to be run with, and how it is said where they came from."""
+
+    rules: RuleSet
+    note: str
+
+
+def rules_for(flow_file: str, flow: Flow, named: str) -> Given | None:
+    """The rules of the file that was named, else of the one beside the flow's: `night.rules.yaml` beside `night.yaml`.
+    Whatever flow they were written for, they are this one's now; only house rules stay the house's."""
+    source = Path(flow_file.rpartition(".py:")[0] + ".py" if ".py:" in flow_file else flow_file)
+    path = Path(named) if named else source.with_suffix(".rules.yaml")
+    if not named and not path.is_file():
+        return None
+    rules = load(path)
+    digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+    name = rules.name if rules.name == HOUSE else str(flow.name)
+    return Given(msgspec.structs.replace(rules, name=name), f"from {path.name} ({digest})")
+
+
+async def put_once(client: Client, given: Given) -> None:
+    """Give the rules to the server, unless it had them before: what was added to them since is to stay."""
+    try:
+        known = await client.rule_versions(given.rules.name)
+    except NotFound:
+        known = []
+    if not any(version.note == given.note for version in known):
+        await client.put_rules(given.rules, note=given.note)
+
+
+def problems_of(path: Path) -> list[Problem]:
+    """Everything that is wrong in a rules file."""
+    try:
+        load(path)
+    except BadRules as error:
+        return list(error.problems)
+    return []
+
+
+def exlet_of(text: str) -> tuple[str, Flow | None]:
+    """The exlet that is meant: by its name, by a file with it, or by its steps as YAML. A file that is no exlet may be
+    a flow, which serves as a worklet."""
+    if not text:
+        raise Invalid("say what is to be done: --do EXLET, an exlet's name, a file with one, or its steps")
+    if _WRITTEN_OUT.search(text):
+        word = _WORD.search(text)
+        name = f"{word.group() if word else 'exlet'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"
+        return name, read_exlet(text, Path(f"{name}.yaml"))
+    if not is_flow_file(text):
+        return text, None
+    flow = _of_file(text)
+    return str(flow.name), flow
+
+
+def _of_file(text: str) -> Flow:
+    if not text.endswith((".yaml", ".yml")):
+        return load_one(text)
+    try:
+        return load_exlet(text)
+    except BadFlow as no_exlet:
+        try:
+            return load_one(text)
+        except BadFlow:
+            raise no_exlet from None
+
+
+def _check_ending(path: Path) -> None:
+    if path.suffix not in ENDINGS:
+        raise Invalid(f"{path} must end in one of {', '.join(ENDINGS)}; the ending says in which format it is")

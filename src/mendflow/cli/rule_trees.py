@@ -1,0 +1,77 @@
+"""Rule trees drawn for people.
+
+A rule on another's true side stands below it, further in: it is an exception to it. A rule on the false side stands at
+the same depth: it is asked instead. The last one that holds decides, which is how one reads downwards."""
+
+from collections.abc import Iterator
+
+from rich.text import Text
+
+from mendflow.cli.printing import say
+from mendflow.core.model.mending import CASE_LEVEL
+from mendflow.core.model.repair_views import RuleSetView
+from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.report.words import count_text, one_line, short_time_text
+
+CONDITION_CHARS = 160
+DEPTH_MAX = 40
+"""Deeper than this the lines go no further in: a screen has an end."""
+
+
+def show_set(view: RuleSetView) -> None:
+    rules = view.rules
+    assert rules is not None, "a set that is asked for comes whole"
+    by = f" by {view.author}" if view.author else ""
+    at = f" at {short_time_text(view.at)}" if view.at else ""
+    say(Text.assemble((shown_name(view.name), "bold"), f" version {view.version}{by}{at}"))
+    if view.note:
+        say(f"  {one_line(view.note, 300)}")
+    if view.exlets:
+        say(f"  exlets: {', '.join(view.exlets)}")
+    for title, key, tree in trees_of(rules):
+        say()
+        say(Text(title, style="bold"))
+        for line in drawn(tree, {id: view.decided.get(f"{key}/{id}", 0) for id in tree.rules}):
+            say(line)
+
+
+def shown_name(name: str) -> str:
+    return f"{HOUSE} (house rules)" if name == HOUSE else name
+
+
+def trees_of(rules: RuleSet) -> Iterator[tuple[str, str, Tree]]:
+    """Each tree with its title, and the key that counts stand under."""
+    for type, trees in rules.trees.items():
+        for task, tree in trees.items():
+            about = "the case" if type in CASE_LEVEL else "all tasks" if task == HOUSE else task
+            yield f"{type.value}, {about}: {count_text(len(tree.rules), 'rule')}", f"{type.value}/{task}", tree
+
+
+def drawn(tree: Tree, decided: dict[int, int]) -> Iterator[Text]:
+    """Line by line, without recursion: a chain of alternatives may be thousands of rules long."""
+    pending: list[tuple[int, int, str]] = [(tree.root, 0, "if")]
+    wide = len(str(max(tree.rules, default=0)))
+    while pending:
+        id, depth, word = pending.pop()
+        rule = tree.rules[id]
+        yield _line(rule, depth, word, wide, decided.get(id, 0))
+        if rule.on_false is not None:
+            pending.append((rule.on_false, depth, "else if"))
+        if rule.on_true is not None:
+            pending.append((rule.on_true, depth + 1, "except if"))
+
+
+def _line(rule: Rule, depth: int, word: str, wide: int, decided: int) -> Text:
+    line = Text(f"  {rule.id:>{wide}}  {'    ' * min(depth, DEPTH_MAX)}")
+    line.append(f"{word} ", style="dim")
+    line.append(one_line(rule.condition, CONDITION_CHARS))
+    line.append(f"  →  {rule.exlet or 'nothing'}", style="" if rule.exlet else "dim")
+    if rule.passive:
+        line.append("  on trial", style="yellow")
+    if decided:
+        line.append(f"  decided {decided:,}", style="green")
+    if rule.author:
+        line.append(f"  {rule.author}", style="dim")
+    if rule.note:
+        line.append(f"  # {one_line(rule.note, 80)}", style="dim")
+    return line

@@ -1,0 +1,334 @@
+"""Rules: look at them, add one for a failure at hand, try it against the past, go back to an earlier version."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.exits import Exit
+from mendflow.cli.failures import is_group
+from mendflow.cli.options import completed, offered, one_of
+from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.problems import show_problems
+from mendflow.cli.rule_files import dump, exlet_of, load, problems_of
+from mendflow.cli.rule_trees import show_set, shown_name
+from mendflow.client import Client
+from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.repair_views import Applied, RuleAdded, RuleSetView, RuleWish, TrialView, Tried
+from mendflow.report.words import count_text, one_line, short_time_text
+
+app = typer.Typer()
+rules_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
+app.add_typer(rules_app, name="rules", help="Look at rules, add them, try them, go back.")
+
+TRIED_SHOWN = 10
+TYPES = tuple(type.value for type in ExceptionType)
+
+SetArgument = Annotated[
+    str,
+    typer.Argument(metavar="SET", help="A flow's name, or * for the house rules.", autocompletion=offered("rule_sets")),
+]
+From = Annotated[
+    str,
+    typer.Option(
+        "--from",
+        metavar="GROUP|DECISION",
+        help="The case at hand: a group of failures, or a decision.",
+        show_default=False,
+        autocompletion=offered("groups"),
+    ),
+]
+If = Annotated[str, typer.Option("--if", metavar="CONDITION", help="When the rule holds, in CEL.", show_default=False)]
+Do = Annotated[
+    str,
+    typer.Option("--do", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False),
+]
+InSet = Annotated[
+    str,
+    typer.Option("--rules", metavar="SET", help="The rule set; else that of the failure's flow.", show_default=False),
+]
+Type = Annotated[
+    str,
+    typer.Option(
+        "--type",
+        metavar="TYPE",
+        help="The type of exception, where there is no case at hand.",
+        show_default=False,
+        callback=one_of("--type", TYPES),
+        autocompletion=completed(TYPES),
+    ),
+]
+Task = Annotated[
+    str,
+    typer.Option(
+        "--task", metavar="TASK", help="The task, where there is no case at hand; * for all.", show_default=False
+    ),
+]
+Passive = Annotated[bool, typer.Option("--passive", help="On trial: it decides and is recorded, and does nothing.")]
+Note = Annotated[str, typer.Option("--note", "-m", metavar="TEXT", help="Why, kept with it.", show_default=False)]
+Version = Annotated[
+    int | None, typer.Option("--version", min=0, metavar="N", help="Not the newest, but this one.", show_default=False)
+]
+
+
+@rules_app.callback()
+@asks
+def rules(ask: Ask) -> None:
+    """Look at rules, add them, try them, go back."""
+    if not ask.inner:
+        _list(ask)
+
+
+@rules_app.command("list")
+@asks
+def list_(ask: Ask) -> None:
+    """List the rule sets."""
+    _list(ask)
+
+
+def _list(ask: Ask) -> None:
+    views = ask.of(lambda client: client.rule_sets())
+    if ask.json:
+        print_json(views)
+        return
+    rows = (
+        (view.name, str(view.version), f"{view.rule_count:,}", f"{view.passive_count:,}", _when(view), _about(view))
+        for view in views
+    )
+    print_table(("set", "version", "rules", "on trial", "changed", "about"), rows)
+
+
+@rules_app.command("show")
+@asks
+def show(ask: Ask, name: SetArgument, version: Version = None) -> None:
+    """Draw a rule set's trees, with how often each rule decided."""
+    view = ask.of(lambda client: client.rule_set(name, version))
+    if ask.json:
+        print_json(view)
+    else:
+        show_set(view)
+
+
+@rules_app.command("add")
+@asks
+def add(
+    ask: Ask,
+    at_hand: From = "",
+    condition: If = "",
+    exlet: Do = "",
+    in_set: InSet = "",
+    type: Type = "",
+    task: Task = "",
+    passive: Passive = False,
+    note: Note = "",
+    try_first: Annotated[bool, typer.Option("--try", help="Only try it against past failures.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Apply it now to every case of the group that waits.")] = False,
+) -> None:
+    """Add a rule for a failure at hand; it holds at once."""
+    wish = _wish(at_hand, condition, exlet, in_set, type, task, passive=passive, note=note)
+    if apply and not (wish.group or wish.decision):
+        raise Invalid("--apply is for the cases of a group; say which by --from GROUP")
+    if try_first:
+        _try(ask, wish, limit=10_000)
+        return
+
+    async def added(client: Client) -> tuple[RuleAdded, Applied | None]:
+        made = await client.add_rule(wish)
+        group = wish.group or ((await client.decision(wish.decision)).group if apply else "")
+        return made, await client.apply_rules(group) if apply else None
+
+    made, applied = ask.of(added)
+    if ask.json:
+        print_json({"added": made, "applied": applied})
+        return
+    _say_added(made, passive=passive)
+    if applied is not None:
+        _say_applied(applied)
+
+
+@rules_app.command("try")
+@asks
+def try_(
+    ask: Ask,
+    at_hand: From = "",
+    condition: If = "",
+    exlet: Do = "",
+    in_set: InSet = "",
+    type: Type = "",
+    task: Task = "",
+    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many past failures at most.")] = 10_000,
+) -> None:
+    """Play a rule against past failures; nothing changes."""
+    _try(ask, _wish(at_hand, condition, exlet or "tried", in_set, type, task), limit=limit)
+
+
+@rules_app.command("history")
+@asks
+def history(ask: Ask, name: SetArgument) -> None:
+    """List the versions of a rule set, newest first."""
+    views = ask.of(lambda client: client.rule_versions(name))
+    if ask.json:
+        print_json(views)
+        return
+    rows = ((str(view.version), _when(view), view.author, f"{view.rule_count:,}", view.note) for view in views)
+    print_table(("version", "at", "by", "rules", "note"), rows)
+
+
+@rules_app.command("restore")
+@asks
+def restore(
+    ask: Ask,
+    name: SetArgument,
+    version: Annotated[int, typer.Argument(metavar="VERSION", min=0, help="The version to go back to.")],
+) -> None:
+    """Make an earlier version of a rule set the next one."""
+    view = ask.of(lambda client: client.restore_rules(name, version))
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{shown_name(view.name)} is as it was in version {version}; this is version {view.version}")
+
+
+@rules_app.command("import")
+@asks
+def import_(
+    ask: Ask,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="A rules file: .yaml, or .xrs of YAWL.")],
+    name: Annotated[
+        str, typer.Option("--name", metavar="SET", help="Another name than the file says.", show_default=False)
+    ] = "",
+    note: Note = "",
+) -> None:
+    """Give a rules file to the server; it holds at once."""
+    rules = load(Path(file), name=name)
+    view = ask.of(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"))
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{shown_name(view.name)} version {view.version}: {count_text(view.rule_count, 'rule')}")
+
+
+@rules_app.command("export")
+@asks
+def export(
+    ask: Ask,
+    name: SetArgument,
+    file: Annotated[str, typer.Argument(metavar="[FILE]", help="Where to; .xrs for YAWL; else YAML is printed.")] = "",
+    version: Version = None,
+) -> None:
+    """Write a rule set to a file."""
+    view = ask.of(lambda client: client.rule_set(name, version))
+    assert view.rules is not None, "a set that is asked for comes whole"
+    if ask.json:
+        print_json(view.rules)
+        return
+    text = dump(view.rules, Path(file or "rules.yaml"))
+    if file:
+        Path(file).write_text(text, encoding="utf-8")
+        say(f"{shown_name(view.name)} version {view.version} is in {file}")
+    else:
+        sys.stdout.write(text)
+
+
+@rules_app.command("check")
+@asks
+def check(ask: Ask, file: Annotated[list[str], typer.Argument(metavar="FILE...", help="Rules files.")]) -> None:
+    """Report every problem of rules files at once."""
+    problems = [problem for path in file for problem in problems_of(Path(path))]
+    if ask.json:
+        print_json(problems)
+    elif problems:
+        show_problems(problems)
+        say(f"{count_text(len(problems), 'problem')} in {count_text(len(file), 'file')}", err=True)
+    else:
+        say(f"{count_text(len(file), 'file')}, no problems")
+    raise typer.Exit(Exit.BAD_INPUT if problems else Exit.OK)
+
+
+def _wish(
+    at_hand: str,
+    condition: str,
+    exlet: str,
+    in_set: str,
+    type: str,
+    task: str,
+    *,
+    passive: bool = False,
+    note: str = "",
+) -> RuleWish:
+    if not condition:
+        raise Invalid("say when the rule holds: --if CONDITION, such as --if 'fault.category == \"memory\"'")
+    if not at_hand and not type:
+        raise Invalid("say what the rule is for: --from GROUP or --from DECISION, or --type TYPE and --task TASK")
+    name, flow = exlet_of(exlet)
+    return RuleWish(
+        condition=condition,
+        exlet=name,
+        flow=flow,
+        group=at_hand if is_group(at_hand) else "",
+        decision="" if is_group(at_hand) else at_hand,
+        rules=in_set,
+        type=ExceptionType(type) if type else None,
+        task=task,
+        passive=passive,
+        note=note,
+    )
+
+
+def _try(ask: Ask, wish: RuleWish, *, limit: int) -> None:
+    trial = ask.of(lambda client: client.try_rule(wish, limit=limit))
+    if ask.json:
+        print_json(trial)
+    else:
+        say_trial(trial)
+
+
+def say_trial(trial: TrialView) -> None:
+    """would have caught 41 of 52, and 3 that were handled otherwise."""
+    more = f", and {count_text(len(trial.otherwise), 'one', 'that were')} handled otherwise"
+    if len(trial.otherwise) == 1:
+        more = ", and 1 that was handled otherwise"
+    say(f"would have caught {trial.caught:,} of {trial.of:,}" + (more if trial.otherwise else ""))
+    _say_tried("caught", trial.caught_ids)
+    _say_tried("not caught", trial.missed_ids)
+    _say_tried("handled otherwise", trial.otherwise)
+    if trial.breaks:
+        say(f"it cannot be added like this: {one_line(trial.breaks, 400)}")
+
+
+def _say_tried(title: str, tried: list[Tried]) -> None:
+    if not tried:
+        return
+    say(f"{title}:")
+    for one in tried[:TRIED_SHOWN]:
+        was = f"{one.exlet}, {one.result or one.state}" if one.exlet else one.state
+        say(f"  {one.decision}  ({was})")
+    if len(tried) > TRIED_SHOWN:
+        say(f"  and {len(tried) - TRIED_SHOWN:,} more; --json has them all")
+
+
+def _say_added(made: RuleAdded, *, passive: bool) -> None:
+    where = f", {'an exception to' if made.side == 'true' else 'instead of'} rule {made.under}" if made.side else ""
+    tree = made.type.value + (f" of {made.task}" if made.task else "")
+    trial = " on trial" if passive else ""
+    say(f"rule {made.rule} of {shown_name(made.rules)} ({tree}){where}")
+    say(f"it holds{trial} from now on: version {made.version}")
+
+
+def _say_applied(applied: Applied) -> None:
+    say(f"applied now to {count_text(len(applied.taken_up), 'failure')} that waited")
+    for id in applied.taken_up[:TRIED_SHOWN]:
+        say(f"  {id}")
+    if applied.left:
+        say(f"{count_text(len(applied.left), 'failure')} still wait: the rules say nothing of them")
+
+
+def _when(view: RuleSetView) -> str:
+    return short_time_text(view.at) if view.at else "as shipped" if view.version == 0 else "-"
+
+
+def _about(view: RuleSetView) -> str:
+    return ", ".join(view.types)

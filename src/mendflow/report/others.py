@@ -1,0 +1,84 @@
+"""Other cases that belong to this one: those that it called, and the exlets that mended it. Each can be opened on the
+same page, so that links lead somewhere wherever the page is taken."""
+
+import hashlib
+from collections.abc import Sequence
+
+from mendflow.core.model.views import CaseView, ItemView
+from mendflow.report.attempts import ran
+from mendflow.report.words import count_text, duration_text, escaped, one_line
+
+CASES_MAX = 300
+ITEMS_MAX = 200
+CELL_CHARS_MAX = 160
+
+
+def anchor(case: str) -> str:
+    """The place of a case on the page."""
+    return "case-" + hashlib.sha256(case.encode()).hexdigest()[:12]
+
+
+def other_cases(cases: Sequence[CaseView], items: dict[str, list[ItemView]]) -> str:
+    """A table of them, and each one's items below."""
+    shown = cases[:CASES_MAX]
+    rows = "".join(_row(case) for case in shown)
+    more = f"{count_text(len(cases) - CASES_MAX, 'more case')}; mendflow cases has them all. "
+    note = f"{more if len(cases) > CASES_MAX else ''}mendflow report CASE writes a case's own report."
+    heads = ("case", "flow", "for", "status", "took", "done", "failed", "cancelled", "mended", "why")
+    head = "".join(f"<th>{word}</th>" for word in heads)
+    details = "".join(_detail(case, items.get(str(case.id), [])) for case in shown)
+    return (
+        f'<p class="quiet">{note}</p><div class="scroll tall"><table><thead><tr>{head}</tr></thead>'
+        f"<tbody>{rows}</tbody></table></div>{details}"
+    )
+
+
+def _row(case: CaseView) -> str:
+    words = ("done", "failed", "cancelled", "mended")
+    numbers = [sum(getattr(count, word) for count in case.counts) for word in words]
+    numbers[0] += sum(count.reused for count in case.counts)
+    cells = [
+        f'<th><a href="#{anchor(str(case.id))}">{_text(str(case.id))}</a></th>',
+        f"<td>{_text(case.flow, 60)}</td>",
+        f"<td>{_text(purpose(case))}</td>",
+        f'<td><span class="pill {escaped(case.status)}">{escaped(case.status)}</span></td>',
+        f"<td>{duration_text(max(case.ended_at - case.started_at, 0)) if case.ended_at else '-'}</td>",
+        *(f"<td>{number or '-'}</td>" for number in numbers),
+        f'<td class="remark">{_text(case.fault.message) if case.fault else ""}</td>',
+    ]
+    return f"<tr>{''.join(cells)}</tr>"
+
+
+def purpose(case: CaseView) -> str:
+    """What a case is there for, if not for itself."""
+    if case.mends:
+        return f"mends {case.mends}" + (f":{case.mends_item}" if case.mends_item else "")
+    return f"called by {case.parent}" if case.parent else ""
+
+
+def _detail(case: CaseView, items: list[ItemView]) -> str:
+    rows = "".join(_item(item) for item in sorted(items, key=lambda item: (item.created_at, item.serial))[:ITEMS_MAX])
+    more = f'<p class="quiet">and {len(items) - ITEMS_MAX:,} more.</p>' if len(items) > ITEMS_MAX else ""
+    head = "".join(f"<th>{word}</th>" for word in ("item", "kind", "state", "attempts", "took", "remark"))
+    table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{more}'
+    shown = table if rows else '<p class="quiet">Its items are not shown here.</p>'
+    return (
+        f'<details class="other" id="{anchor(str(case.id))}"><summary><b>{_text(str(case.id))}</b> '
+        f'{_text(case.flow, 60)} <span class="quiet">{_text(purpose(case))}</span> '
+        f'<span class="pill {escaped(case.status)}">{escaped(case.status)}</span></summary>{shown}</details>'
+    )
+
+
+def _item(item: ItemView) -> str:
+    began = item.attempts[0].granted_at if item.attempts else item.created_at
+    took = duration_text(max(item.ended_at - began, 0)) if began and item.ended_at else "-"
+    remark = item.fault.message if item.fault else item.reason or item.command
+    return (
+        f"<tr><th>{_text(str(item.item), 80)}</th><td>{_text(item.kind, 20)}</td>"
+        f'<td><span class="pill {escaped(item.state)}">{escaped(item.state)}</span></td>'
+        f'<td>{len(ran(item)) or "-"}</td><td>{took}</td><td class="remark">{_text(remark)}</td></tr>'
+    )
+
+
+def _text(text: str, limit: int = CELL_CHARS_MAX) -> str:
+    return escaped(one_line(text, limit))

@@ -1,0 +1,131 @@
+"""The repairs of a case: what failed, which rule concluded what from which values, what the exlet did, what it cost.
+
+The trail is what the service itself went by, so that the page answers "why this repair?" without anything else."""
+
+import json
+from collections.abc import Sequence
+
+import msgspec
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.repair_views import DecisionView, TrailStep
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import ItemView
+from mendflow.report.attempts import ran
+from mendflow.report.others import anchor
+from mendflow.report.words import count_text, duration_text, escaped, one_line, short_time_text
+
+REPAIRS_MAX = 300
+VALUE_CHARS_MAX = 120
+GOOD = ("recovered", "completed", "restarted", "done")
+
+
+class Cost(msgspec.Struct, frozen=True):
+    """What a repair cost: attempts that would not have been, and how long it took."""
+
+    attempts: int = 0
+    took_ms: int = 0
+
+
+def repairs(decisions: Sequence[DecisionView], items: Sequence[ItemView], steps: dict[str, list[ItemView]]) -> str:
+    """`steps` are the items of the exlets' cases, by case."""
+    shown = sorted(decisions, key=lambda decision: decision.at)[:REPAIRS_MAX]
+    if not shown:
+        return '<p class="quiet">Nothing had to be repaired.</p>'
+    spent = costs(decisions, items)
+    parts = [_summary(decisions, spent)]
+    parts += [_repair(decision, spent[decision.id], steps.get(str(decision.exlet_case), [])) for decision in shown]
+    if len(decisions) > len(shown):
+        parts.append(f'<p class="quiet">and {len(decisions) - len(shown):,} more; mendflow history has them all.</p>')
+    return "".join(parts)
+
+
+def costs(decisions: Sequence[DecisionView], items: Sequence[ItemView]) -> dict[str, Cost]:
+    """Attempts of the item that began between a decision and the next one about it were made for the sake of it."""
+    by_item = {item.item: item for item in items}
+    later: dict[str, Instant] = {}
+    found: dict[str, Cost] = {}
+    for decision in sorted(decisions, key=lambda each: -each.at):
+        end = later.get(str(decision.item), 0)
+        item = by_item.get(decision.item) if decision.item else None
+        made = [each.granted_at for each in ran(item)] if item else []
+        more = sum(1 for at in made if at >= decision.at and (not end or at < end)) if decision.exlet else 0
+        found[decision.id] = Cost(more, max(decision.ended_at - decision.at, 0) if decision.ended_at else 0)
+        later[str(decision.item)] = decision.at
+    return found
+
+
+def _summary(decisions: Sequence[DecisionView], spent: dict[str, Cost]) -> str:
+    repaired = sum(decision.result in GOOD for decision in decisions)
+    ignored = sum(not decision.exlet for decision in decisions)
+    attempts, took = sum(cost.attempts for cost in spent.values()), sum(cost.took_ms for cost in spent.values())
+    told = [count_text(len(decisions), "exception"), f"{repaired:,} repaired"]
+    told += [f"{ignored:,} that no rule took up"] if ignored else []
+    told += [count_text(attempts, "more attempt"), f"{duration_text(took)} in repairs"]
+    return f'<p class="quiet">{escaped(" · ".join(told))}</p>'
+
+
+def _repair(decision: DecisionView, cost: Cost, steps: list[ItemView]) -> str:
+    word = decision.result or decision.state
+    css = "mended" if word in GOOD else "running" if decision.state in ("running", "waiting") else "failed"
+    what = decision.fault.message if decision.fault else decision.type.value
+    done = f"→ <b>{_text(decision.exlet, 80)}</b>" if decision.exlet else "→ nothing"
+    return (
+        f'<details class="failure repair{" made-good" if word in GOOD else ""}">'
+        f"<summary><b>{_text(str(decision.item or decision.case), 80)}</b> {_text(what, 240)} {done} "
+        f'<span class="pill {css}">{escaped(word)}</span></summary>'
+        f"{_facts(decision, cost)}{_trail(decision)}{_steps(decision, steps)}</details>"
+    )
+
+
+def _facts(decision: DecisionView, cost: Cost) -> str:
+    facts = [short_time_text(decision.at)[11:], decision.type.value]
+    facts += [decision.fault.category.value] if decision.fault else []
+    if decision.rule is not None:
+        facts.append(f"rule {decision.rule} of {decision.rules}, version {decision.version}")
+    facts += [count_text(cost.attempts, "more attempt")] if cost.attempts else []
+    facts += [f"took {duration_text(cost.took_ms)}"] if cost.took_ms else []
+    facts += [f"replaced by {decision.replaced_by}"] if decision.replaced_by else []
+    note = f"<br>{_text(decision.note, 400)}" if decision.note else ""
+    return f'<p class="quiet">{_text(" · ".join(facts), 400)}{note}</p>'
+
+
+def _trail(decision: DecisionView) -> str:
+    if not decision.trail:
+        return ""
+    rows = "".join(_step_row(step, decision) for step in decision.trail)
+    head = "".join(f"<th>{word}</th>" for word in ("rule", "held", "condition", "values that decided"))
+    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+
+
+def _step_row(step: TrailStep, decision: DecisionView) -> str:
+    held = '<span class="pill mended">held</span>' if step.held else '<span class="pill">no</span>'
+    values = ", ".join(f"{name} = {_short(value)}" for name, value in step.values.items()) or step.error or "-"
+    number = f"<b>{step.rule}</b>" if step.rule == decision.rule else str(step.rule)
+    return (
+        f"<tr><td>{number}</td><td>{held}</td><td><code>{_text(step.condition, 300)}</code></td>"
+        f'<td class="remark">{_text(values, 400)}</td></tr>'
+    )
+
+
+def _steps(decision: DecisionView, steps: list[ItemView]) -> str:
+    if decision.exlet_case is None:
+        return ""
+    case = escaped(str(decision.exlet_case))
+    rows = "".join(
+        f'<li>{_text(str(item.item), 80)} <span class="quiet">{_text(item.kind, 20)}</span> '
+        f'<span class="pill {escaped(item.state)}">{escaped(item.state)}</span>'
+        f"{' ' + _text(item.fault.message, 200) if item.fault else ''}</li>"
+        for item in sorted(steps, key=lambda item: (item.created_at, item.serial))
+    )
+    listed = f'<ol class="steps">{rows}</ol>' if rows else ""
+    return f'<p>exlet case <a href="#{anchor(str(decision.exlet_case))}">{case}</a></p>{listed}'
+
+
+def _short(value: Value) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
+    return one_line(text, VALUE_CHARS_MAX)
+
+
+def _text(text: str, limit: int) -> str:
+    return escaped(one_line(text, limit))

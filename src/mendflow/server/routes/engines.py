@@ -1,0 +1,96 @@
+"""The exception service for engines of other systems (interfaces A, B and X over HTTP).
+
+An engine registers, posts what happens at the points of its cases and items, and asks for orders: the calls of
+interface B. Each order is given again until the engine says that it is done. An engine's name belongs to whoever
+registered it."""
+
+import asyncio
+from typing import Annotated
+
+from litestar import get, post
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from mendflow.core.model.mending import XEvent
+from mendflow.core.model.repair_views import EngineOrder, EngineView, Told
+from mendflow.core.model.values import Value
+from mendflow.server.routes.cases import Wish
+from mendflow.server.routes.given import TheCaller, TheDomain, TheHolds
+
+WAIT_MS_MAX = 60_000
+
+WaitMs = Annotated[int, QueryParameter(ge=0, le=WAIT_MS_MAX, description="Hold the answer back for so long.")]
+
+
+class Registration(Wish, frozen=True):
+    name: str
+
+
+class Done(Wish, frozen=True):
+    """What the call came to: false if the case or item was not there any more; facts, or names, where asked for."""
+
+    order: str
+    answer: Value = True
+
+
+@get("/engines", summary="Engines that are served", operation_id="engines", tags=["engines"])
+async def engines(domain: TheDomain) -> list[EngineView]:
+    return await domain.engines()
+
+
+@post("/engines", status_code=201, summary="Register an engine", operation_id="register_engine", tags=["engines"])
+async def register_engine(domain: TheDomain, caller: TheCaller, data: JSONBody[Registration]) -> EngineView:
+    """Registered again, it is the same engine."""
+    return await domain.register_engine(data.name, who=caller.name)
+
+
+@post(
+    "/engines/{engine:str}/events",
+    status_code=200,
+    summary="Tell of a point in the life of a case or an item",
+    operation_id="engine_event",
+    tags=["engines"],
+)
+async def engine_event(domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[XEvent]) -> Told:
+    """`held` true: hold what was about to happen until the order `release` with the event's id. The same id again is
+    the same event, decided once."""
+    return await domain.engine_event(engine, data, who=caller.name)
+
+
+@post(
+    "/engines/{engine:str}/orders",
+    status_code=200,
+    summary="What the engine is to do",
+    operation_id="engine_orders",
+    tags=["engines"],
+)
+async def engine_orders(
+    domain: TheDomain, holds: TheHolds, caller: TheCaller, engine: FromPath[str], wait_ms: WaitMs = 0
+) -> list[EngineOrder]:
+    """Held back until there is an order, or the time is over."""
+    asking = asyncio.ensure_future(domain.engine_orders(engine, who=caller.name, wait_ms=wait_ms))
+    with holds.held(asking.cancel):
+        try:
+            return await asking
+        except asyncio.CancelledError:
+            if holds.stopping:
+                return []
+            asking.cancel()
+            raise
+
+
+@post(
+    "/engines/{engine:str}/done",
+    status_code=200,
+    summary="Say that an order is done",
+    operation_id="engine_done",
+    tags=["engines"],
+)
+async def engine_done(
+    domain: TheDomain, caller: TheCaller, engine: FromPath[str], data: JSONBody[Done]
+) -> list[EngineOrder]:
+    """The orders that are still open are given in the same answer."""
+    await domain.engine_done(engine, data.order, data.answer, who=caller.name)
+    return await domain.engine_orders(engine, who=caller.name)
+
+
+ROUTES = [engines, register_engine, engine_event, engine_orders, engine_done]

@@ -1,0 +1,59 @@
+"""The one history of a case, as data or as XES for process mining; and that of all cases of a flow."""
+
+from collections.abc import AsyncIterator
+from typing import Annotated, Any, Literal
+
+from litestar import Response, get
+from litestar.params import FromPath, FromQuery, QueryParameter
+from litestar.response import Stream
+
+from mendflow.core.model.repair_views import HistoryEntry
+from mendflow.core.model.views import CaseView
+from mendflow.formats import xes
+from mendflow.server.routes.given import CaseName, TheDomain
+from mendflow.services.domain import Domain
+
+CASES_MAX = 100_000
+PAGE_CASES = 200
+XML = "application/xml"
+
+HistoryFormat = Literal["json", "xes"]
+CasesLimit = Annotated[int, QueryParameter(ge=1, le=CASES_MAX, description="At most so many cases, newest first.")]
+
+
+@get("/cases/{case:str}/history", summary="All that happened in a case", operation_id="history", tags=["repairs"])
+async def history(
+    domain: TheDomain, case: CaseName, format: FromQuery[HistoryFormat] = "json"
+) -> list[HistoryEntry] | Response[Any]:
+    """The engine's events and the service's decisions, in order of time. `format=xes` gives an XES log."""
+    view = await domain.case(case)
+    entries = await domain.history(view.id)
+    if format == "json":
+        return entries
+    return Response(xes.log(str(view.id), [(view, entries)]), media_type=XML)
+
+
+@get(
+    "/flows/{name:str}/history",
+    summary="The histories of a flow's cases, as XES",
+    operation_id="flow_history",
+    tags=["repairs"],
+)
+async def flow_history(domain: TheDomain, name: FromPath[str], limit: CasesLimit = 1000) -> Stream:
+    first = await domain.cases(flow=name, limit=min(limit, PAGE_CASES))
+    return Stream(_log(domain, name, first, limit), media_type=XML)
+
+
+async def _log(domain: Domain, flow: str, page: list[CaseView], limit: int) -> AsyncIterator[str]:
+    """Trace by trace, so that the whole log is never in memory."""
+    yield xes.head(flow)
+    told = 0
+    while page:
+        for case in page:
+            yield xes.trace(case, await domain.history(case.id))
+        told += len(page)
+        page = await domain.cases(flow=flow, limit=min(limit - told, PAGE_CASES), offset=told) if told < limit else []
+    yield xes.TAIL
+
+
+ROUTES = [history, flow_history]

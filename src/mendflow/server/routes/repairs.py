@@ -1,0 +1,142 @@
+"""Failures by their cause, what was decided about them, and what a person says of it. Levels of retries too."""
+
+from typing import Annotated
+
+from litestar import get, post
+from litestar.params import FromPath, FromQuery, JSONBody, PathParameter, QueryParameter
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.mending import DecisionState
+from mendflow.core.model.repair_views import (
+    Applied,
+    DecisionQuery,
+    DecisionView,
+    Drained,
+    FailureGroup,
+    FailureView,
+    LevelView,
+    MendWish,
+    RejectWish,
+    TriggerView,
+)
+from mendflow.core.model.values import Value
+from mendflow.server.routes.cases import Wish
+from mendflow.server.routes.given import CaseName, Limit, Offset, Text, TheCaller, TheDomain
+
+Since = Annotated[Instant, QueryParameter(ge=0, le=2**53, description="Milliseconds since 1970; 0: all.")]
+GroupName = Annotated[str, PathParameter(description="A group's id, or its beginning.")]
+
+
+class Raised(Wish, frozen=True):
+    """What happened, to the case or to one item of it. A word that no rule knows suspends the case."""
+
+    trigger: str
+    item: str = ""
+    data: Value = None
+
+
+@get("/failures", summary="Failures, grouped by their cause", operation_id="failures", tags=["repairs"])
+async def failures(domain: TheDomain, since: Since = 0, flow: Text = "", limit: Limit = 100) -> list[FailureGroup]:
+    return await domain.failures(since=since, flow=flow, limit=limit)
+
+
+@get("/failures/{group:str}", summary="One group, looked at closely", operation_id="failure", tags=["repairs"])
+async def failure(domain: TheDomain, group: GroupName) -> FailureView:
+    return await domain.failure(group)
+
+
+@post(
+    "/failures/{group:str}/apply",
+    status_code=200,
+    summary="Ask the rules again for those of a group that wait",
+    operation_id="apply_rules",
+    tags=["repairs"],
+)
+async def apply_rules(domain: TheDomain, caller: TheCaller, group: GroupName) -> Applied:
+    return await domain.apply_rules(group, who=caller.name)
+
+
+@get("/decisions", summary="Decisions, the newest first", operation_id="decisions", tags=["repairs"])
+async def decisions(
+    domain: TheDomain,
+    case: Text = "",
+    item: Text = "",
+    group: Text = "",
+    decision_state: Annotated[DecisionState | None, QueryParameter(name="state")] = None,
+    rules: Text = "",
+    limit: Limit = 100,
+    offset: Offset = 0,
+) -> list[DecisionView]:
+    wanted = DecisionQuery(
+        case=case, item=item, group=group, state=decision_state or "", rules=rules, limit=limit, offset=offset
+    )
+    return await domain.decisions(wanted)
+
+
+@get("/decisions/{decision:path}", summary="One decision with its context", operation_id="decision", tags=["repairs"])
+async def decision(domain: TheDomain, decision: FromPath[str]) -> DecisionView:
+    """A decision's id may have slashes, brackets and the like; percent-encode them."""
+    return await domain.decision(decision.removeprefix("/"))
+
+
+@post(
+    "/decisions/reject",
+    status_code=200,
+    summary="Say that a choice was wrong, and what is right instead",
+    operation_id="reject_choice",
+    tags=["repairs"],
+)
+async def reject_choice(domain: TheDomain, caller: TheCaller, data: JSONBody[RejectWish]) -> DecisionView:
+    """The case is suspended, the rule corrected if a condition is given, and the right one put in its place."""
+    return await domain.reject_choice(data, who=caller.name)
+
+
+@get(
+    "/cases/{case:str}/triggers", summary="What can be said to have happened", operation_id="triggers", tags=["repairs"]
+)
+async def triggers(domain: TheDomain, case: CaseName, item: FromQuery[str] = "") -> list[TriggerView]:
+    return await domain.triggers(case, item)
+
+
+@post(
+    "/cases/{case:str}/raise",
+    status_code=200,
+    summary="Say that something has happened to a case or an item",
+    operation_id="raise_trigger",
+    tags=["repairs"],
+)
+async def raise_trigger(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Raised]) -> DecisionView:
+    return await domain.raise_trigger(case, data.trigger, data.item, who=caller.name, data=data.data)
+
+
+@post(
+    "/cases/{case:str}/mend",
+    status_code=200,
+    summary="Run an exlet on a case now, and make a rule of it if wanted",
+    operation_id="mend",
+    tags=["repairs"],
+)
+async def mend(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[MendWish]) -> DecisionView:
+    return await domain.mend(case, data, who=caller.name)
+
+
+@get("/levels", summary="Levels of retries, and how many wait in each", operation_id="levels", tags=["repairs"])
+async def levels(domain: TheDomain) -> list[LevelView]:
+    return await domain.levels()
+
+
+@post(
+    "/levels/{level:str}/drain",
+    status_code=200,
+    summary="Let all that waits in a level go on now",
+    operation_id="drain",
+    tags=["repairs"],
+)
+async def drain(domain: TheDomain, caller: TheCaller, level: FromPath[str]) -> Drained:
+    return await domain.drain(level, who=caller.name)
+
+
+ROUTES = [
+    *(failures, failure, apply_rules, decisions, decision, reject_choice),
+    *(triggers, raise_trigger, mend, levels, drain),
+]

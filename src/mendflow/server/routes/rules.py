@@ -1,0 +1,87 @@
+"""Rule sets: read, put, add to, try out, go back. A set's name is its flow's, or `*` for the house rules."""
+
+from typing import Annotated
+
+from litestar import get, post, put
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.repair_views import RuleAdded, RuleSetView, RuleWish, TrialView
+from mendflow.core.model.rules import RuleSet
+from mendflow.server.routes.cases import Wish
+from mendflow.server.routes.given import TheCaller, TheDomain
+
+TRIED_MAX = 100_000
+
+Version = Annotated[int | None, QueryParameter(ge=0, le=2**53, description="Not the newest, but this one.")]
+TrialLimit = Annotated[int, QueryParameter(ge=1, le=TRIED_MAX, description="Look at so many of the newest.")]
+
+
+class PutRules(Wish, frozen=True):
+    """The whole set, as its next version. Refused if the newest one is not `expected` any more."""
+
+    rules: RuleSet
+    note: str = ""
+    expected: int | None = None
+
+
+class Restore(Wish, frozen=True):
+    version: int
+
+
+@get("/rules", summary="All rule sets, each in its newest version", operation_id="rule_sets", tags=["rules"])
+async def rule_sets(domain: TheDomain) -> list[RuleSetView]:
+    return await domain.rule_sets()
+
+
+@get("/rules/{name:str}", summary="One rule set, whole", operation_id="rule_set", tags=["rules"])
+async def rule_set(domain: TheDomain, name: FromPath[str], version: Version = None) -> RuleSetView:
+    return await domain.rule_set(name, version)
+
+
+@put("/rules/{name:str}", summary="Give a rule set its next version", operation_id="put_rules", tags=["rules"])
+async def put_rules(domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[PutRules]) -> RuleSetView:
+    """It holds at once, for cases that run too. Nothing that was decided before changes."""
+    if data.rules.name != name:
+        raise Invalid(f"the set says that it is {data.rules.name!r}; put it to /rules/{data.rules.name}", field="name")
+    return await domain.put_rules(data.rules, who=caller.name, note=data.note, expected=data.expected)
+
+
+@get(
+    "/rules/{name:str}/versions", summary="Its versions, the newest first", operation_id="rule_versions", tags=["rules"]
+)
+async def rule_versions(domain: TheDomain, name: FromPath[str]) -> list[RuleSetView]:
+    return await domain.rule_versions(name)
+
+
+@post(
+    "/rules/{name:str}/restore",
+    status_code=200,
+    summary="Make an earlier version the next one",
+    operation_id="restore_rules",
+    tags=["rules"],
+)
+async def restore_rules(
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[Restore]
+) -> RuleSetView:
+    return await domain.restore_rules(name, data.version, who=caller.name)
+
+
+@post("/rules/add", status_code=201, summary="Add a rule for the case at hand", operation_id="add_rule", tags=["rules"])
+async def add_rule(domain: TheDomain, caller: TheCaller, data: JSONBody[RuleWish]) -> RuleAdded:
+    """The tree says where it goes. Refused with the cornerstone's name if it would change what that one concludes."""
+    return await domain.add_rule(data, who=caller.name)
+
+
+@post(
+    "/rules/try",
+    status_code=200,
+    summary="Play a rule against past failures; nothing changes",
+    operation_id="try_rule",
+    tags=["rules"],
+)
+async def try_rule(domain: TheDomain, data: JSONBody[RuleWish], limit: TrialLimit = 10_000) -> TrialView:
+    return await domain.try_rule(data, limit=limit)
+
+
+ROUTES = [rule_sets, rule_set, put_rules, rule_versions, restore_rules, add_rule, try_rule]
