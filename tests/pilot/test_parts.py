@@ -331,8 +331,8 @@ def test_every_end_has_a_sentence_and_only_the_places_own_are_infrastructure() -
     faults = {end: stopped(end, wall_ms=1_500, memory_bytes=2 * 10**6, peak_bytes=3_100_000) for end in End}
     assert {end for end, fault in faults.items() if fault.infrastructure} == {End.LEASE, End.KILLED}
     assert "1.5 s" in faults[End.TIME].message and "3.1 MB, more than the 2 MB" in faults[End.MEMORY].message
-    assert cannot_start(OSError(errno.E2BIG, "too long")).category is Category.INPUT
-    assert cannot_start(OSError(errno.EAGAIN, "no more processes")).infrastructure
+    assert cannot_start(OSError(errno.E2BIG, "too long"), "/").category is Category.INPUT
+    assert cannot_start(OSError(errno.EAGAIN, "no more processes"), "/").infrastructure
 
 
 def test_a_bad_environment_is_told_with_what_to_do(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -16,6 +16,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "report": frozenset({"mendflow.report", "mendflow.core", "msgspec"}),
     "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
     "event_loop": frozenset({"uvloop"}),
+    "reporting": frozenset({"msgspec"}),
     "pilot": frozenset({"mendflow.pilot", "mendflow.core", "mendflow.event_loop", "msgspec", "aiohttp"}),
     "client": frozenset({"mendflow.client", "mendflow.core", "msgspec", "aiohttp"}),
     "server": frozenset(
@@ -47,7 +48,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         }
     ),
     "wiring": frozenset({"mendflow", "msgspec", "aiohttp", "uvicorn"}),
-    "__init__": frozenset({"mendflow.client", "mendflow.core", "mendflow.formats"}),
+    "__init__": frozenset({"mendflow.client", "mendflow.core", "mendflow.formats", "mendflow.reporting"}),
     "__main__": frozenset({"mendflow.cli"}),
 }
 

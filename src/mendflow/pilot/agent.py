@@ -6,30 +6,28 @@ answers: the moment until which they hold is stored where all slots see it."""
 
 import asyncio
 import logging
-import os
-from collections.abc import Coroutine
-from typing import Any
 
 import msgspec
 
-from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.jobs import Outcome, Resources
 from mendflow.core.model.sync import Assignment, Capacity, Control, SyncAnswer
 from mendflow.core.scheduling import batch
 from mendflow.pilot.appetite import slot_depth
 from mendflow.pilot.attempts import Attempts, Held
+from mendflow.pilot.background import Background
+from mendflow.pilot.bringing import Bringing
 from mendflow.pilot.crew import Crew
-from mendflow.pilot.home import BESIDE, Home, remove_attempt, write_whole
-from mendflow.pilot.http import ServerAway
+from mendflow.pilot.devices import Devices
+from mendflow.pilot.home import Home
+from mendflow.pilot.keeping import Keeping
 from mendflow.pilot.lease import LeaseClock, boot_ms
 from mendflow.pilot.slots import SlotLink
-from mendflow.pilot.staging import Staging, StagingFailed, needs_files
+from mendflow.pilot.staging import Staging
 from mendflow.pilot.wire import AttemptKey, Done, FromSlot, Pulse
-from mendflow.pilot.works import has_own_folder, work_of
 
 log = logging.getLogger("mendflow.pilot")
 
-KEEP_AGAIN_S = 1.0
 SOON_MS = 3.0
 REPLACE_AFTER_S = 0.1
 LEASE_AHEAD_MS_MAX = 24 * 3600 * 1000
@@ -37,7 +35,7 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 
 class Agent:
-    """`changed` is called whenever there may be something to tell the server."""
+    """`changed` is set whenever there may be something to tell the server."""
 
     def __init__(self, home: Home, pilot: str, capacity: Capacity, staging: Staging, *, keep: bool) -> None:
         self.attempts = Attempts(capacity)
@@ -46,13 +44,15 @@ class Agent:
         self.changed = asyncio.Event()
         self.leaving = False
         self.state_news = False  # an attempt was stopped or went on since the server was last told
+        self.live_news = False  # a running job has reported something, or its memory has grown
         self.idle_since = boot_ms()
         self._home = home
         self._capacity = capacity
-        self._staging = staging
-        self._keep = keep
+        self._devices = Devices(capacity.gpus)
+        self._background = Background()
+        self._bringing = Bringing(home, staging, self._background, self._brought)
+        self._keeping = Keeping(home, self.attempts, staging, self._background, keep=keep, told=self.changed.set)
         self._crew = Crew(home, pilot, capacity.slots, keep=keep, hear=self._hear_slot, lose=self._lose_slot)
-        self._tasks: set[asyncio.Task[None]] = set()
         self._quiet = asyncio.Event()
 
     # coming and going
@@ -64,16 +64,8 @@ class Agent:
             self.lease.clear()
         for done in self._home.left_results():
             self._hear_done(None, done)
-        self._sweep()
+        self._keeping.sweep()
         await self._crew.fill()
-
-    def _sweep(self) -> None:
-        """Remove folders of attempts that nobody has any more."""
-        known = {os.path.basename(self._home.attempt(*key)) for key in self.attempts.all}
-        for entry in os.scandir(self._home.attempts):
-            owner = next((entry.name.removesuffix(end) for end in BESIDE if entry.name.endswith(end)), entry.name)
-            if owner not in known and not self._keep:
-                remove_attempt(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
 
     def keep_guard(self) -> None:
         """To be called now and then: somebody might have killed the guard."""
@@ -100,10 +92,7 @@ class Agent:
             self._quiet.set()
 
     def keep_unjudged(self) -> None:
-        """Results that the server has not judged wait on disk for the next agent."""
-        for held in self.attempts.all.values():
-            if held.done is not None:
-                write_whole(self._home.result(*held.key), _ENCODER.encode(held.done))
+        self._keeping.store_unjudged()
 
     # what to ask for
 
@@ -154,22 +143,12 @@ class Agent:
         held = self.attempts.forget(key)
         if held is None or held.done is None:
             return
-        self._put_away(held)
-        if not self.attempts.all:
-            self.idle_since = boot_ms()
-
-    def _put_away(self, held: Held) -> None:
-        """Nobody needs anything of this attempt any more."""
-        done = held.done
-        assert done is not None
         for link in self._crew.links.values():
             if link.number == held.slot or held.slot < 0:
                 link.ack(held.key)
-        if held.slot < 0:
-            self._home.result(*held.key).unlink(missing_ok=True)
-        if done.folder and not self._keep:
-            self._go(asyncio.to_thread(remove_attempt, self._home.attempt(*held.key)))
-        self._staging.release(held.pins)
+        self._keeping.put_away(held)
+        if not self.attempts.all:
+            self.idle_since = boot_ms()
 
     def _lose(self, key: AttemptKey) -> None:
         """The attempt is no longer ours: kill it at once, and tell nobody how it ended."""
@@ -191,9 +170,8 @@ class Agent:
         self.attempts.forget(held.key)
         if held in self.attempts.ready:
             self.attempts.ready.remove(held)
-        self._staging.release(held.pins)
-        if held.spec is not None and has_own_folder(held.spec):
-            self._go(asyncio.to_thread(remove_attempt, self._home.attempt(*held.key)))
+        self._free_devices(held)
+        self._keeping.drop(held)
         if waiting is not None:
             self._prepare(waiting)
 
@@ -223,52 +201,26 @@ class Agent:
             held.state = "suspended" if held.suspended else "held"
             self.state_news = True
         else:
-            self._fail(held, Fault(name="cancelled", category=Category.CANCELLED, message="it was cancelled"))
+            text = "it was cancelled"
+            self._fail(held, Fault(name="cancelled", category=Category.CANCELLED, message=text, stage=Stage.START))
 
     # towards a slot
 
     def _prepare(self, held: Held) -> None:
-        """Make the attempt ready for a slot; at once if nothing has to be fetched."""
-        spec = held.spec
-        assert spec is not None
-        function = spec.function
-        code = self._staging.code_at_hand(function) if function is not None else ""
-        if code is not None and not needs_files(spec):
-            self._make_ready(held, code)
-        else:
-            held.state = "staging"
-            self._go(self._stage(held))
+        if self._bringing.prepare(held):
+            self.attempts.ready.append(held)
 
-    async def _stage(self, held: Held) -> None:
-        spec = held.spec
-        assert spec is not None
-        code = ""
-        try:
-            held.pins = await asyncio.to_thread(self._staging.bring, spec, self._home.attempt(*held.key))
-            if spec.function is not None:
-                known = self._staging.code_at_hand(spec.function)
-                code = known if known is not None else await asyncio.to_thread(self._staging.bring_code, spec.function)
-        except StagingFailed as error:
-            held.state = "held"
-            if not held.forgotten:
-                self._fail(held, error.fault)
-            else:
-                self._drop(held)
-            return
-        held.state = "held"
-        if held.forgotten or self.leaving:
+    def _brought(self, held: Held, fault: Fault | None) -> None:
+        """An attempt has been staged, or could not be; and it may not be wanted any more."""
+        if held.forgotten or (self.leaving and fault is None):
             self._drop(held)
+        elif fault is not None:
+            self._fail(held, fault)
         elif held.cancelled:
             self._control(held.key, "cancel")
         else:
-            self._make_ready(held, code)
+            self.attempts.ready.append(held)
             self._dispatch()
-
-    def _make_ready(self, held: Held, code: str) -> None:
-        assert held.spec is not None
-        folder = self._home.attempt(*held.key)
-        held.work = work_of(held.job, held.fence, held.spec, folder=folder, code=code)
-        self.attempts.ready.append(held)
 
     def _dispatch(self) -> None:
         """Hand ready attempts to slots: to idle ones first, then a few ahead if jobs are short."""
@@ -283,7 +235,7 @@ class Agent:
             if len(link.holds) >= depth:
                 break
             held = ready.popleft()
-            if held.suspended or not self.attempts.fits(held, self._crew.links.values()):
+            if held.suspended or not self._has_room(held):
                 waiting.append(held)
                 continue
             assert held.work is not None
@@ -292,11 +244,33 @@ class Agent:
             link.run(held.work)
         ready.extendleft(reversed(waiting))
 
+    def _has_room(self, held: Held) -> bool:
+        """Whether the attempt can have what it needs; if it needs GPUs, it is given its own."""
+        if not self.attempts.fits(held, self._crew.links.values()):
+            return False
+        wanted = held.resources.gpus
+        if not wanted or held.devices:
+            return True
+        given = self._devices.take(wanted)
+        if given is None:
+            return False
+        if given:
+            held.devices = given
+            self._bringing.with_devices(held, self._devices.variable)
+        return True
+
+    def _free_devices(self, held: Held) -> None:
+        if held.devices:
+            self._devices.release(held.devices)
+            held.devices = ()
+
     # from a slot
 
     def _hear_slot(self, link: SlotLink, message: FromSlot) -> None:
         for pulse in message.pulses:
             self._hear_pulse(link, pulse)
+        if message.devices:
+            self._find_devices(message)
         for key in message.returned:
             self._back(link, (key[0], key[1]))
         for done in message.done:
@@ -314,8 +288,14 @@ class Agent:
             self.attempts.add(held)
             link.holds.add(held.key)
         self.state_news |= held.state != pulse.state
-        held.state, held.measures = pulse.state, pulse.measures
-        held.log_tail = pulse.log_tail or held.log_tail
+        self.live_news |= held.hear(pulse)
+
+    def _find_devices(self, hello: FromSlot) -> None:
+        """A slot of an earlier agent runs a job that has GPUs."""
+        names = tuple(hello.devices.split(","))
+        self._devices.claim(names)
+        for pulse in hello.pulses:
+            self.attempts.all[(pulse.job, pulse.fence)].devices = names
 
     def _back(self, link: SlotLink, key: AttemptKey) -> None:
         link.holds.discard(key)
@@ -323,6 +303,7 @@ class Agent:
         if held is None or held.done is not None:
             return
         held.link, held.state = None, "suspended" if held.suspended else "held"
+        self._free_devices(held)
         self.state_news |= held.suspended
         if held.forgotten or self.leaving or held.work is None:
             self._drop(held)
@@ -342,32 +323,15 @@ class Agent:
             held.slot = link.number
             link.holds.discard(done.key)
         held.done = done
+        self._free_devices(held)
         self.mean_ms = batch.mean_after(self.mean_ms, done.ran_us / 1000)
         waiting = self.attempts.over(held)
         if waiting is not None:
             self._prepare(waiting)
         if held.forgotten:
             self._judged(held.key)
-        elif done.files or done.spills:
-            held.state = "staging"
-            self._go(self._keep_files(held))
         else:
-            self.attempts.report(held, done.outcome)
-            self.changed.set()
-
-    async def _keep_files(self, held: Held) -> None:
-        """The result is told only when its files are safe with the server, however long that takes."""
-        while not held.forgotten and held.key in self.attempts.all:
-            assert held.done is not None
-            try:
-                outcome = await asyncio.to_thread(self._staging.keep, held.done)
-            except ServerAway:
-                await asyncio.sleep(KEEP_AGAIN_S)
-                continue
-            held.done = msgspec.structs.replace(held.done, outcome=outcome, files={}, spills=[])
-            self.attempts.report(held, outcome)
-            self.changed.set()
-            return
+            self._keeping.take(held)
 
     def _fail(self, held: Held, fault: Fault) -> None:
         """The attempt ends here, before or outside a slot."""
@@ -382,25 +346,15 @@ class Agent:
             if done.key in link.holds:
                 self._hear_done(None, done)
         text = "the process that watched the job was killed, and the job with it"
-        fault = Fault(name="slotDied", category=Category.RESOURCE, message=text)
+        fault = Fault(name="slotDied", category=Category.RESOURCE, message=text, stage=Stage.EXECUTION)
         for key in list(link.holds):
             held = self.attempts.all.get(key)
             if held is not None and held.done is None:
                 self._fail(held, fault)
         log.warning("slot %d was killed; another takes its place", link.number)
-        self._go(self._replace(link.number))
+        self._background.go(self._replace(link.number))
 
     async def _replace(self, number: int) -> None:
         await asyncio.sleep(REPLACE_AFTER_S)
         await self._crew.start(number)
         self._dispatch()
-
-    def _go(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._landed)
-
-    def _landed(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("this should not have happened", exc_info=error)

@@ -12,11 +12,16 @@ import msgspec
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobSpec, Measures, Resources
 from mendflow.core.model.sync import Capacity
+from mendflow.core.model.values import Value
 from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.wire import AttemptKey, Done, Pulse, RawReport, Work
 
 _NOTHING = Measures()
 _PLAIN = Resources()
+_NO_VALUES: dict[str, Value] = {}
+
+GROWN, GROWN_BYTES = 1.25, 16 << 20
+"""Memory that has grown by so much since the server was told is news."""
 
 
 @dataclass(slots=True, eq=False)
@@ -32,8 +37,13 @@ class Held:
     link: SlotLink | None = None
     slot: int = -1  # the slot that has, or had, it; -1 for results found on disk
     pins: list[str] = field(default_factory=list)
+    devices: tuple[str, ...] = ()
     measures: Measures = _NOTHING
     log_tail: str = ""
+    values: dict[str, Value] = field(default_factory=lambda: _NO_VALUES)
+    tail_news: bool = False
+    values_news: bool = False
+    told_bytes: int = 0  # the peak of its memory when that was last news
     suspended: bool = False
     cancelled: bool = False
     forgotten: bool = False
@@ -44,9 +54,31 @@ class Held:
     def key(self) -> AttemptKey:
         return (self.job, self.fence)
 
+    def hear(self, pulse: Pulse) -> bool:
+        """Take what its slot says; True if rules that watch running jobs may see something new in it."""
+        self.state, self.measures = pulse.state, pulse.measures
+        if pulse.log_tail:
+            self.log_tail, self.tail_news = pulse.log_tail, True
+        grown = pulse.measures.peak_bytes > self.told_bytes * GROWN + GROWN_BYTES
+        if grown:
+            self.told_bytes = pulse.measures.peak_bytes
+        if pulse.values == self.values:
+            return grown
+        self.values, self.values_news = pulse.values, True
+        return True
+
     def beat(self) -> Pulse:
-        tail, self.log_tail = self.log_tail, ""
-        return Pulse(self.job, self.fence, self.state, self.measures, tail)
+        """How it is doing, to be sent now; what is long is said only when it is new."""
+        if not (self.tail_news or self.values_news):
+            return Pulse(self.job, self.fence, self.state, self.measures)
+        tail = self.log_tail if self.tail_news else ""
+        values = self.values if self.values_news else _NO_VALUES
+        self.tail_news = self.values_news = False
+        return Pulse(self.job, self.fence, self.state, self.measures, tail, values)
+
+    def tell_again(self) -> None:
+        """What was said last may not have been heard."""
+        self.tail_news, self.values_news = bool(self.log_tail), bool(self.values)
 
 
 class Attempts:
@@ -99,6 +131,11 @@ class Attempts:
     def beats(self) -> list[Pulse]:
         reports = self.reports
         return [held.beat() for key, held in self.all.items() if key not in reports and not held.forgotten]
+
+    def tell_again(self) -> None:
+        """An exchange failed, or was overtaken: say all of it once more."""
+        for held in self.all.values():
+            held.tell_again()
 
     def alive(self) -> int:
         """How many attempts have not ended yet, here or in slots."""

@@ -4,33 +4,42 @@ import time
 
 import msgspec
 
-from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.jobs import Measures, Outcome
+from mendflow.core.model.values import Value
+from mendflow.pilot.memory import KernelKills
 from mendflow.pilot.processes import Reaper
-from mendflow.pilot.shell import missing_files
+from mendflow.pilot.promised import missing_files
+from mendflow.pilot.reports import Reports
 from mendflow.pilot.verdicts import End, died, stopped
 from mendflow.pilot.watch import Watch
 from mendflow.pilot.wire import Done, FromWorker, Work
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(Outcome)
+_NOTHING: dict[str, Value] = {}
 
 
-def failed(work: Work, fault: Fault, measures: Measures | None = None, ran_us: int = 1) -> Done:
+def failed(
+    work: Work, fault: Fault, measures: Measures | None = None, values: dict[str, Value] = _NOTHING, ran_us: int = 1
+) -> Done:
     now = time.time_ns() // 1_000_000
     measures = measures or Measures(started_at=now, ended_at=now)
-    outcome = Outcome(fault=fault, exit_code=fault.exit_code, log_tail=fault.log_tail, measures=measures)
+    outcome = Outcome(fault=fault, exit_code=fault.exit_code, log_tail=fault.log_tail, measures=measures, values=values)
     return Done(work.job, work.fence, msgspec.Raw(_ENCODER.encode(outcome)), max(ran_us, 1), {}, [], work.own_folder)
 
 
 def never_started(work: Work, end: End) -> Done:
-    return failed(work, stopped(end, wall_ms=0, memory_bytes=0, peak_bytes=0))
+    fault = stopped(end, wall_ms=0, memory_bytes=0, peak_bytes=0)
+    return failed(work, msgspec.structs.replace(fault, stage=Stage.START))
 
 
-def returned(work: Work, result: FromWorker, *, folder: str, cut_bytes: int, peak_bytes: int) -> Done:
-    """A call that came back. Its outcome is only opened if there is something to add or to check."""
+def returned(work: Work, result: FromWorker, watch: Watch | None, *, folder: str, cut_bytes: int) -> Done:
+    """A call that came back. Its outcome is only opened if there is something to add or to check. `watch` is what it
+    was watched with, if that was long enough to see anything."""
     outcome, files, spills = result.outcome, work.files, result.spills
-    if files or cut_bytes or peak_bytes:
+    peak_bytes = watch.peak_bytes if watch is not None else 0
+    if files or cut_bytes or peak_bytes or result.report:
         seen = _DECODER.decode(outcome)
         measures = msgspec.structs.replace(
             seen.measures,
@@ -42,26 +51,47 @@ def returned(work: Work, result: FromWorker, *, folder: str, cut_bytes: int, pea
             files, spills = {}, []
         outputs = seen.outputs if fault is None else None
         seen = msgspec.structs.replace(seen, measures=measures, fault=fault, outputs=outputs)
+        if result.report:
+            seen = _with_report(seen, result.report, watch)
         outcome = msgspec.Raw(_ENCODER.encode(seen))
     kept = bool(work.own_folder or files or spills)
     return Done(work.job, work.fence, outcome, max(result.ran_us, 1), files, spills, kept)
 
 
-def crashed(work: Work, watch: Watch, reaper: Reaper, status: int, *, tail: str, log_bytes: int, folder: str) -> Done:
+def _with_report(outcome: Outcome, report: bytes, watch: Watch | None) -> Outcome:
+    reports = watch.reports if watch is not None and watch.reports is not None else Reports("")
+    reports.take_all(report)
+    tail = outcome.log_tail + reports.complaint().decode()
+    fault = outcome.fault and msgspec.structs.replace(outcome.fault, log_tail=tail)
+    return msgspec.structs.replace(outcome, values=reports.values, log_tail=tail, fault=fault)
+
+
+def crashed(
+    watch: Watch, reaper: Reaper, kernel: KernelKills, status: int, *, log: bytes, cut_bytes: int, folder: str
+) -> Done:
     """A call whose worker died: because the slot ended it, or by the function's own doing."""
+    work = watch.work
     end = End.CANCELLED if watch.end is None and watch.cancelling else watch.end
-    peak = max(watch.peak_bytes, reaper.peak_bytes)
-    if end is not None:
-        fault = stopped(end, wall_ms=work.wall_ms, memory_bytes=work.memory_bytes, peak_bytes=peak)
-    else:
-        text = "the function ended its whole process with exit code 0"
-        well = Fault(name="exitCode", category=Category.JOB, message=text, exit_code=0)
-        fault = died(status, folder) or well
+    ran_us, peak = watch.ran_us(), max(watch.peak_bytes, reaper.peak_bytes)
     measures = Measures(
         started_at=watch.started_at,
         ended_at=time.time_ns() // 1_000_000,
         cpu_ms=reaper.cpu_ms(),
         peak_bytes=peak,
-        stdout_bytes=log_bytes,
+        ran_ms=ran_us // 1000,
+        stdout_bytes=len(log) + cut_bytes,
     )
-    return failed(work, msgspec.structs.replace(fault, log_tail=tail), measures, watch.ran_us())
+    limit = work.memory_bytes
+    if end is not None:
+        fault = stopped(end, wall_ms=work.wall_ms, memory_bytes=limit, peak_bytes=peak, ran_ms=ran_us // 1000)
+    else:
+        killed = kernel.look()
+        fault = died(status, folder, memory_bytes=limit, peak_bytes=peak, kernel_kill=killed) or _left_well()
+    fault = msgspec.structs.replace(fault, log_tail=log.decode(errors="replace"))
+    values = watch.reports.values if watch.reports is not None else _NOTHING
+    return failed(work, fault, measures, values, ran_us)
+
+
+def _left_well() -> Fault:
+    text = "the function ended its whole process with exit code 0"
+    return Fault(name="exitCode", category=Category.JOB, message=text, exit_code=0, stage=Stage.EXECUTION)

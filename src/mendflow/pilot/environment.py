@@ -9,6 +9,8 @@ from pathlib import Path
 
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import Capacity
+from mendflow.pilot.devices import visible
+from mendflow.pilot.memory import machine_bytes
 from mendflow.pilot.shell import SHELL
 
 DISK_BYTES_MIN = 16 << 20
@@ -58,9 +60,9 @@ def capacity(
     return Capacity(
         slots=slots,
         cpus=cpus if cpus is not None else float(max(usable_cpus(), slots)),
-        memory_bytes=memory_bytes if memory_bytes is not None else _memory_bytes(),
+        memory_bytes=memory_bytes if memory_bytes is not None else machine_bytes(),
         disk_bytes=disk_bytes if disk_bytes is not None else shutil.disk_usage(folder).free,
-        gpus=gpus if gpus is not None else _gpus(),
+        gpus=gpus if gpus is not None else len(visible(os.environ)[1]),
     )
 
 
@@ -68,22 +70,3 @@ def usable_cpus() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0)) or 1
     return os.cpu_count() or 1
-
-
-def _memory_bytes() -> int:
-    """The machine's memory, or the bound of the container that we are in."""
-    whole = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
-    for path in ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes"):
-        try:
-            bound = int(Path(path).read_text())
-        except (OSError, ValueError):
-            continue
-        return min(whole, bound)
-    return whole
-
-
-def _gpus() -> int:
-    try:
-        return len(os.listdir("/proc/driver/nvidia/gpus"))
-    except OSError:
-        return 0

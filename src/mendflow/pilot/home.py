@@ -11,6 +11,7 @@ import re
 import secrets
 import socket
 import stat
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import msgspec
@@ -19,8 +20,9 @@ from mendflow.core.model.problems import Mistake
 from mendflow.pilot.locks import hold, holder
 from mendflow.pilot.wire import Done
 
-BESIDE = (".out", ".err", ".output", ".sh")
-"""Files of the pilot beside an attempt's folder: the two logs, the outputs, and a command too long for an argument."""
+BESIDE = (".out", ".err", ".output", ".report", ".sh")
+"""Files of the pilot beside an attempt's folder: the two logs, the outputs, the reports, and a command too long for an
+argument."""
 
 FOLDER_MODE = 0o700
 
@@ -134,8 +136,8 @@ def remove_attempt(folder: str) -> None:
     remove_tree(folder)
 
 
-def remove_beside(folder: str) -> None:
-    for suffix in BESIDE:
+def remove_beside(folder: str, suffixes: Iterable[str] = BESIDE) -> None:
+    for suffix in suffixes:
         try:
             os.unlink(folder + suffix)
         except FileNotFoundError:
@@ -145,29 +147,51 @@ def remove_beside(folder: str) -> None:
 
 
 def remove_tree(folder: str) -> None:
-    """Remove a folder, quickly when there is little in it. What cannot be removed stays: it is only litter."""
+    """Remove a folder, quickly when there is little in it. What cannot be removed stays: it is only litter. A folder
+    may be deeper than any path can say, so what stands below others is moved up first, and goes in its turn."""
     try:
         os.rmdir(folder)
         return
     except OSError:
         pass
+    if os.path.islink(folder):
+        _unlink(folder)  # what it leads to is nothing of ours
+        return
+    _make_ours(folder)
+    moved = 0
+    stuck: set[str] = set()
+    while inner := [path for path in _not_empty(folder) if path not in stuck]:
+        for path in inner:
+            for deeper in _not_empty(path):
+                moved += 1
+                _attempt(os.rename, deeper, f"{folder}/.mendflow.tidy.{os.getpid()}.{moved}")
+            if not _attempt(os.rmdir, path):
+                stuck.add(path)
+    _attempt(os.rmdir, folder)
+
+
+def _not_empty(folder: str) -> list[str]:
+    """Remove what is directly in a folder; the folders are given that have something in them."""
     try:
         entries = list(os.scandir(folder))
-    except PermissionError:
-        _make_ours(folder)
-        entries = list(os.scandir(folder))
     except OSError:
-        return
+        return []
+    left = []
     for entry in entries:
-        if entry.is_dir(follow_symlinks=False):
-            _make_ours(entry.path)
-            remove_tree(entry.path)
-        else:
+        if not entry.is_dir(follow_symlinks=False):
             _unlink(entry.path)
+        elif not _attempt(os.rmdir, entry.path):
+            _make_ours(entry.path)
+            left.append(entry.path)
+    return left
+
+
+def _attempt(action: Callable[..., None], *paths: str) -> bool:
     try:
-        os.rmdir(folder)
+        action(*paths)
     except OSError:
-        pass
+        return False
+    return True
 
 
 def _unlink(path: str) -> None:

@@ -13,8 +13,10 @@ from collections.abc import Iterable
 import msgspec
 
 from mendflow.pilot.home import Home, remove_tree
+from mendflow.pilot.leash import Leash
 from mendflow.pilot.logs import LOG_HEAD_BYTES, SHIPPED_BYTES
 from mendflow.pilot.processes import Reaper
+from mendflow.pilot.reports import taken_away
 from mendflow.pilot.shared import NO_LIMIT, Progress
 from mendflow.pilot.shell import own_session
 from mendflow.pilot.wire import Frames, FromWorker, ToWorker, Work, frame
@@ -29,9 +31,11 @@ class Lane:
     def __init__(self, home: Home, slot: int, environment: dict[str, str], reaper: Reaper) -> None:
         base = home.slots / str(slot)
         self._progress_path, self._log_path, self._cwd = f"{base}.calls", f"{base}.log", f"{base}.cwd"
+        self.report = f"{base}.report"
         self._cache = str(home.cache)
-        self._environment = environment
+        self._environment = environment | {"MENDFLOW_REPORT": self.report}
         self._reaper = reaper
+        self._leash = Leash()
         self.pid = 0
         self.sent: deque[Work] = deque()
         self._link: socket.socket | None = None
@@ -89,6 +93,7 @@ class Lane:
         self._first, self._skips, self._cut_bytes = 1, 0, 0
         self._codes = {}
         self._frames = Frames()
+        taken_away(self.report)
         remove_tree(self._cwd)
         os.makedirs(self._cwd, exist_ok=True)
         log = os.open(self._log_path, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_CLOEXEC, 0o600)
@@ -106,6 +111,7 @@ class Lane:
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, log, 1),
                     (os.POSIX_SPAWN_DUP2, log, 2),
+                    *self._leash.file_actions(),
                 ],
                 setsigdef=[signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD],
                 setsigmask=[],
@@ -114,6 +120,7 @@ class Lane:
         finally:
             os.close(log)
             theirs.close()
+        self._leash.hold(self.pid)
         self._link = ours
 
     def receive(self) -> tuple[list[tuple[Work, FromWorker]], bool]:
@@ -210,6 +217,14 @@ class Lane:
                 return log.read(SHIPPED_BYTES)
         except OSError:
             return b""
+
+    def note(self, text: bytes) -> None:
+        """Put a line of our own into the log of the call that runs."""
+        try:
+            with open(self._log_path, "ab") as log:
+                log.write(text)
+        except OSError:
+            pass
 
     def cut_bytes(self) -> int:
         """How much was cut from the log of the call that has just ended."""

@@ -36,7 +36,9 @@ BACKOFF_MS_MAX = 1_000
 REFUSED_MS_MAX = 5_000
 """A pilot that can look for its server elsewhere takes a refusal for final only after this long."""
 
-LOG_NEWS_MS = 2_000
+LIVE_MS = 300
+"""What a running job reports of itself goes out this long after the last request, if nothing else takes it along."""
+
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(SyncAnswer)
 
@@ -120,7 +122,7 @@ class Link:
             return max(0, self._answered_at + LINGER_MS - now)
         flight = self._flights[0]
         if not self._news(flight):
-            return None
+            return max(0, self._spoke_at + LIVE_MS - now) if self._agent.live_news else None
         return max(0, (gathered_at if flight.quiet else flight.sent_at + PATIENCE_MS) - now)
 
     def _news(self, flight: Flight) -> bool:
@@ -147,7 +149,7 @@ class Link:
             heard=self._heard,
             version=SYNC_VERSION,
         )
-        self._agent.state_news = False
+        self._agent.state_news = self._agent.live_news = False
         reports = frozenset(attempts.reports)
         self._spoke_at = boot_ms()
         flight = Flight(self._serial, self._spoke_at, request.want, not reports, reports)
@@ -173,6 +175,7 @@ class Link:
             answer = _DECODER.decode(await self._exchanges.post(body, patience_ms / 1000))
         except (ServerAway, ServerRefused, msgspec.MsgspecError) as error:
             self._failed(error)
+            self._agent.attempts.tell_again()
         else:
             self._hear(flight, answer)
         finally:
@@ -200,6 +203,9 @@ class Link:
             log.warning("the server is back after %.1f s", (boot_ms() - self.away_since) / 1000)
         self.away_since = self._backoff_ms = self._not_before = 0
         if flight.serial < self._heard or not answer.lease_ms:
+            if not answer.lease_ms:  # the server had heard a later request, and passed over what this one said
+                self._agent.attempts.tell_again()
+                self._agent.live_news = True
             self._agent.obey_late(answer)
             return
         self._heard = flight.serial

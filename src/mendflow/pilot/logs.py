@@ -43,6 +43,7 @@ class LogFile:
         self._file = -1
         self._tail = Tail(tail_bytes)
         self.seen = 0
+        self.made = False
 
     def feed(self, data: bytes) -> None:
         self.seen += len(data)
@@ -68,6 +69,7 @@ class LogFile:
         try:
             if self._file < 0:
                 self._file = os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+                self.made = True
             os.write(self._file, data)
         except OSError:
             self._left = 0

@@ -14,7 +14,14 @@ import msgspec
 from mendflow.core.model.values import VALUE_BYTES_MAX, FileRef, Value, check_value, spilled
 
 OUTPUT_BYTES_MAX = 64 << 20
+LINES_MAX = 100_000
+"""How many lines may give a value: who writes more has data, not outputs."""
+
+_OPENING = re.compile(r"\s*([^=<\s]+)<<(\S+)\s*")
 _KEY = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]*")
+_REFERENCE_BYTES_MAX = len(
+    msgspec.json.encode(spilled(FileRef(sha256="0" * 64, bytes=OUTPUT_BYTES_MAX, name="value.json")))
+)
 
 
 class BadOutput(ValueError):
@@ -24,13 +31,16 @@ class BadOutput(ValueError):
 def parse_outputs(text: str) -> dict[str, Value]:
     outputs: dict[str, Value] = {}
     lines = text.split("\n")
-    at = 0
+    at = given = 0
     while at < len(lines):
         line = lines[at]
         at += 1
         if not line.strip():
             continue
-        opening = re.fullmatch(r"\s*([^=<\s]+)<<(\S+)\s*", line)
+        given += 1
+        if given > LINES_MAX:
+            raise BadOutput(f"line {at}: it gives more than {LINES_MAX} values: leave large data in a file of the job")
+        opening = _OPENING.fullmatch(line) if "<<" in line else None
         if opening:
             key, end = opening.groups()
             try:
@@ -98,15 +108,28 @@ def spill(content: bytes, folder: str, serial: int) -> tuple[dict[str, Value], s
 
 
 def within_bounds(outputs: dict[str, Value], folder: str) -> tuple[dict[str, Value], list[str]]:
-    """The same outputs with the largest values spilled until the rest may travel, and the paths of the spilled."""
-    if len(msgspec.json.encode(outputs)) <= VALUE_BYTES_MAX:
+    """The same outputs with the largest values spilled until the rest may travel, and the paths of the spilled. What is
+    smaller than a reference stays: spilled it would only be more."""
+    whole = len(msgspec.json.encode(outputs))
+    if whole <= VALUE_BYTES_MAX:
         return outputs, []
+    sizes = sorted(((len(msgspec.json.encode(value)), key) for key, value in outputs.items()), reverse=True)
+    doomed: list[str] = []
+    left = whole
+    for size, key in sizes:
+        if left <= VALUE_BYTES_MAX or size <= _REFERENCE_BYTES_MAX:
+            break
+        doomed.append(key)
+        left -= size - _REFERENCE_BYTES_MAX
+    if left > VALUE_BYTES_MAX:
+        raise BadOutput(
+            f"it has {len(outputs)} values of {whole} bytes in all, too many to keep each by itself and more than the"
+            f" {VALUE_BYTES_MAX} bytes that may travel: leave them in a file of the job, or as one value"
+        )
     kept = dict(outputs)
     paths: list[str] = []
-    sizes = sorted(((len(msgspec.json.encode(value)), key) for key, value in outputs.items()), reverse=True)
-    for _, key in sizes:
+    for key in doomed:
         kept[key], path = spill(msgspec.json.encode(outputs[key]), folder, len(paths))
         paths.append(path)
-        if len(msgspec.json.encode(kept)) <= VALUE_BYTES_MAX:
-            return kept, paths
-    raise BadOutput(f"it has {len(outputs)} values; their names alone are more than {VALUE_BYTES_MAX} bytes")
+    assert len(msgspec.json.encode(kept)) <= VALUE_BYTES_MAX, "a reference is longer than it can be"
+    return kept, paths

@@ -15,6 +15,7 @@ import time
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
 _PAGE_BYTES = os.sysconf("SC_PAGE_SIZE")
+_TICK_MS = 1000 / os.sysconf("SC_CLK_TCK")
 KILL_PATIENCE_S = 5.0
 PEAK_SLACK_BYTES = 1 << 20
 
@@ -117,6 +118,14 @@ def resident_bytes(pids: list[int]) -> int:
     return total * _PAGE_BYTES
 
 
+def used_cpu_ms(pids: list[int]) -> int:
+    """What these processes have used so far, with those below them that are over and were waited for."""
+    ticks = 0
+    for pid in pids:
+        ticks += sum(map(int, _stat_fields(pid)[11:15]))
+    return round(ticks * _TICK_MS)
+
+
 def proportional_bytes(pids: list[int]) -> int:
     """Like `resident_bytes`, but memory that processes share counts once. Much slower."""
     total = 0
@@ -159,6 +168,7 @@ class Reaper:
         self.ended: dict[int, int] = {}
         self.cpu_s = 0.0
         self.peak_bytes = 0
+        self.stuck: set[int] = set()  # processes that would not die; nobody waits for them any more
         self._whole_ms = WholeMs()
 
     def cpu_ms(self) -> int:
@@ -174,6 +184,7 @@ class Reaper:
             if pid == 0:
                 return
             self.ended[pid] = status
+            self.stuck.discard(pid)
             self.cpu_s += usage.ru_utime + usage.ru_stime
             peak = usage.ru_maxrss if sys.platform == "darwin" else usage.ru_maxrss * 1024
             self.peak_bytes = max(self.peak_bytes, peak)
@@ -191,21 +202,27 @@ class Reaper:
         self.cpu_s = 0.0
         self.peak_bytes = 0
 
-    def kill_below(self, *, spare: int = 0, group: int = 0) -> bool:
-        """Kill all that is below this process, again and again until nothing is left. False if something would not
-        die, which only a process stuck in the kernel can do."""
+    def below(self, *, spare: int = 0) -> list[int]:
+        """All processes below this one that anybody need care for."""
+        pids = descendants(os.getpid(), spare=spare)
+        return [pid for pid in pids if pid not in self.stuck] if self.stuck else pids
+
+    def kill_below(self, *, spare: int = 0, group: int = 0) -> list[int]:
+        """Kill all that is below this process, again and again until nothing is left; what would not die, which only a
+        process stuck in the kernel does not."""
         give_up_at = time.monotonic() + KILL_PATIENCE_S
         pause_s = 0.0002
         while True:
-            pids = descendants(os.getpid(), spare=spare)
+            pids = self.below(spare=spare)
             if not HAS_PROC and group:
                 pids = [] if group in self.ended else [-group]
             if not pids:
-                return True
+                return []
             send(pids, signal.SIGKILL)
             self.reap()
             if time.monotonic() > give_up_at:
-                return False
+                self.stuck.update(pids)
+                return pids
             time.sleep(pause_s)
             self.reap()
             pause_s = min(pause_s * 2, 0.02)

@@ -5,20 +5,24 @@ there: that allows the quickest way to start a process, with nothing of this int
 
 import fcntl
 import os
+import resource
 import signal
 import sys
 from typing import Any
 
 import msgspec
 
-from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.jobs import Limits, Measures, Outcome
 from mendflow.core.model.values import Value
 from mendflow.pilot.home import FOLDER_MODE, Home, take_over
+from mendflow.pilot.leash import Leash
 from mendflow.pilot.logs import SHIPPED_BYTES, LogFile, Tail
+from mendflow.pilot.memory import KernelKills
 from mendflow.pilot.outputs import BadOutput, read_outputs, within_bounds
 from mendflow.pilot.processes import Reaper
-from mendflow.pilot.verdicts import died, full_disk, stopped
+from mendflow.pilot.promised import missing_files
+from mendflow.pilot.verdicts import NO_ROOM, died, full_disk, not_cleaned, stopped
 from mendflow.pilot.watch import Watch
 from mendflow.pilot.wire import Done, Work
 
@@ -33,19 +37,22 @@ if hasattr(signal, "SIGXFSZ"):
 class ShellRun:
     """A command that runs. `outlets` are the descriptors to read from; whoever polls calls `read` for them."""
 
-    def __init__(self, work: Work, home: Home, environment: dict[str, str], *, spare: str = "") -> None:
+    def __init__(self, work: Work, home: Home, environment: dict[str, str], leash: Leash, *, spare: str = "") -> None:
         """`spare` is the folder of an attempt that is over; this one may have it."""
         self.work = work
         self.folder = home.attempt(work.job, work.fence)
+        self.report = f"{self.folder}.report"
         self._logs: dict[int, LogFile] = {}
         self._files = {name: LogFile(f"{self.folder}.{name}") for name in ("out", "err")}
         self.tail = Tail(SHIPPED_BYTES)
+        self._script = False
         self.took_over = bool(spare) and not work.own_folder and take_over(spare, self.folder)
         if not work.own_folder and not self.took_over:
             os.makedirs(self.folder, FOLDER_MODE, exist_ok=True)
-        self.pid = self._spawn(environment)
+        self.pid = self._spawn(environment, leash)
+        leash.hold(self.pid)
 
-    def _spawn(self, environment: dict[str, str]) -> int:
+    def _spawn(self, environment: dict[str, str], leash: Leash) -> int:
         out_read, out_write = os.pipe()
         err_read, err_write = os.pipe()
         try:
@@ -59,6 +66,7 @@ class ShellRun:
                     (os.POSIX_SPAWN_OPEN, 0, "/dev/null", os.O_RDONLY, 0),
                     (os.POSIX_SPAWN_DUP2, out_write, 1),
                     (os.POSIX_SPAWN_DUP2, err_write, 2),
+                    *leash.file_actions(),
                 ],
                 setsigdef=_DEFAULT_SIGNALS,
                 setsigmask=[],
@@ -80,6 +88,7 @@ class ShellRun:
         if len(text) < COMMAND_BYTES_MAX // 4 or len(os.fsencode(text)) < COMMAND_BYTES_MAX:
             return ["sh", "-c", text]
         path = f"{self.folder}.sh"
+        self._script = True
         with open(path, "w", encoding="utf-8", errors="surrogateescape") as script:
             script.write(text)
         return ["sh", path]
@@ -91,6 +100,7 @@ class ShellRun:
             "MENDFLOW_ITEM": self.work.item,
             "MENDFLOW_ATTEMPT": str(self.work.fence),
             "MENDFLOW_OUTPUT": f"{self.folder}.output",
+            "MENDFLOW_REPORT": self.report,
         }
 
     @property
@@ -114,6 +124,24 @@ class ShellRun:
                 _widen(outlet)
         return True
 
+    def note(self, text: bytes) -> None:
+        """Put a line of our own into the job's log."""
+        self._files["err"].feed(text)
+        self.tail.feed(text)
+
+    @property
+    def reported(self) -> bool:
+        return os.access(self.report, os.F_OK)
+
+    def beside(self) -> list[str]:
+        """The ends of the names of what may stand beside its folder; mostly that is very little."""
+        ends = [f".{name}" for name, log in self._files.items() if log.made]
+        if self.reported:
+            ends.append(".report")
+        if self._script:
+            ends.append(".sh")
+        return [*ends, ".output"]
+
     def _close(self, outlet: int) -> None:
         del self._logs[outlet]
         os.close(outlet)
@@ -126,20 +154,25 @@ class ShellRun:
         for log in self._files.values():
             log.close()
 
-    def done(self, watch: Watch, reaper: Reaper, ended_at: int, ran_us: int) -> Done:
-        """What became of it. To be called when the family is dead and the pipes are drained."""
+    def done(self, watch: Watch, reaper: Reaper, kernel: KernelKills, ended_at: int, left: list[int]) -> Done:
+        """What became of it. To be called when the family is dead, but for what is `left` of it, the pipes are drained
+        and the reports are read."""
+        ran_us = watch.ran_us()
         measures = Measures(
             started_at=watch.started_at,
             ended_at=ended_at,
             cpu_ms=reaper.cpu_ms(),
             peak_bytes=reaper.peak_of_children(seen_bytes=watch.peak_bytes),
+            ran_ms=ran_us // 1000,
             stdout_bytes=self._files["out"].seen,
             stderr_bytes=self._files["err"].seen,
         )
         status = reaper.ended.get(self.pid, 0)
         outputs: Value = None
         spills: list[str] = []
-        fault = self._ended(watch, status, measures.peak_bytes)
+        fault = self._ended(watch, status, measures, kernel)
+        if fault is None and left:
+            fault = not_cleaned(left)
         if fault is None:
             fault = missing_files(self.work.files, self.folder)
         if fault is None:
@@ -148,16 +181,27 @@ class ShellRun:
         if fault is not None:
             fault = msgspec.structs.replace(fault, log_tail=tail)
         exit_code = os.WEXITSTATUS(status) if os.WIFEXITED(status) and watch.end is None else None
-        outcome = Outcome(fault=fault, outputs=outputs, exit_code=exit_code, log_tail=tail, measures=measures)
+        values = watch.reports.values if watch.reports is not None else {}
+        outcome = Outcome(
+            fault=fault, outputs=outputs, exit_code=exit_code, log_tail=tail, measures=measures, values=values
+        )
         files = self.work.files if fault is None else {}
         encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
         return Done(self.work.job, self.work.fence, encoded, ran_us, files, spills, bool(files or spills))
 
-    def _ended(self, watch: Watch, status: int, peak_bytes: int) -> Fault | None:
+    def _ended(self, watch: Watch, status: int, measures: Measures, kernel: KernelKills) -> Fault | None:
+        if watch.end is None and status == 0:
+            return None
+        work, peak = self.work, measures.peak_bytes
         if watch.end is None:
-            return died(status, self.folder)
-        work = self.work
-        return stopped(watch.end, wall_ms=work.wall_ms, memory_bytes=work.memory_bytes, peak_bytes=peak_bytes)
+            return died(status, self.folder, memory_bytes=work.memory_bytes, peak_bytes=peak, kernel_kill=kernel.look())
+        return stopped(
+            watch.end,
+            wall_ms=work.wall_ms,
+            memory_bytes=work.memory_bytes,
+            peak_bytes=peak,
+            ran_ms=measures.ran_ms,
+        )
 
     def _outputs(self) -> tuple[Value, list[str], Fault | None]:
         try:
@@ -168,33 +212,34 @@ class ShellRun:
             return kept, spills, None
         except (BadOutput, RecursionError, OverflowError) as error:
             message = f"the file $MENDFLOW_OUTPUT cannot be read: {error}"
-            return None, [], Fault(name="badOutput", category=Category.OUTPUT, message=message)
+            return None, [], bad_output(message)
         except OSError as error:
-            fault = Fault(name="badOutput", category=Category.OUTPUT, message=f"$MENDFLOW_OUTPUT: {error}")
-            return None, [], full_disk(self.folder, str(error)) or fault
+            full = full_disk(self.folder, str(error), stage=Stage.STAGE_OUT, known=error.errno in NO_ROOM)
+            return None, [], full or bad_output(f"$MENDFLOW_OUTPUT: {error}")
 
 
-def missing_files(files: dict[str, str], folder: str) -> Fault | None:
-    """The fault of a job that did not leave what it promised."""
-    for name, path in files.items():
-        full = os.path.join(folder, path)
-        if not os.path.isfile(full):
-            what = "is a folder, not a file" if os.path.isdir(full) else "is not there"
-            message = f"the promised file {name} ({path}) {what}"
-            return Fault(name="missingOutput", category=Category.OUTPUT, message=message)
-    return None
+def bad_output(message: str) -> Fault:
+    return Fault(name="badOutput", category=Category.OUTPUT, message=message, stage=Stage.STAGE_OUT)
 
 
 def _limiting(limits: Limits) -> str:
     """Shell text that bounds the command from within, before it begins."""
     text = ""
     if limits.open_files:
-        text += f"ulimit -n {limits.open_files} || exit 125\n"
+        text += f"ulimit -n {_within(limits.open_files, resource.RLIMIT_NOFILE)} || exit 125\n"
     if limits.file_bytes:
-        text += f"ulimit -f {max(1, -(-limits.file_bytes // 512))} || exit 125\n"
+        file_bytes = _within(limits.file_bytes, resource.RLIMIT_FSIZE)
+        text += f"ulimit -f {max(1, -(-file_bytes // 512))} || exit 125\n"
     if limits.processes:
-        text += f"ulimit -p {limits.processes} 2>/dev/null || ulimit -u {limits.processes} || exit 125\n"
+        processes = _within(limits.processes, resource.RLIMIT_NPROC)
+        text += f"ulimit -p {processes} 2>/dev/null || ulimit -u {processes} || exit 125\n"
     return text
+
+
+def _within(wanted: int, kind: int) -> int:
+    """A limit that is already tighter than the wanted one stays: nobody can widen it, and the job is bounded."""
+    hard = resource.getrlimit(kind)[1]
+    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
 def own_session() -> dict[str, Any]:

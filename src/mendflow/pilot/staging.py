@@ -15,17 +15,24 @@ from pathlib import PurePosixPath
 
 import msgspec
 
-from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome
+from mendflow.core.model.faults import Category, Fault, Stage
+from mendflow.core.model.jobs import KEPT, FunctionRef, JobSpec, Outcome, sources_of
 from mendflow.core.model.values import FileRef, Value
 from mendflow.pilot.code import source_file
 from mendflow.pilot.home import Home, remove_tree
-from mendflow.pilot.http import Files, ServerAway, ServerRefused
+from mendflow.pilot.http import Files, ServerRefused
+from mendflow.pilot.sources import BadSource, NoSource, digest_in, pieces
+from mendflow.pilot.verdicts import NO_ROOM, full_disk
 from mendflow.pilot.wire import Done
+from mendflow.pilot.works import has_own_folder
 
 CACHE_BYTES_MAX = 2 << 30
 FETCH_TRIES = 4
 NAME_BYTES_MAX = 200
+
+
+WRONG_PLACE = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL})
+"""What the system says when paths of a job contradict each other, or cannot be."""
 
 
 class StagingFailed(Exception):
@@ -52,13 +59,15 @@ def inside(path: str) -> str:
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\0" in path:
         text = f"the path {path!r} leaves the job's folder: use a relative path without `..`"
-        raise StagingFailed(Fault(name="badPath", category=Category.INPUT, message=text))
+        raise StagingFailed(_wrong("badPath", text, path))
     return path
 
 
 def needs_files(spec: JobSpec) -> bool:
     """Whether files must be put in place before a slot can have the job."""
-    return bool(spec.inputs or spec.files) or any(True for _ in spilled_digests([spec.args, spec.kwargs]))
+    return bool(spec.inputs or spec.files or spec.replicas) or any(
+        True for _ in spilled_digests([spec.args, spec.kwargs])
+    )
 
 
 class Staging:
@@ -78,67 +87,82 @@ class Staging:
     def bring(self, spec: JobSpec, folder: str) -> list[str]:
         """Put everything where the job will look for it; give the digests that must stay in the cache meanwhile."""
         pinned = [digest for digest in spilled_digests([spec.args, spec.kwargs])]
+        path = ""
         try:
             for path in spec.files.values():
                 inside(path)
-            if spec.inputs or spec.files:
+            if has_own_folder(spec):
                 os.makedirs(folder, exist_ok=True)
             for digest in pinned:
                 self._pin(digest)
-                self._fetched(digest)
-            for path, ref in spec.inputs.items():
-                self._place(ref, folder, inside(path))
+                self._fetched(digest, (KEPT + digest,), "")
+            for path in (*spec.inputs, *(path for path in spec.replicas if path not in spec.inputs)):
+                self._place(spec, folder, inside(path))
             for path in spec.files.values():
                 os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
             return pinned
         except (OSError, StagingFailed) as error:
             self.release(pinned)
             remove_tree(folder)
-            raise StagingFailed(_fault_of(error)) from None
+            raise StagingFailed(_fault_of(error, folder, path)) from None
 
-    def _place(self, ref: FileRef, folder: str, path: str) -> None:
-        self._pin(ref.sha256)
+    def _place(self, spec: JobSpec, folder: str, path: str) -> None:
+        sources = sources_of(spec, path)
+        kept = spec.inputs.get(path)
+        digest = digest_in(sources[0]) or (kept.sha256 if kept is not None else "")
+        target = os.path.join(folder, path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if not digest:
+            self._fetch("", target, sources, path)
+            return
+        self._pin(digest)
         try:
-            kept = self._fetched(ref.sha256)
-            target = os.path.join(folder, path)
-            os.makedirs(os.path.dirname(target), exist_ok=True)
             # A copy, not a link: a job may write into its inputs, and the next job must not see that.
-            shutil.copyfile(kept, target)
+            shutil.copyfile(self._fetched(digest, sources, path), target)
         finally:
-            self.release([ref.sha256])
+            self.release([digest])
 
-    def _fetched(self, digest: str) -> str:
-        path = os.path.join(self._home.cache, digest)
+    def _fetched(self, digest: str, sources: tuple[str, ...], path: str) -> str:
+        """The file in the cache, from the first of its sources if it is not there yet."""
+        cached = os.path.join(self._home.cache, digest)
         with self._guard:
             lock = self._locks.setdefault(digest, threading.Lock())
         with lock:
-            if os.path.exists(path):
-                os.utime(path)
+            if os.path.exists(cached):
+                os.utime(cached)
             else:
-                self._fetch(digest, path)
+                self._fetch(digest, cached, sources, path)
                 self._shrink()
-        return path
+        return cached
 
-    def _fetch(self, digest: str, path: str) -> None:
-        temporary = f"{path}.{os.getpid()}.tmp"
+    def _fetch(self, digest: str, target: str, sources: tuple[str, ...], path: str) -> None:
+        temporary = f"{target}.{os.getpid()}.tmp"
+        reason = ""
         for turn in range(FETCH_TRIES):
             found = hashlib.sha256()
             try:
                 with open(temporary, "wb") as file:
-                    for chunk in self._files.get(digest):
-                        found.update(chunk)
-                        file.write(chunk)
-            except ServerRefused as error:
-                raise StagingFailed(_data(f"the file {digest[:12]} could not be fetched: {error}")) from None
-            except ServerAway as error:
-                if turn == FETCH_TRIES - 1:
-                    raise StagingFailed(_data(f"the file {digest[:12]} could not be fetched: {error}")) from None
-                time.sleep(0.2 * 2**turn)
+                    for piece in pieces(sources[0], self._files):
+                        found.update(piece)
+                        file.write(piece)
+            except BadSource as error:
+                raise StagingFailed(_wrong("badSource", f"input {path}: {error}", path)) from None
+            except NoSource as error:
+                reason = str(error)
+                if not error.passing:
+                    break
+                if turn < FETCH_TRIES - 1:
+                    time.sleep(0.2 * 2**turn)
                 continue
-            if found.hexdigest() == digest:
-                os.replace(temporary, path)
+            except OSError:
+                _forget(temporary)
+                raise
+            if not digest or found.hexdigest() == digest:
+                os.replace(temporary, target)
                 return
-        raise StagingFailed(_data(f"the file {digest[:12]} arrived damaged {FETCH_TRIES} times"))
+            reason = f"it arrived damaged, or is another file: its digest is {found.hexdigest()[:12]}"
+        _forget(temporary)
+        raise StagingFailed(_missing(path, sources, reason))
 
     def code_at_hand(self, function: FunctionRef) -> str | None:
         """The folder of the function's code if it is known already; this one does not block."""
@@ -164,18 +188,17 @@ class Staging:
             return function.folder
         parts = function.module.split(".")
         if not all(part.isidentifier() for part in parts):
-            text = f"{function.module!r} is not the name of a Python module"
-            raise StagingFailed(Fault(name="badModule", category=Category.INPUT, message=text))
+            raise StagingFailed(_wrong("badModule", f"{function.module!r} is not the name of a Python module"))
         folder = os.path.join(self._home.code, code.sha256)
         target = os.path.join(folder, *parts) + ".py"
         try:
             if not os.path.exists(target):
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 temporary = f"{target}.{threading.get_ident()}.tmp"
-                shutil.copyfile(self._fetched(code.sha256), temporary)
+                shutil.copyfile(self._fetched(code.sha256, (KEPT + code.sha256,), code.name), temporary)
                 os.replace(temporary, target)
         except OSError as error:
-            raise StagingFailed(_fault_of(error)) from None
+            raise StagingFailed(_fault_of(error, target, "")) from None
         return folder
 
     def _digest_of(self, path: str) -> str:
@@ -196,14 +219,16 @@ class Staging:
         when it must be tried again later."""
         outcome = msgspec.msgpack.decode(done.outcome, type=Outcome)
         folder = self._home.attempt(done.job, done.fence)
+        path = ""
         try:
             for path in done.spills:
                 self._upload(path, "value.json")
-            files = {name: self._upload(os.path.join(folder, path), path) for name, path in done.files.items()}
+            files = {}
+            for name, path in done.files.items():
+                files[name] = self._upload(os.path.join(folder, path), path)
             outcome = msgspec.structs.replace(outcome, files=files)
         except (OSError, ServerRefused) as error:
-            text = f"the job ended well, but its files could not be kept: {error}"
-            fault = Fault(name="notKept", category=Category.OUTPUT, message=text, log_tail=outcome.log_tail)
+            fault = msgspec.structs.replace(_not_kept(path, error), log_tail=outcome.log_tail)
             outcome = msgspec.structs.replace(outcome, fault=fault, outputs=None, files={})
         return msgspec.Raw(msgspec.msgpack.encode(outcome))
 
@@ -251,13 +276,54 @@ class Staging:
                     continue
 
 
-def _data(message: str) -> Fault:
-    return Fault(name="missingInput", category=Category.DATA, message=message)
+def _forget(temporary: str) -> None:
+    try:
+        os.unlink(temporary)
+    except OSError:
+        pass
 
 
-def _fault_of(error: OSError | StagingFailed) -> Fault:
+def _missing(path: str, sources: tuple[str, ...], reason: str) -> Fault:
+    what = f"input {path}" if path else "an argument"
+    others = f"; it may also be had from {', '.join(sources[1:])}" if sources[1:] else ""
+    return Fault(
+        name="missingInput",
+        category=Category.DATA,
+        message=f"{what} could not be had from {_short(sources[0])}: {reason}{others}",
+        stage=Stage.STAGE_IN,
+        file=path,
+        data={"source": sources[0], "others": list(sources[1:]), "reason": reason},
+    )
+
+
+def _short(source: str) -> str:
+    return f"the server's keeping ({digest_in(source)[:12]})" if digest_in(source) else source
+
+
+def _wrong(name: str, text: str, path: str = "") -> Fault:
+    return Fault(name=name, category=Category.INPUT, message=text, stage=Stage.STAGE_IN, file=path)
+
+
+def _not_kept(path: str, error: OSError | ServerRefused) -> Fault:
+    text = f"the job ended well, but its files could not be kept: {error}"
+    data = {"reason": str(error)}
+    return Fault(name="notKept", category=Category.OUTPUT, message=text, stage=Stage.STAGE_OUT, file=path, data=data)
+
+
+def _fault_of(error: OSError | StagingFailed, folder: str, path: str) -> Fault:
+    """What came in the way of putting files into their places: the disk, the job's own paths, or the place."""
     if isinstance(error, StagingFailed):
         return error.fault
-    if error.errno in (errno.ENOSPC, errno.EDQUOT):
-        return Fault(name="diskFull", category=Category.RESOURCE, message=f"the pilot's disk is full: {error}")
-    return Fault(name="staging", category=Category.DATA, message=f"the job's files could not be put in place: {error}")
+    full = full_disk(folder, str(error), stage=Stage.STAGE_IN, known=error.errno in NO_ROOM)
+    if full is not None:
+        return msgspec.structs.replace(full, file=path)
+    if error.errno in WRONG_PLACE:
+        return _wrong("badPath", f"{path} cannot be put into the job's folder: {error}", path)
+    return Fault(
+        name="cannotStage",
+        category=Category.RESOURCE,
+        message=f"the pilot could not put the job's files in place: {error}",
+        stage=Stage.STAGE_IN,
+        file=path,
+        data={"errno": errno.errorcode.get(error.errno or 0, "")},
+    )

@@ -7,7 +7,9 @@ import signal
 import time
 from collections.abc import Callable
 
-from mendflow.pilot.processes import proportional_bytes, resident_bytes, send
+from mendflow.core.model.jobs import Measures
+from mendflow.pilot.processes import proportional_bytes, resident_bytes, send, used_cpu_ms
+from mendflow.pilot.reports import Reports
 from mendflow.pilot.verdicts import End
 from mendflow.pilot.wire import Work
 
@@ -15,6 +17,7 @@ FIRST_LOOK_MS = 5
 LOOK_MS_MAX = 500
 LOOK_MS_BOUNDED = 40
 CANCEL_GRACE_MS = 2_000
+PULSE_MS = 1_000
 
 
 def now_ms() -> int:
@@ -28,10 +31,14 @@ class Watch:
         self.work = work
         self._started_ns = time.monotonic_ns()
         self.started = self._started_ns // 1_000_000
+        self.next_pulse = self.started + PULSE_MS
         self.started_at = time.time_ns() // 1_000_000
         self.peak_bytes = 0
+        self.memory_bytes = 0
         self.end: End | None = None
+        self.reports: Reports | None = None  # made when the attempt is old enough to be asked what it reports
         self._family = family
+        self._cpu_before_ms = 0 if work.command else -1  # a warm worker has used some already; known at the first look
         self._interval = FIRST_LOOK_MS
         self._next_look = self.started + FIRST_LOOK_MS
         self._still_since = 0
@@ -78,11 +85,29 @@ class Watch:
     def _over_memory(self) -> bool:
         family = self._family()
         used = resident_bytes(family)
+        if self._cpu_before_ms < 0:
+            self._cpu_before_ms = used_cpu_ms(family)
         if self.work.memory_bytes and used > self.work.memory_bytes:
             # Forked processes share pages; only what they really use together is held against the job.
             used = proportional_bytes(family) or used
+        self.memory_bytes = used
         self.peak_bytes = max(self.peak_bytes, used)
         return bool(self.work.memory_bytes) and used > self.work.memory_bytes
+
+    def pulse(self, *, reaped_s: float) -> Measures:
+        """What is measured so far, and is told now. `reaped_s` is what those of its processes used that are over and
+        had lost their parents."""
+        now, cpu_ms = now_ms(), 0
+        self.next_pulse = now + PULSE_MS
+        if self._cpu_before_ms >= 0:
+            cpu_ms = used_cpu_ms(self._family()) + round(reaped_s * 1000) - self._cpu_before_ms
+        return Measures(
+            started_at=self.started_at,
+            cpu_ms=max(0, cpu_ms),
+            peak_bytes=self.peak_bytes,
+            memory_bytes=self.memory_bytes,
+            ran_ms=self.ran_ms(now),
+        )
 
     def suspend(self) -> None:
         if not self.suspended and not self._kill_at:

@@ -42,7 +42,7 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
 
 class Work(msgspec.Struct, frozen=True, array_like=True):
     """One attempt, as a slot gets it. A shell command, or an encoded `Call` with what the slot must know of it:
-    `module` and `code` tell whether a warm worker may serve it."""
+    `module` and `code` tell whether a warm worker may serve it; `devices` are the GPUs that it was given."""
 
     job: JobId
     fence: int
@@ -58,6 +58,7 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     wall_ms: int
     memory_bytes: int
     limits: Limits
+    devices: str = ""
 
     @property
     def key(self) -> AttemptKey:
@@ -82,13 +83,14 @@ class Done(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Pulse(msgspec.Struct, frozen=True, array_like=True):
-    """How an attempt in a slot is doing."""
+    """How an attempt in a slot is doing. A `Beat` in the making: the same fields, the same bytes."""
 
     job: JobId
     fence: int
     state: str
     measures: Measures
     log_tail: str = ""
+    values: dict[str, Value] = {}
 
 
 class ToSlot(msgspec.Struct, frozen=True, array_like=True):
@@ -103,13 +105,15 @@ class ToSlot(msgspec.Struct, frozen=True, array_like=True):
 
 
 class FromSlot(msgspec.Struct, frozen=True, array_like=True):
-    """`hello` is said once to each agent that connects; it comes with everything that the slot holds."""
+    """`hello` is said once to each agent that connects; it comes with everything that the slot holds, and with the
+    `devices` of what it runs."""
 
     done: list[Done] = []
     pulses: list[Pulse] = []
     returned: list[tuple[str, int]] = []
     hello: bool = False
     pid: int = 0
+    devices: str = ""
 
 
 class ToWorker(msgspec.Struct, frozen=True, array_like=True):
@@ -127,12 +131,13 @@ class ForWorker(msgspec.Struct, frozen=True, array_like=True):
 
 
 class WorkerDone(msgspec.Struct, frozen=True, array_like=True):
-    """One call is over, and all its processes are gone. As the worker writes it."""
+    """One call is over, and all its processes are gone. As the worker writes it. `report` is what it has reported."""
 
     number: int
     ran_us: int
     outcome: Outcome | None  # None: the call was not begun, because the slot had taken it back
     spills: list[str] = []
+    report: bytes = b""
 
 
 class FromWorker(msgspec.Struct, frozen=True, array_like=True):
@@ -142,6 +147,7 @@ class FromWorker(msgspec.Struct, frozen=True, array_like=True):
     ran_us: int
     outcome: msgspec.Raw
     spills: list[str] = []
+    report: bytes = b""
 
 
 class RawReport(msgspec.Struct, frozen=True, array_like=True):

@@ -4,25 +4,29 @@ Arguments and results are what JSON can say; nothing is ever pickled. Before eac
 number where the slot sees it, and only then looks whether the slot has taken that call back: so at any moment, and
 after any crash, the slot knows exactly which call has begun."""
 
+import errno
 import os
 import resource
 import socket
 import sys
 import time
-import traceback
 from typing import Any
 
 import msgspec
 
-from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.jobs import Limits, Measures, Outcome
 from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value
-from mendflow.pilot.code import Functions, NoSuchFunction, WrongCode
+from mendflow.pilot.code import Functions
 from mendflow.pilot.home import remove_tree
 from mendflow.pilot.logs import SHIPPED_BYTES
 from mendflow.pilot.outputs import spill
+from mendflow.pilot.plain import as_plain
 from mendflow.pilot.processes import Reaper, WholeMs, become_reaper, die_with_parent
+from mendflow.pilot.raised import CannotEnter, NoValue, fault_of, traceback_of
+from mendflow.pilot.reports import taken_away
 from mendflow.pilot.shared import Progress
+from mendflow.pilot.verdicts import not_cleaned
 from mendflow.pilot.wire import Call, ForWorker, Frames, WorkerDone, frame
 
 _RSS_UNIT = 1 if sys.platform == "darwin" else 1024
@@ -35,12 +39,17 @@ class Worker:
         self._progress = progress
         self._cwd = cwd
         self._cache = cache
+        self._report = os.environ.get("MENDFLOW_REPORT", "")
         self._log = os.open(log, os.O_RDWR | os.O_CLOEXEC)
         self._statm = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC) if sys.platform == "linux" else -1
         self._functions = Functions()
         self._encoder = msgspec.msgpack.Encoder()
         self._streams = (sys.stdout, sys.stderr)
         self._cwd_changed_ns = 0
+        self._first_cwd, self._moves = cwd, 0
+        self._reaper = Reaper()
+        self._env_before: dict[str, str | None] = {}
+        self._limits_before: list[tuple[int, tuple[int, int]]] = []
         self._whole_ms = WholeMs()
 
     def serve(self) -> None:
@@ -55,22 +64,22 @@ class Worker:
                     self._link.sendall(frame(self._encoder.encode(done)))
 
     def _one(self, number: int, call: Call) -> WorkerDone:
-        self._enter(call)
         started_at = time.time_ns() // 1_000_000
         before, cpu_before, clock = _peak_bytes(), _cpu_us(), time.perf_counter_ns()
         fault: Fault | None = None
         outputs: Value = None
         spills: list[str] = []
-        crash = ""
+        crash, stage = "", Stage.START
         try:
+            self._enter(call)
             function, args, kwargs = self._functions.find(call), self._real(call.args), self._real(call.kwargs)
-            clock = time.perf_counter_ns()
+            clock, stage = time.perf_counter_ns(), Stage.EXECUTION
             value = function(*args, **kwargs)
             outputs, spills, fault = _as_data(value, call)
         except BaseException as error:  # noqa: BLE001 - whatever a function raises, an exit included, is its outcome
-            fault, crash = _fault_of(error), _traceback_of(error)
+            fault, crash = fault_of(error, stage, call.attempt_folder, _peak_bytes()), traceback_of(error)
         ran_us = (time.perf_counter_ns() - clock) // 1000
-        _end_of_children()
+        left = self._end_of_children()
         log, log_bytes = self._take_log()
         self._leave(call)
         after = _peak_bytes()
@@ -79,24 +88,31 @@ class Worker:
             ended_at=time.time_ns() // 1_000_000,
             cpu_ms=self._whole_ms.of(_cpu_us() - cpu_before),
             peak_bytes=after if after > before else self._resident_bytes(),
+            ran_ms=ran_us // 1000,
             stdout_bytes=log_bytes,
         )
         tail = (log + crash)[-SHIPPED_BYTES:]
+        if left and fault is None:
+            fault, outputs, spills = not_cleaned(left), None, []
         if fault is not None:
             fault = msgspec.structs.replace(fault, log_tail=tail)
         outcome = Outcome(fault=fault, outputs=outputs, log_tail=tail, measures=measures)
-        return WorkerDone(number, ran_us, outcome, spills)
+        return WorkerDone(number, ran_us, outcome, spills, self._take_report())
 
     def _enter(self, call: Call) -> None:
-        os.environ["MENDFLOW_JOB"] = call.job
-        os.environ["MENDFLOW_CASE"] = call.case
-        os.environ["MENDFLOW_ITEM"] = call.item
-        os.environ["MENDFLOW_ATTEMPT"] = str(call.fence)
-        if call.env:
-            self._env_before = {name: os.environ.get(name) for name in call.env}
-            os.environ.update(call.env)
-        os.chdir(call.cwd or self._cwd)
-        self._limits_before = _limit(call.limits)
+        self._env_before, self._limits_before = {}, []
+        try:
+            os.environ["MENDFLOW_JOB"] = call.job
+            os.environ["MENDFLOW_CASE"] = call.case
+            os.environ["MENDFLOW_ITEM"] = call.item
+            os.environ["MENDFLOW_ATTEMPT"] = str(call.fence)
+            if call.env:
+                self._env_before = {name: os.environ.get(name) for name in call.env}
+                os.environ.update(call.env)
+            os.chdir(call.cwd or self._cwd)
+            self._limits_before = _limit(call.limits)
+        except (OSError, ValueError) as error:
+            raise CannotEnter(error) from None
 
     def _leave(self, call: Call) -> None:
         """Put back what a call may have changed for the next one."""
@@ -106,10 +122,21 @@ class Worker:
             for name, value in self._env_before.items():
                 os.environ.pop(name, None) if value is None else os.environ.update({name: value})
         sys.stdout, sys.stderr = self._streams
-        changed_ns = os.stat(self._cwd).st_mtime_ns
-        if changed_ns != self._cwd_changed_ns:
-            _empty(self._cwd)
-            self._cwd_changed_ns = os.stat(self._cwd).st_mtime_ns
+        try:
+            if os.stat(self._cwd).st_mtime_ns != self._cwd_changed_ns:
+                _empty(self._cwd)
+                self._cwd_changed_ns = os.stat(self._cwd).st_mtime_ns
+        except OSError:
+            self._move()
+
+    def _move(self) -> None:
+        """Work in another folder: the call has removed this one, or left in it what cannot be removed."""
+        self._moves += 1
+        self._cwd, self._cwd_changed_ns = f"{self._first_cwd}.{self._moves}", 0
+        try:
+            os.makedirs(self._cwd, exist_ok=True)
+        except OSError:
+            pass  # the next call cannot enter it, and says so
 
     def _real(self, value: Any) -> Any:
         """The same data with the content of spilled values in the place of their references."""
@@ -118,8 +145,7 @@ class Worker:
         if isinstance(value, dict):
             digest = value.get("$spilled")
             if isinstance(digest, str):
-                with open(os.path.join(self._cache, digest), "rb") as file:
-                    return msgspec.json.decode(file.read())
+                return _kept_value(os.path.join(self._cache, digest))
             return {key: self._real(element) for key, element in value.items()}
         return value
 
@@ -137,6 +163,23 @@ class Worker:
         os.ftruncate(self._log, 0)
         return tail.decode(errors="replace"), size
 
+    def _take_report(self) -> bytes:
+        """What the call has reported, nearly always nothing; the file is emptied."""
+        try:
+            return taken_away(self._report) if os.stat(self._report).st_size else b""
+        except OSError:
+            return b""
+
+    def _end_of_children(self) -> list[int]:
+        """Kill and bury the processes that the call has left; nearly always there are none, and one question tells.
+        What would not die is given."""
+        try:
+            while os.waitpid(-1, os.WNOHANG)[0]:
+                continue
+        except ChildProcessError:
+            return []
+        return self._reaper.kill_below()
+
     def _resident_bytes(self) -> int:
         if self._statm < 0:
             return _peak_bytes()
@@ -148,8 +191,7 @@ def _as_data(value: Value, call: Call) -> tuple[Value, list[str], Fault | None]:
     if value is None:
         return None, [], None
     try:
-        encoded = msgspec.json.encode(value)
-        plain = msgspec.json.decode(encoded)
+        encoded, plain = as_plain(value)
         if why := check_value(plain):
             raise ValueError(why)
         if len(encoded) > VALUE_BYTES_MAX:
@@ -160,28 +202,17 @@ def _as_data(value: Value, call: Call) -> tuple[Value, list[str], Fault | None]:
         message = (
             f"{call.module}.{call.name} returned a {type(value).__name__}, which is not data: {error}. Return what"
         )
-        return None, [], Fault(name="notData", category=Category.OUTPUT, message=f"{message} JSON can say.")
+        text = f"{message} JSON can say."
+        return None, [], Fault(name="notData", category=Category.OUTPUT, message=text, stage=Stage.STAGE_OUT)
     return plain, [], None
 
 
-def _fault_of(error: BaseException) -> Fault:
-    if isinstance(error, WrongCode):
-        return Fault(name="wrongCode", category=Category.DATA, message=str(error))
-    if isinstance(error, NoSuchFunction):
-        return Fault(name="noSuchFunction", category=Category.INPUT, message=str(error))
-    name = type(error).__name__
-    message = str(error)[:4000] or name
-    if isinstance(error, SystemExit):
-        message = f"the function called sys.exit({error.code!r})"
-    return Fault(name=name, category=Category.JOB, message=message)
-
-
-def _traceback_of(error: BaseException) -> str:
-    """The traceback from the function's own first line on."""
-    if isinstance(error, (WrongCode, NoSuchFunction)):
-        return ""
-    trace = error.__traceback__.tb_next if error.__traceback__ else None
-    return "".join(traceback.format_exception(type(error), error, trace or error.__traceback__))[-SHIPPED_BYTES:]
+def _kept_value(path: str) -> Value:
+    try:
+        with open(path, "rb") as file:
+            return msgspec.json.decode(file.read())
+    except OSError as error:
+        raise NoValue(f"a large argument could not be read: {error}") from None
 
 
 def _limit(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
@@ -199,22 +230,14 @@ def _limit(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
     return before
 
 
-def _end_of_children() -> None:
-    """Kill and bury the processes that the call has left; nearly always there are none, and one question tells."""
-    try:
-        while os.waitpid(-1, os.WNOHANG)[0]:
-            continue
-    except ChildProcessError:
-        return
-    Reaper().kill_below()
-
-
 def _empty(folder: str) -> None:
     """The next call must not find what this one left lying about."""
     for name in os.listdir(folder):
         path = os.path.join(folder, name)
         if os.path.isdir(path) and not os.path.islink(path):
             remove_tree(path)
+            if os.path.exists(path):
+                raise OSError(errno.EBUSY, "it cannot be removed", path)
         else:
             os.unlink(path)
 

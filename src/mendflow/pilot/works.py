@@ -11,11 +11,16 @@ _ENCODER = msgspec.msgpack.Encoder()
 
 def has_own_folder(spec: JobSpec) -> bool:
     """Whether the agent makes the attempt's folder, because there are files to put into it or to take from it."""
-    return bool(spec.inputs or spec.files)
+    return bool(spec.inputs or spec.files or spec.replicas)
 
 
-def work_of(job: JobId, fence: int, spec: JobSpec, *, folder: str, code: str) -> Work:
-    """`folder` is the attempt's, `code` is where a function's module is to be loaded from."""
+def work_of(
+    job: JobId, fence: int, spec: JobSpec, *, folder: str, code: str, devices: str = "", variable: str = ""
+) -> Work:
+    """`folder` is the attempt's, `code` is where a function's module is to be loaded from; `devices` are the GPUs that
+    the attempt was given, and `variable` tells it so."""
+    if devices:
+        spec = msgspec.structs.replace(spec, env={**spec.env, variable: devices})
     function = spec.function
     digest = function.code.sha256 if function is not None and function.code is not None else ""
     needs = spec.resources
@@ -34,6 +39,7 @@ def work_of(job: JobId, fence: int, spec: JobSpec, *, folder: str, code: str) ->
         wall_ms=needs.wall_ms,
         memory_bytes=needs.memory_bytes,
         limits=spec.limits,
+        devices=devices,
     )
 
 

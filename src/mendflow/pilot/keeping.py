@@ -1,0 +1,96 @@
+"""What is left of attempts that are over: results until they are judged, files until the server has them, and folders
+until nobody needs them."""
+
+import asyncio
+import os
+from collections.abc import Callable
+
+import msgspec
+
+from mendflow.pilot.attempts import Attempts, Held
+from mendflow.pilot.background import Background
+from mendflow.pilot.home import BESIDE, Home, remove_attempt, write_whole
+from mendflow.pilot.http import ServerAway
+from mendflow.pilot.staging import Staging
+from mendflow.pilot.works import has_own_folder
+
+KEEP_AGAIN_S = 1.0
+_ENCODER = msgspec.msgpack.Encoder()
+
+
+class Keeping:
+    """`told` is called when there is a result to be reported."""
+
+    def __init__(
+        self,
+        home: Home,
+        attempts: Attempts,
+        staging: Staging,
+        background: Background,
+        *,
+        keep: bool,
+        told: Callable[[], None],
+    ) -> None:
+        self._home = home
+        self._attempts = attempts
+        self._staging = staging
+        self._background = background
+        self._keep = keep
+        self._told = told
+
+    def take(self, held: Held) -> None:
+        """Report a result, when its files are safe with the server."""
+        done = held.done
+        assert done is not None
+        if done.files or done.spills:
+            held.state = "staging"
+            self._background.go(self._keep_files(held))
+        else:
+            self._attempts.report(held, done.outcome)
+            self._told()
+
+    async def _keep_files(self, held: Held) -> None:
+        """The result is told only when its files are safe with the server, however long that takes."""
+        while not held.forgotten and held.key in self._attempts.all:
+            assert held.done is not None
+            try:
+                outcome = await asyncio.to_thread(self._staging.keep, held.done)
+            except ServerAway:
+                await asyncio.sleep(KEEP_AGAIN_S)
+                continue
+            held.done = msgspec.structs.replace(held.done, outcome=outcome, files={}, spills=[])
+            self._attempts.report(held, outcome)
+            self._told()
+            return
+
+    def put_away(self, held: Held) -> None:
+        """Nobody needs the result or the folder of this attempt any more."""
+        assert held.done is not None
+        if held.slot < 0:
+            self._home.result(*held.key).unlink(missing_ok=True)
+        if held.done.folder and not self._keep:
+            self._remove(held)
+        self._staging.release(held.pins)
+
+    def drop(self, held: Held) -> None:
+        """Nor of this one, which never started, or whose end nobody wants to know."""
+        self._staging.release(held.pins)
+        if held.spec is not None and has_own_folder(held.spec):
+            self._remove(held)
+
+    def _remove(self, held: Held) -> None:
+        self._background.go(asyncio.to_thread(remove_attempt, self._home.attempt(*held.key)))
+
+    def sweep(self) -> None:
+        """Remove folders of attempts that nobody has any more."""
+        known = {os.path.basename(self._home.attempt(*key)) for key in self._attempts.all}
+        for entry in os.scandir(self._home.attempts):
+            owner = next((entry.name.removesuffix(end) for end in BESIDE if entry.name.endswith(end)), entry.name)
+            if owner not in known and not self._keep:
+                remove_attempt(entry.path) if entry.is_dir(follow_symlinks=False) else os.unlink(entry.path)
+
+    def store_unjudged(self) -> None:
+        """Results that the server has not judged wait on disk for the next agent."""
+        for held in self._attempts.all.values():
+            if held.done is not None:
+                write_whole(self._home.result(*held.key), _ENCODER.encode(held.done))
