@@ -8,7 +8,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, StageFiles, staged
-from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Mistake
@@ -40,14 +40,19 @@ class Staging:
     async def _stage(self, case: CaseId, order: StageFiles, folder: str) -> None:
         try:
             if order.order == "sequence":
-                kept = [await self._keep(source, folder) for source in order.files.values()]
+                kept = [await self._bring(name, source, folder) for name, source in order.files.items()]
             else:
-                kept = await asyncio.gather(*(self._keep(source, folder) for source in order.files.values()))
+                kept = await asyncio.gather(*(self._bring(*each, folder) for each in order.files.items()))
             outcome = staged(dict(zip(order.files, kept, strict=True)))
-        except Mistake as mistake:
-            fault = Fault(name=STAGED_FILE_FAULT, category=Category.DATA, message=mistake.message)
-            outcome = Outcome(fault=fault)
+        except _NotBrought as failed:
+            outcome = Outcome(fault=failed.fault)
         await self._finished(case, order.serial, outcome)
+
+    async def _bring(self, name: str, source: str, folder: str) -> FileRef:
+        try:
+            return await self._keep(source, folder)
+        except Mistake as mistake:
+            raise _NotBrought(name, source, mistake) from mistake
 
     async def _keep(self, source: str, folder: str) -> FileRef:
         path = await asyncio.to_thread(Path(folder, source).resolve)
@@ -56,3 +61,16 @@ class Staging:
                 f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
             )
         return await self._keeper.keep_path(str(path))
+
+
+class _NotBrought(Exception):
+    def __init__(self, name: str, source: str, mistake: Mistake) -> None:
+        super().__init__(mistake.message)
+        self.fault = Fault(
+            name=STAGED_FILE_FAULT,
+            category=Category.DATA,
+            message=mistake.message,
+            stage=Stage.STAGE_IN,
+            file=name,
+            data={"source": source, "others": [], "reason": mistake.message},
+        )

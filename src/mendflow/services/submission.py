@@ -64,7 +64,11 @@ class Submitter:
 
     async def _ask(self, job: NewJob) -> None:
         while True:
-            status = await self._meta.status(job.id)
+            try:
+                status = await self._meta.status(job.id)
+            except SubmissionFailed as failed:
+                await self._tell(job.id, Outcome(fault=failed.fault))
+                return
             if status.state in (JobState.COMPLETED, JobState.FAILED) and status.outcome is not None:
                 await self._tell(job.id, status.outcome)
                 return

@@ -9,19 +9,20 @@ from typing import Final
 
 from mendflow.core.model.faults import Fault
 
+READ_MAX = 2_000
 MESSAGE_MAX = 300
 
 _REPLACED: Final = (
     (re.compile(r"\x1b\[[0-9;]*[A-Za-z]"), ""),
     (re.compile(r"\b[a-z][a-z0-9+.-]*://\S+", re.IGNORECASE), "<url>"),
-    (re.compile(r"'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`"), "<name>"),
+    (re.compile(r"(?<!\w)('[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|`[^`\n]{0,200}`)(?!\w)"), "<name>"),
     (re.compile(r"\b\d{4}-\d\d-\d\d[T ]\d\d:\d\d(:\d\d(\.\d+)?)?(Z|[+-]\d\d:?\d\d)?"), "<time>"),
     (re.compile(r"\b[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.IGNORECASE), "<id>"),
     (re.compile(r"(?<![\w<])~?(/[\w.@%+,=:~-]+){1,}/?|\b[A-Za-z]:\\\S+"), "<path>"),
     (re.compile(r"\b[\w.-]+/\d+(~\d+)?\b"), "<id>"),
     (re.compile(r"\b0x[0-9a-f]+\b", re.IGNORECASE), "<hex>"),
     (re.compile(r"\b(?=[0-9a-f]*[0-9])(?=[0-9a-f]*[a-f])[0-9a-f]{7,}\b", re.IGNORECASE), "<hex>"),
-    (re.compile(r"\b[\w.]*[A-Za-z_][\w.]*(-[\w.]*\d[\w.]*)+\b"), "<id>"),
+    (re.compile(r"\b(?=[\w.-]*-\w*\d)[A-Za-z_][\w.]*+(?:-[\w.]++)+"), "<id>"),
     (re.compile(r"\b(\d{1,3}\.){3}\d{1,3}(:\d+)?\b"), "<address>"),
     (re.compile(r"[-+]?\b\d[\d_,]*(\.\d+)?([eE][-+]?\d+)?(?=\b|[A-Za-z])"), "<n>"),
     (re.compile(r"(?<=[A-Za-z_])\d+\b"), "<n>"),
@@ -40,6 +41,7 @@ def signature(fault: Fault) -> str:
 
 def normalised(message: str) -> str:
     """The message without what differs from one failure to the next."""
+    message = message[:READ_MAX]
     for pattern, word in _REPLACED:
         message = pattern.sub(word, message)
     return message.strip()[:MESSAGE_MAX]

@@ -253,8 +253,9 @@ class Proxy:
         try:
             return _as_known(await self.recovery.at(talk.domain).status(talk.newest), id, talk)
         except NotFound:
-            assert talk.held is not None, f"job {talk.newest} was submitted and is not known"
-            return _ended(id, talk, talk.held.outcome)
+            if talk.held is not None:
+                return _ended(id, talk, talk.held.outcome)
+            return Status(job=id, state=JobState.AVAILABLE, attempts=talk.attempts, reason="it is submitted again")
 
     def _standing(self, watched: Watched) -> Status:
         """What a poller hears of a job that ended, or whose failure is being mended."""
