@@ -2,6 +2,8 @@
 
 The document is for people and for finding live cases after a restart; the journal is what decides."""
 
+from collections.abc import Awaitable, Callable
+
 import msgspec
 
 from mendflow.core.engine import Case
@@ -11,6 +13,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
+from mendflow.core.recovery.ids import generation_of, serial_of
 
 CASE_KIND = "case"
 ITEM_KIND = "item"
@@ -25,6 +28,15 @@ def journal_of(case: CaseId) -> str:
 def name_of(item: str) -> str:
     """The name that people gave to an item, without the turns of its loops."""
     return item.partition("[")[0]
+
+
+class Ending(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What exlets did to a case between its end in the engine and the telling of it."""
+
+    holders: list[str] = []
+    outputs: dict[str, Value] = {}
+    removed: str = ""
+    done: list[str] = []  # by whom: the same counts once
 
 
 class CaseDocument(msgspec.Struct, kw_only=True):
@@ -44,6 +56,11 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     key: str = ""
     counts: list[NameCount] = []
     posted: bool = False  # over, and something that nobody waits for is still under way
+    mends: CaseId | None = None  # an exlet: the case that it mends, the item there, and the decision behind it
+    mends_item: ItemId | None = None
+    mends_engine: str = ""  # empty: of this very server
+    decision: str = ""
+    ending: Ending | None = None
 
     @property
     def live(self) -> bool:
@@ -64,6 +81,9 @@ class CaseDocument(msgspec.Struct, kw_only=True):
             owner=self.owner,
             rerun_of=self.rerun_of,
             counts=self.counts if counts is None else counts,
+            mends=self.mends,
+            mends_item=self.mends_item,
+            decision=self.decision,
         )
 
 
@@ -83,12 +103,29 @@ class ItemDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     reason: str = ""
 
 
+_TELLING = ("failed", "suspended", "running", "staging", "waiting", "cancelled", "completed", "reused", "skipped")
+
+
 class Snapshot(msgspec.Struct, kw_only=True):
     """The engine's state after `position` events of the journal."""
 
     case: CaseId
     position: int
     state: bytes
+
+
+class Held:
+    """Something that was about to happen in a case, and waits for the exception service. `patient`: it also waits while
+    its item, or the case, is suspended; other things are for the engine to keep until then."""
+
+    __slots__ = ("event", "go", "item", "patient", "released")
+
+    def __init__(self, event: str, item: ItemId | None, go: Callable[[], Awaitable[None]], *, patient: bool) -> None:
+        self.event = event
+        self.item = item
+        self.go = go
+        self.patient = patient
+        self.released = False
 
 
 class Tally:
@@ -108,6 +145,17 @@ class Tally:
             states[before] -= 1
         if after:
             states[after] = states.get(after, 0) + 1
+
+    def status(self, name: str) -> str:
+        """The state of a name's items in one word: of several the one that most needs to be known."""
+        states = self._states.get(name, {})
+        return next((state for state in _TELLING if states.get(state)), "")
+
+    def names(self) -> list[str]:
+        return list(self._states)
+
+    def statuses(self) -> dict[str, str]:
+        return {name: word for name in self._states if (word := self.status(name))}
 
     def mended(self, name: str) -> None:
         self._mended[name] = self._mended.get(name, 0) + 1
@@ -158,7 +206,9 @@ class LiveCase:
         self.earlier: dict[ItemId, Job] = {}
         self.reasons: dict[ItemId, str] = {}  # why items of a re-run were not taken over
         self.states: dict[int, tuple[str, str, str]] = {}
+        self.failed: dict[int, str] = {}  # how jobs ended that may be submitted again
         self.noted: set[str] = set()  # ids of item documents that were written
+        self.held: dict[str, Held] = {}  # what waits for the exception service, by event
 
     @property
     def id(self) -> CaseId:
@@ -178,6 +228,17 @@ class LiveCase:
             self.states[serial] = (name, kind, state)
         elif before is not None:
             del self.states[serial]
+        if state == "failed" or state == "cancelled":
+            self.failed[serial] = state
+
+    def move_job(self, job: Job) -> None:
+        """A job of this case is in another state. One that is submitted again takes the place of the one before."""
+        serial, name, again = serial_of(job.id), name_of(job.spec.item), generation_of(job.id) > 1
+        if again and serial not in self.states and serial in self.failed:
+            self.states[serial] = (name, "job", self.failed.pop(serial))
+        self.move(serial, name, "job", state_of(job))
+        if was_mended(job) or (again and job.state is JobState.COMPLETED):
+            self.tally.mended(name)
 
     def view(self) -> CaseView:
         return self.document.view(self.tally.counts())

@@ -6,16 +6,15 @@ event, and a long chain of reused jobs is a loop and not a recursion."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
-from typing import Any
-
-import msgspec
+from functools import partial
+from typing import Any, Final, Protocol
 
 from mendflow.core.engine import Stale, find_item
 from mendflow.core.engine.messages import (
     CallPartner,
-    Cancel,
     CancelCalled,
     CancelJob,
+    DoMend,
     DropTimer,
     EndCase,
     GoOn,
@@ -36,20 +35,14 @@ from mendflow.core.engine.messages import (
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Mistake, NotFound
+from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.problems import NotFound
 from mendflow.core.model.views import ItemState
-from mendflow.services.case_book import (
-    CASE_KIND,
-    ITEM_KIND,
-    LIVE_STATUSES,
-    CaseDocument,
-    ItemDocument,
-    LiveCase,
-    name_of,
-)
+from mendflow.services.called_cases import CalledCases, outcome_of
+from mendflow.services.case_book import ITEM_KIND, LIVE_STATUSES, ItemDocument, LiveCase, name_of
 from mendflow.services.contracts import Clock, MetaScheduler, NewJob
 from mendflow.services.flow_manager import FlowManager
-from mendflow.services.flows import Flows
+from mendflow.services.gates import OUTGOING, Gates
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
@@ -58,10 +51,29 @@ from mendflow.services.staging import Staging
 from mendflow.services.submission import Submitter
 from mendflow.services.tasks import Tasks
 from mendflow.services.timers import Timers
-from mendflow.stores.contract import Store
 
 REPLY_KIND = "reply"
+ITEM_PRE, ITEM_POST, TIMEOUT = ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST, ExceptionType.TIMEOUT
+WAITS: Final = frozenset({*OUTGOING, SetTimer, CallPartner})
+"""Orders by which an exlet shows that it waits for something."""
+
 Handler = Callable[[LiveCase, Any, bool], Awaitable[None]]
+
+
+class Mending(Protocol):
+    """What the desk tells the exception service of beside exceptions, and who does the primitives."""
+
+    async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
+        """Do it, then finish the item."""
+        ...
+
+    async def exlet_waits(self, live: LiveCase) -> None: ...
+    async def case_over(self, live: LiveCase) -> None: ...
+    def tried_again(self, case: CaseId, serial: int) -> bool:
+        """Whether this job is on another try that an exlet gave it."""
+        ...
+
+    def job_over(self, case: CaseId, serial: int, ok: bool) -> None: ...
 
 
 class OrderDesk:
@@ -69,32 +81,32 @@ class OrderDesk:
         self,
         *,
         manager: FlowManager,
-        flows: Flows,
+        calls: CalledCases,
+        gates: Gates,
         meta: MetaScheduler,
         submitter: Submitter,
         reuse: Reuse,
         tasks: Tasks,
         staging: Staging,
         timers: Timers,
-        store: Store,
         ledger: Ledger,
         clock: Clock,
         happenings: Happenings,
         notices: Notices,
     ) -> None:
         self._manager = manager
-        self._flows = flows
+        self._gates = gates
         self._meta = meta
         self._submitter = submitter
         self._reuse = reuse
         self._tasks = tasks
         self._staging = staging
         self._timers = timers
-        self._store = store
         self._ledger = ledger
         self._clock = clock
         self._happenings = happenings
         self._notices = notices
+        self.mending: Mending | None = None
         self._soon: set[asyncio.Task[None]] = set()
         self._handlers: dict[type, Handler] = {
             SubmitJob: self._submit,
@@ -106,10 +118,11 @@ class OrderDesk:
             WithdrawTask: self._withdraw,
             SetTimer: self._set_timer,
             DropTimer: self._drop_timer,
-            StartCalled: self._start_called,
-            CancelCalled: self._cancel_called,
+            StartCalled: calls.start,
+            CancelCalled: calls.cancel,
             CallPartner: self._call_partner,
             SendReply: self._send_reply,
+            DoMend: self._mend,
             GoOn: self._go_on,
             ItemSkipped: self._skipped,
             ItemFailed: self._failed_early,
@@ -123,17 +136,62 @@ class OrderDesk:
 
     async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
         handlers = self._handlers
-        for order in orders:
-            await handlers[type(order)](live, order, again)
+        if self._gates.watches(live, ITEM_PRE):
+            for order in orders:
+                handler = handlers[type(order)]
+                if type(order) not in OUTGOING or not await self._gates.going_out(live, order, again, handler):
+                    await handler(live, order, again)
+        else:
+            for order in orders:
+                await handlers[type(order)](live, order, again)
+        if live.document.decision and self.mending is not None and any(type(order) in WAITS for order in orders):
+            self._later(self.mending.exlet_waits(live))
+
+    async def job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        """A job has ended as far as the flow is concerned."""
+        live = self._manager.live.get(case)
+        if live is None:
+            return
+        if outcome.ok and self._gates.watches(live, ITEM_POST):
+            go = partial(self._job_finished, case, serial, outcome)
+            if self._gates.completing(live, serial, outcome, go):
+                return
+        await self._job_finished(case, serial, outcome)
+
+    async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        if self.mending is not None and self.mending.tried_again(case, serial):
+            self.mending.job_over(case, serial, outcome.ok)
+        await self._manager.finish(case, serial, outcome)
 
     async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        """A task, a staging or a called case is over: close its line in the books, then tell the case."""
+        """A task, a staging or a called case is over."""
+        live = self._manager.live.get(case)
+        if live is None:
+            return
+        go = partial(self._finished, case, serial, outcome)
+        if outcome.ok and self._gates.watches(live, ITEM_POST):
+            aside = self._gates.completing(live, serial, outcome, go)
+        else:
+            aside = not outcome.ok and self._gates.failing(live, serial, outcome, go)
+        if not aside:
+            await go()
+
+    async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        """Close its line in the books, then tell the case."""
         live = self._manager.live.get(case)
         if live is not None and (known := live.states.get(serial)) is not None:
             name, kind, state = known
             staged = kind == "job" and state == "staging" and outcome.ok  # the job itself comes now
             live.move(serial, name, kind, "" if staged else "completed" if outcome.ok else "failed")
         await self._manager.finish(case, serial, outcome)
+
+    async def fired(self, case: CaseId, serial: int) -> None:
+        """A timer went off."""
+        live = self._manager.live.get(case)
+        go = partial(self._manager.fire, case, serial)
+        watched = live is not None and self._gates.watches(live, TIMEOUT)
+        if live is None or not watched or not self._gates.timing_out(live, serial, go):
+            await go()
 
     # Jobs
 
@@ -142,7 +200,7 @@ class OrderDesk:
         if live.document.rerun_of is not None and not again:
             outcome = await self._reuse.take_over(live, job)
             if outcome is not None:
-                self._later(self._manager.finish(live.id, order.serial, outcome))
+                self._later(self.job_finished(live.id, order.serial, outcome))
                 return
             job = NewJob(job.id, job.case, job.spec, live.reasons.pop(order.spec.item, ""))
         await self._submitter.submit(job, again=again)
@@ -181,7 +239,13 @@ class OrderDesk:
         self._timers.drop(live.id, order.serial)
 
     async def _go_on(self, live: LiveCase, order: GoOn, again: bool) -> None:
-        self._later(self._proceed(live.id, order.serial))
+        go = partial(self._proceed, live.id, order.serial)
+        if not self._gates.beginning(live, order, go):
+            self._later(go())
+
+    async def _mend(self, live: LiveCase, order: DoMend, again: bool) -> None:
+        assert self.mending is not None, "only exlets have primitives, and only the exception service starts exlets"
+        self._later(self.mending.do(live, order, again))
 
     async def _proceed(self, case: CaseId, serial: int) -> None:
         try:
@@ -190,53 +254,6 @@ class OrderDesk:
             pass  # the case has gone on without it
 
     # Other cases and partners
-
-    async def _start_called(self, live: LiveCase, order: StartCalled, again: bool) -> None:
-        id = CaseId(f"{live.id}.{order.serial}")
-        live.move(order.serial, name_of(order.item), "call", "running")
-        if again and (kept := await self._store.get(CASE_KIND, id)) is not None:
-            document = msgspec.json.decode(kept.body, type=CaseDocument)
-            if document.status not in LIVE_STATUSES:
-                self._later(self.finished(live.id, order.serial, _outcome(document)))
-            return
-        try:
-            flow, digest = (
-                (order.flow, self._flows.digest(order.flow)) if order.flow else await self._flows.find(order.name)
-            )
-            document = CaseDocument(
-                id=id,
-                flow=flow.name,
-                digest=digest,
-                inputs=order.inputs,
-                parent=live.id,
-                parent_serial=order.serial,
-                owner=live.document.owner,
-            )
-            self._later(self._begin_called(live, order, document, flow))
-        except Mistake as mistake:
-            self._later(self._call_failed(live.id, order, mistake))
-
-    async def _begin_called(self, live: LiveCase, order: StartCalled, document: CaseDocument, flow: Any) -> None:
-        try:
-            if live.id in self._manager.live:
-                await self._manager.begin(document, flow, {})
-        except Mistake as mistake:
-            await self._call_failed(live.id, order, mistake)
-
-    async def _call_failed(self, case: CaseId, order: StartCalled, mistake: Mistake) -> None:
-        fault = Fault(name="callFailed", category=Category.INPUT, message=mistake.message)
-        await self.finished(case, order.serial, Outcome(fault=fault))
-
-    async def _cancel_called(self, live: LiveCase, order: CancelCalled, again: bool) -> None:
-        if (known := live.states.get(order.serial)) is not None:
-            live.move(order.serial, known[0], known[1], "cancelled")
-        self._later(self._cancel_case(CaseId(f"{live.id}.{order.serial}")))
-
-    async def _cancel_case(self, case: CaseId) -> None:
-        try:
-            await self._manager.command(case, Cancel(reason="the case that called it went on without it"))
-        except (Mistake, Stale):
-            pass  # it is over already
 
     async def _call_partner(self, live: LiveCase, order: CallPartner, again: bool) -> None:
         message = f"there is no partner {order.partner!r} on this server, so {order.operation!r} cannot be called"
@@ -290,6 +307,11 @@ class OrderDesk:
         self._happenings.tell(now, "item", live.id, ItemId(order.item), state=state, message=message)
 
     async def _end(self, live: LiveCase, order: EndCase, again: bool) -> None:
+        go = partial(self._tell_end, live, order)
+        if not live.document.live or not self._gates.ending(live, order, go):
+            await go()
+
+    async def _tell_end(self, live: LiveCase, order: EndCase) -> None:
         document = live.document
         if document.status in LIVE_STATUSES:
             document.status = order.status
@@ -297,24 +319,27 @@ class OrderDesk:
             document.outputs = order.outputs
             document.fault = order.fault
             document.counts = live.tally.counts()
-            message = order.fault.message if order.fault else ""
-            self._happenings.tell(document.ended_at, "case", live.id, state=order.status, message=message)
+            self._amend(live)
+            message = document.fault.message if document.fault else ""
+            self._happenings.tell(document.ended_at, "case", live.id, state=document.status, message=message)
             self._happenings.ended(live.id)
             if document.parent is not None:
-                self._later(self.finished(document.parent, document.parent_serial, _outcome(document)))
+                self._later(self.finished(document.parent, document.parent_serial, outcome_of(document)))
+            if self.mending is not None:
+                self._later(self.mending.case_over(live))
         self._manager.close(live)
+
+    def _amend(self, live: LiveCase) -> None:
+        """What exlets made of the end, between the end itself and the telling of it."""
+        document = live.document
+        if (ending := document.ending) is None:
+            return
+        document.outputs = {**document.outputs, **ending.outputs}
+        if ending.removed:
+            document.status = "cancelled"
+            document.fault = Fault(name="cancelled", category=Category.CANCELLED, message=ending.removed)
 
     def _later(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.get_running_loop().create_task(work)
         self._soon.add(task)
         task.add_done_callback(self._soon.discard)
-
-
-def _outcome(document: CaseDocument) -> Outcome:
-    """What a called case leaves to its caller."""
-    if document.status == "completed":
-        return Outcome(outputs=document.outputs)
-    if document.fault is not None:
-        return Outcome(fault=document.fault)
-    words = f"the called case {document.id} was {document.status}"
-    return Outcome(fault=Fault(name="cancelled", category=Category.CANCELLED, message=words))

@@ -5,7 +5,7 @@ that the pilot names and that is not its own is lost to it, and the pilot kills 
 it holds goes back to the queue, charged to the infrastructure and not to the job."""
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
 
@@ -49,6 +49,7 @@ class Exchange:
         self._task: asyncio.Task[None] | None = None
         self._judging: set[JobId] = set()  # jobs of which somebody is asked whether another attempt is wanted
         self._stopping = False
+        self.beat: Callable[[JobId], None] | None = None  # whoever wants to know of each heartbeat
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._watch_leases(), name="leases")
@@ -204,6 +205,8 @@ class Exchange:
             if beat.job not in strange:
                 named.add(beat.job)
                 pilot.held[beat.job].hear(beat)
+                if self.beat is not None:
+                    self.beat(beat.job)
                 self._align(pilot, beat)
                 if beat.log_tail:
                     pilot.log_tails[beat.job] = beat.log_tail

@@ -5,7 +5,7 @@ go and without waiting: so a case never sees two commands at once and needs no l
 the ledger. After a crash each live case is read again and asked what it is owed; every order can be given twice."""
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
 import msgspec
@@ -16,6 +16,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import NotFound, StoreUnavailable
 from mendflow.services.case_book import (
     CASE_KIND,
@@ -26,10 +27,8 @@ from mendflow.services.case_book import (
     LiveCase,
     Snapshot,
     journal_of,
-    name_of,
-    state_of,
-    was_mended,
 )
+from mendflow.services.checkpoints import Checkpoints
 from mendflow.services.contracts import Clock
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
@@ -60,6 +59,8 @@ class FlowManager:
         self._clock = clock
         self._happenings = happenings
         self.errands: Errands
+        self.checkpoints: Checkpoints
+        self.remember: Callable[[], tuple[str, ...]] = tuple  # tasks that somebody outside knows how to undo
         self.live: dict[CaseId, LiveCase] = {}
 
     async def start(self) -> None:
@@ -121,9 +122,7 @@ class FlowManager:
         async for found in self._store.scan("job", f"{live.id}/"):
             job = _decode_job(found.body)
             self._clock.catch_up(max(job.created_at, *(attempt.granted_at for attempt in job.history), job.finished_at))
-            live.move(serial_of(job.id), name_of(job.spec.item), "job", state_of(job))
-            if was_mended(job):
-                live.tally.mended(name_of(job.spec.item))
+            live.move_job(job)
         async for found in self._store.scan(ITEM_KIND, f"{live.id}/"):
             item = _decode_item(found.body)
             self._ledger.known(ITEM_KIND, found.id, found.version)
@@ -137,12 +136,22 @@ class FlowManager:
         await self._ledger.settled()
         return {(job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")}
 
-    async def begin(self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job]) -> LiveCase:
-        """Start a case; refused whole if its inputs do not fit the flow."""
+    async def begin(
+        self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job], *, later: bool = False
+    ) -> LiveCase:
+        """Start a case; refused whole if its inputs do not fit the flow. `later`: what follows at once comes before
+        anything of it."""
         if document.id in self.live:
             return self.live[document.id]
         now = self._clock.now()
-        command = StartCase(case=document.id, flow=flow, inputs=document.inputs, parent=document.parent)
+        command = StartCase(
+            case=document.id,
+            flow=flow,
+            inputs=document.inputs,
+            parent=document.parent,
+            later=later or ExceptionType.CASE_PRE in self.checkpoints.watched[document.flow],
+            remember=self.remember(),
+        )
         events = decide(Case.blank(), command, now)
         with self._ledger.whole():
             return await self._begin(document, events, earlier, now)
@@ -159,6 +168,15 @@ class FlowManager:
         self._happenings.tell(now, "case", live.id, state="running")
         await self._carry_out(live, self._record(live, events))
         return live
+
+    async def document(self, case: CaseId) -> CaseDocument | None:
+        """The document of a case, live or over, if there is such a case."""
+        live = self.live.get(case)
+        if live is not None:
+            return live.document
+        await self._ledger.settled()
+        found = await self._store.get(CASE_KIND, case)
+        return _decode_document(found.body) if found is not None else None
 
     async def flow_of(self, case: CaseId) -> Flow:
         """The flow that a case, live or over, was started with."""
@@ -180,6 +198,8 @@ class FlowManager:
             orders = self._record(live, events)
             self._note_status(live)
             await self._carry_out(live, orders)
+            if live.held:
+                await self.checkpoints.recheck(live)
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """Something that the case waited for is over. Told twice, it counts once."""
@@ -247,8 +267,3 @@ class FlowManager:
         await self.errands.carry_out(live, orders)
         if live.position >= live.snapshot_due and live.id in self.live:
             self._save_snapshot(live)
-
-
-def serial_of(id: str) -> int:
-    """The item's serial in a job's or a task's id."""
-    return int(id.rpartition("/")[2])

@@ -12,18 +12,28 @@ import msgspec
 from mendflow.core.model.ids import CaseId, Instant, PilotId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.views import Health
+from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling.jobs import Policy
-from mendflow.services.case_book import name_of, state_of, was_mended
-from mendflow.services.contracts import Clock, Keeper
+from mendflow.services.called_cases import CalledCases
+from mendflow.services.case_book import state_of
+from mendflow.services.checkpoints import Checkpoints
+from mendflow.services.contracts import Clock, Keeper, MetaScheduler
 from mendflow.services.errands import OrderDesk
+from mendflow.services.exception_service.watches import CHECK_MS
 from mendflow.services.exchange import Exchange
-from mendflow.services.flow_manager import FlowManager, serial_of
+from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
+from mendflow.services.gates import Gates
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
+from mendflow.services.levels import DEFAULT_WAITS_MS, Levels
+from mendflow.services.mending import MendingWing
 from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.notices import Notices
+from mendflow.services.proxy import Proxy
+from mendflow.services.proxy.pattern_book import PatternBook
 from mendflow.services.reuse import Reuse
 from mendflow.services.staging import Staging
 from mendflow.services.submission import Submitter
@@ -34,14 +44,20 @@ from mendflow.stores.contract import Store
 log = logging.getLogger("mendflow.house")
 _FIRST_RETRY_MS = 500
 _LONGEST_RETRY_MS = 10_000
+NO_PATTERNS = Patterns()
 
 
 class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
-    """What a server's owner decides. `files_roots` are the folders that flows may read given files from."""
+    """What a server's owner decides. `files_roots` are the folders that flows may read given files from; `levels_ms`
+    the waits of the levels; `check_ms` is how often is looked for jobs that nobody can take. Without `recovery` no rule is
+    asked."""
 
     lease_ms: int = 30_000
     losses_max: int = 20
     files_roots: tuple[Path, ...] | None = ()
+    recovery: bool = True
+    levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
+    check_ms: int = CHECK_MS
 
 
 class Services:
@@ -63,42 +79,85 @@ class Services:
         )
         self.meta.moved = self._moved
         self.exchange = Exchange(meta=self.meta, store=store, ledger=ledger, clock=clock, notices=self.notices)
-        self.timers = Timers(clock, self.manager.fire)
-        self.submitter = Submitter(self.meta, clock, self.notices, self.manager.finish)
+        self.patterns = PatternBook(store, ledger, house.patterns)
+        self.proxy = Proxy(inner={"": self.meta}, store=store, ledger=ledger, clock=clock, patterns=house.patterns)
+        self.jobs: MetaScheduler = self.proxy if rules.recovery else self.meta
+        self.checkpoints = Checkpoints(self.manager.live, ledger)
+        self.gates = Gates(self.checkpoints, self.jobs, store)
+        self.levels = Levels(store=store, ledger=ledger, clock=clock, waits_ms=rules.levels_ms)
+        self.timers = Timers(clock, self._fired)
+        self.submitter = Submitter(self.jobs, clock, self.notices, self._job_finished)
         self.tasks = Tasks(store=store, ledger=ledger, clock=clock, happenings=happenings, finished=self._finished)
         self.staging = Staging(house.keeper, self._finished, rules.files_roots)
+        self.calls = CalledCases(self.manager, self.flows, self._finished)
         self.desk = OrderDesk(
             manager=self.manager,
-            flows=self.flows,
-            meta=self.meta,
+            calls=self.calls,
+            gates=self.gates,
+            meta=self.jobs,
             submitter=self.submitter,
             reuse=Reuse(house.keeper, ledger, clock, happenings),
             tasks=self.tasks,
             staging=self.staging,
             timers=self.timers,
-            store=store,
             ledger=ledger,
             clock=clock,
             happenings=happenings,
             notices=self.notices,
         )
         self.manager.errands = self.desk
+        self.manager.checkpoints = self.checkpoints
+        self.mending = self._mending_wing(house)
+        self.exceptions = self.mending.exceptions
+        self.administration = self.mending.administration
+        self.engines = self.mending.engines
         self._clock = clock
+
+    def _mending_wing(self, house: "House") -> MendingWing:
+        wing = MendingWing(
+            store=house.store,
+            ledger=self.ledger,
+            clock=house.clock,
+            happenings=self.happenings,
+            notices=self.notices,
+            manager=self.manager,
+            flows=self.flows,
+            checkpoints=self.checkpoints,
+            gates=self.gates,
+            meta=self.meta,
+            proxy=self.proxy,
+            levels=self.levels,
+            house=house.shipped,
+            check_ms=house.rules.check_ms,
+        )
+        if house.rules.recovery:
+            wing.connect(self.manager, self.calls, self.proxy, self.exchange)
+            self.desk.mending = wing
+            self.meta.attempt_failed = self.proxy.attempt_failed
+        return wing
 
     async def start(self) -> None:
         self.ledger.start()
         await self.notices.start()
         await self.flows.start()
+        await self.patterns.start()
+        self.proxy.recovery.patterns = self.patterns.patterns
+        await self.mending.load()
         await self.manager.start()
+        await self.mending.resume()
         self.timers.start()
         self.exchange.start()
 
     async def stop(self) -> None:
         await self.exchange.stop()
+        await self.mending.stop()
+        await self.checkpoints.stop()
         await self.timers.stop()
         await self.submitter.stop()
         await self.staging.stop()
         await self.desk.stop()
+        await self.calls.stop()
+        await self.proxy.stop()
         await self.meta.stop()
         self.happenings.stop()
         await self.ledger.stop()
@@ -106,20 +165,39 @@ class Services:
     async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         await self.desk.finished(case, serial, outcome)
 
+    async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        await self.desk.job_finished(case, serial, outcome)
+
+    async def _fired(self, case: CaseId, serial: int) -> None:
+        await self.desk.fired(case, serial)
+
     def _moved(self, job: Job) -> None:
         live = self.manager.live.get(job.case)
         if live is None:
             return
-        item, state = job.spec.item, state_of(job)
-        name = name_of(item)
-        live.move(serial_of(job.id), name, "job", state)
-        if was_mended(job):
-            live.tally.mended(name)
-        self.happenings.tell(self._clock.now(), "item", job.case, item, state)
+        live.move_job(job)
+        if self.desk.mending is not None:
+            self.mending.moved(job)
+        self.happenings.tell(self._clock.now(), "item", job.case, job.spec.item, state_of(job))
 
 
 class House:
-    def __init__(self, *, store: Store, keeper: Keeper, clock: Clock, rules: HouseRules, version: str) -> None:
+    """`shipped` are the rules that hold for every flow until somebody changes them, `patterns` the repository of
+    patterns that ships."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        keeper: Keeper,
+        clock: Clock,
+        rules: HouseRules,
+        version: str,
+        shipped: RuleSet | None = None,
+        patterns: Patterns = NO_PATTERNS,
+    ) -> None:
+        self.shipped = shipped
+        self.patterns = patterns
         self.store = store
         self.keeper = keeper
         self.clock = clock

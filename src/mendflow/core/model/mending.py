@@ -129,3 +129,5 @@ class Decision(msgspec.Struct, kw_only=True):
     result: str = ""  # what it came to, in a word: recovered, passed-on, completed, failed, removed, restarted
     note: str = ""
     replaced_by: str = ""  # the decision that took its place when it was rejected
+    released: bool = False  # what was held for it has gone on beside the exlet
+    safeguard: str = ""  # who holds the case until the repair is over

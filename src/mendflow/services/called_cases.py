@@ -1,0 +1,109 @@
+"""Cases that other cases call: a flow by its name, one that came along, or one that the rules choose.
+
+A called case has its caller's id and the call's serial for its own, so an order that is given again finds it. Its end
+is the end of the call."""
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any, Protocol
+
+from mendflow.core.engine import Stale
+from mendflow.core.engine.messages import Cancel, CancelCalled, StartCalled
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Mistake
+from mendflow.services.case_book import CaseDocument, LiveCase, name_of
+from mendflow.services.flow_manager import FlowManager
+from mendflow.services.flows import Flows
+
+Finished = Callable[[CaseId, int, Outcome], Coroutine[Any, Any, None]]
+
+
+class Selects(Protocol):
+    """Chooses the worklet for a call that leaves it to the rules."""
+
+    async def select(self, live: LiveCase, order: StartCalled) -> Flow:
+        """Raises a Mistake if no rule holds."""
+        ...
+
+
+class CalledCases:
+    def __init__(self, manager: FlowManager, flows: Flows, finished: Finished) -> None:
+        self._manager = manager
+        self._flows = flows
+        self._finished = finished
+        self.selects: Selects | None = None
+        self._soon: set[asyncio.Task[None]] = set()
+
+    async def stop(self) -> None:
+        for task in self._soon:
+            task.cancel()
+        await asyncio.gather(*self._soon, return_exceptions=True)
+
+    async def start(self, live: LiveCase, order: StartCalled, again: bool) -> None:
+        live.move(order.serial, name_of(order.item), "call", "running")
+        id = CaseId(f"{live.id}.{order.serial}")
+        if again and (document := await self._manager.document(id)) is not None:
+            if not document.live:
+                self._later(self._finished(live.id, order.serial, outcome_of(document)))
+                return
+            if id in self._manager.live:
+                return
+        self._later(self._begin(live, order, id))
+
+    async def _begin(self, live: LiveCase, order: StartCalled, id: CaseId) -> None:
+        try:
+            flow = await self._flow(live, order)
+            if live.id in self._manager.live and order.serial in live.case.index.serials:
+                await self.begin(live, order.serial, id, flow, order.inputs)
+        except Mistake as mistake:
+            fault = Fault(name="callFailed", category=Category.INPUT, message=mistake.message)
+            await self._finished(live.id, order.serial, Outcome(fault=fault))
+
+    async def _flow(self, live: LiveCase, order: StartCalled) -> Flow:
+        if order.flow is not None:
+            return order.flow
+        if order.name or self.selects is None:
+            return (await self._flows.find(order.name))[0]
+        return await self.selects.select(live, order)
+
+    async def begin(self, live: LiveCase, serial: int, id: CaseId, flow: Flow, inputs: dict[str, Any]) -> None:
+        """Start a case whose end is the end of the caller's item."""
+        document = CaseDocument(
+            id=id,
+            flow=flow.name,
+            digest=self._flows.digest(flow),
+            inputs=inputs,
+            parent=live.id,
+            parent_serial=serial,
+            owner=live.document.owner,
+        )
+        await self._manager.begin(document, flow, {})
+
+    async def cancel(self, live: LiveCase, order: CancelCalled, _again: bool) -> None:
+        if (known := live.states.get(order.serial)) is not None:
+            live.move(order.serial, known[0], known[1], "cancelled")
+        self._later(self._cancel(CaseId(f"{live.id}.{order.serial}")))
+
+    async def _cancel(self, case: CaseId) -> None:
+        try:
+            await self._manager.command(case, Cancel(reason="the case that called it went on without it"))
+        except (Mistake, Stale):
+            pass  # it is over already
+
+    def _later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._soon.add(task)
+        task.add_done_callback(self._soon.discard)
+
+
+def outcome_of(document: CaseDocument) -> Outcome:
+    """What a called case leaves to its caller."""
+    if document.status == "completed":
+        return Outcome(outputs=document.outputs)
+    if document.fault is not None:
+        return Outcome(fault=document.fault)
+    words = f"the called case {document.id} was {document.status}"
+    return Outcome(fault=Fault(name="cancelled", category=Category.CANCELLED, message=words))

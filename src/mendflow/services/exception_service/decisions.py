@@ -1,0 +1,162 @@
+"""The decisions: a document for each exception that something followed from, and for every abort.
+
+Decisions that are under way stay in memory. Each has a marker of its own in the store, written before it, and taken
+away when all is over: so a server that starts finds exactly those that it has to go on with, whatever it was doing when
+it was stopped, and need not read the others."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.mending import Decision, DecisionState, ExceptionType
+from mendflow.core.model.problems import NotFound
+from mendflow.core.recovery.signature import signature
+from mendflow.services.contracts import Clock
+from mendflow.services.ledger import Ledger
+from mendflow.stores.contract import Store, Where
+
+DECISION_KIND: Final = "decision"
+OPEN_KIND: Final = "open-decision"
+TRIED_AGAIN: Final = "tried-again"
+"""The result of a decision whose job was submitted again and has not ended yet."""
+UNDER_WAY: Final[tuple[DecisionState, ...]] = ("running", "waiting")
+
+_decode = msgspec.json.Decoder(Decision).decode
+
+
+def signature_of(type: ExceptionType, fault: Fault | None) -> str:
+    """The same for exceptions of the same cause."""
+    return signature(fault) if fault is not None else type.value
+
+
+class OpenMarker(msgspec.Struct, frozen=True):
+    id: str
+
+
+class DecisionBook:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self.open: dict[str, Decision] = {}
+        self.of_exlet: dict[CaseId, str] = {}
+        self.trying: dict[tuple[CaseId, int], list[str]] = {}  # jobs on another try, and the decisions that gave it
+
+    async def start(self) -> None:
+        async for found in self._store.scan(OPEN_KIND):
+            self._ledger.known(OPEN_KIND, found.id, found.version)
+            kept = await self._store.get(DECISION_KIND, found.id)
+            if kept is None:
+                self._ledger.drop(OPEN_KIND, found.id)
+                continue
+            decision = _decode(kept.body)
+            self._ledger.known(DECISION_KIND, found.id, kept.version)
+            self._keep(decision)
+            if not self._unfinished(decision):
+                self.close(decision)
+
+    def _keep(self, decision: Decision) -> None:
+        self.open[decision.id] = decision
+        if decision.exlet_case is not None:
+            self.of_exlet[decision.exlet_case] = decision.id
+        if decision.result == TRIED_AGAIN:
+            self.trying.setdefault((decision.case, decision.serial), []).append(decision.id)
+
+    @staticmethod
+    def _unfinished(decision: Decision) -> bool:
+        return decision.state in UNDER_WAY or decision.result == TRIED_AGAIN
+
+    async def find(self, id: str) -> Decision | None:
+        """The decision, if there is one: from memory while it is under way, else as it was written."""
+        if (decision := self.open.get(id)) is not None:
+            return decision
+        await self._ledger.settled()
+        kept = await self._store.get(DECISION_KIND, id)
+        return _decode(kept.body) if kept is not None else None
+
+    async def get(self, id: str) -> Decision:
+        decision = await self.find(id)
+        if decision is None:
+            raise NotFound(f"there is no decision {id!r}; `mendflow history CASE` lists those of a case")
+        return decision
+
+    async def reopen(self, id: str) -> Decision:
+        """The decision, to be changed; also one that was over."""
+        if (decision := self.open.get(id)) is not None:
+            return decision
+        await self._ledger.settled()
+        kept = await self._store.get(DECISION_KIND, id)
+        if kept is None:
+            raise NotFound(f"there is no decision {id!r}; `mendflow history CASE` lists those of a case")
+        self._ledger.known(DECISION_KIND, id, kept.version)
+        return _decode(kept.body)
+
+    def begin(self, decision: Decision) -> None:
+        """A decision that something follows from. The marker is written first."""
+        self._ledger.touch(OPEN_KIND, decision.id, OpenMarker(decision.id))
+        self._ledger.touch(DECISION_KIND, decision.id, decision)
+        self._keep(decision)
+
+    def note(self, decision: Decision) -> None:
+        """Something about a decision under way is new."""
+        self._ledger.touch(DECISION_KIND, decision.id, decision)
+        if decision.exlet_case is not None:
+            self.of_exlet[decision.exlet_case] = decision.id
+
+    def tried_again(self, decision: Decision) -> None:
+        """Its job was given another try; the decision stays under way until that has ended."""
+        if decision.result != TRIED_AGAIN:
+            decision.result = TRIED_AGAIN
+            self.trying.setdefault((decision.case, decision.serial), []).append(decision.id)
+        self.note(decision)
+
+    def record(self, decision: Decision) -> None:
+        """A decision that nothing follows from: written once, and forgotten here."""
+        self._ledger.touch(DECISION_KIND, decision.id, decision, last=True)
+
+    def end(self, decision: Decision, state: DecisionState, result: str) -> None:
+        """What it came to. One whose job is on another try waits for that to know its result."""
+        decision.state, decision.ended_at = state, self._clock.now()
+        if decision.result == TRIED_AGAIN:
+            self.note(decision)
+            return
+        decision.result = decision.result or result
+        self.close(decision)
+
+    def close(self, decision: Decision) -> None:
+        self._ledger.touch(DECISION_KIND, decision.id, decision, last=True)
+        self._ledger.drop(OPEN_KIND, decision.id)
+        self.open.pop(decision.id, None)
+        if decision.exlet_case is not None:
+            self.of_exlet.pop(decision.exlet_case, None)
+
+    def tries_ended(self, case: CaseId, serial: int, result: str) -> None:
+        """The job that was given another try has ended so."""
+        for id in self.trying.pop((case, serial), ()):
+            decision = self.open.get(id)
+            if decision is None:
+                continue
+            decision.result = result
+            if decision.state in UNDER_WAY:
+                self.note(decision)
+            else:
+                self.close(decision)
+
+    async def search(
+        self, where: Sequence[Where], *, since: Instant = 0, limit: int = 100, offset: int = 0
+    ) -> list[Decision]:
+        """The newest first. What is under way is given as it stands in memory."""
+        await self._ledger.settled()
+        wanted = [*where, *([Where("at", since, "ge")] if since else [])]
+        found = await self._store.search(
+            DECISION_KIND, wanted, order_by="at", descending=True, limit=limit, offset=offset
+        )
+        return [self.open.get(document.id) or _decode(document.body) for document in found]
+
+    async def of_case(self, case: CaseId) -> list[Decision]:
+        """All decisions about a case, in their order."""
+        found = await self.search([Where("case", case)], limit=10_000)
+        return sorted(found, key=lambda decision: (decision.at, decision.id))

@@ -1,0 +1,103 @@
+"""What happened before, in numbers: of a flow, of its tasks, of a case, of causes and of hosts.
+
+Counts of a flow are read from the store when somebody first asks, and kept up in memory from then on. They are
+statistics: a search that lags a little makes them a little old, and no law hangs on them."""
+
+from collections import Counter, deque
+from typing import Final
+
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.mending import Decision, ExceptionType
+from mendflow.core.model.values import Value
+from mendflow.services.case_book import CASE_KIND
+from mendflow.services.contracts import Clock
+from mendflow.services.exception_service.decisions import DECISION_KIND
+from mendflow.services.ledger import Ledger
+from mendflow.stores.contract import Store, Where
+
+LATELY_MS: Final = 3_600_000
+KEPT_FAILURES_MAX: Final = 5_000
+CASES_MAX: Final = 20_000
+
+
+class _FlowPast:
+    def __init__(self) -> None:
+        self.cases: Counter[str] = Counter()  # by status
+        self.failures: Counter[str] = Counter()  # aborts, by task
+        self.exlets: Counter[str] = Counter()
+        self.results: Counter[str] = Counter()
+        self.causes: Counter[str] = Counter()  # by signature
+
+
+class Past:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._flows: dict[str, _FlowPast] = {}
+        self._cases: dict[CaseId, Counter[str]] = {}
+        self._lately: deque[tuple[Instant, str, str, str]] = deque(maxlen=KEPT_FAILURES_MAX)
+
+    async def ready(self, flow: str, case: CaseId) -> None:
+        """Read what is not known yet."""
+        if flow not in self._flows:
+            await self._ledger.settled()
+            past, of_flow = _FlowPast(), [Where("flow", flow)]
+            aborts = [*of_flow, Where("type", ExceptionType.ABORT.value)]
+            past.cases.update(await self._store.count(CASE_KIND, of_flow, by="status"))
+            past.failures.update(await self._store.count(DECISION_KIND, aborts, by="task"))
+            past.causes.update(await self._store.count(DECISION_KIND, aborts, by="signature"))
+            past.exlets.update(await self._store.count(DECISION_KIND, of_flow, by="exlet"))
+            past.results.update(await self._store.count(DECISION_KIND, of_flow, by="result"))
+            self._flows.setdefault(flow, past)
+        if case not in self._cases:
+            counted = Counter(await self._store.count(DECISION_KIND, [Where("case", case)], by="task"))
+            if len(self._cases) >= CASES_MAX:
+                self._cases.clear()
+            self._cases.setdefault(case, counted)
+
+    def decided(self, decision: Decision, host: str) -> None:
+        """Something was decided; it counts from now on."""
+        if (past := self._flows.get(decision.flow)) is not None:
+            if decision.type is ExceptionType.ABORT:
+                past.failures[decision.task] += 1
+                past.causes[decision.signature] += 1
+            if decision.exlet:
+                past.exlets[decision.exlet] += 1
+        if (counted := self._cases.get(decision.case)) is not None:
+            counted[decision.task] += 1
+        if decision.type is ExceptionType.ABORT:
+            self._lately.append((decision.at, host, f"{decision.case}/{decision.serial}", decision.signature))
+
+    def ended(self, decision: Decision) -> None:
+        if decision.result and (past := self._flows.get(decision.flow)) is not None:
+            past.results[decision.result] += 1
+
+    def case_ended(self, flow: str, case: CaseId, status: str) -> None:
+        self._cases.pop(case, None)
+        if (past := self._flows.get(flow)) is not None:
+            past.cases[status] += 1
+
+    def facts(self, flow: str, case: CaseId, task: str, signature: str, host: str) -> dict[str, Value]:
+        """The root `history` of a context. Rates are from 0 to 1."""
+        past, counted = self._flows.get(flow) or _FlowPast(), self._cases.get(case) or Counter()
+        over = {status: past.cases[status] for status in ("completed", "failed", "cancelled")}
+        ended = sum(over.values())
+        since = self._clock.now() - LATELY_MS
+        on_host = [job for at, where, job, _ in self._lately if at >= since and host and where == host]
+        alike = [job for at, _, job, cause in self._lately if at >= since and cause == signature]
+        seen_on = {where for at, where, _, cause in self._lately if at >= since and cause == signature and where}
+        return {
+            "case": {"exceptions": counted.total(), "of_task": counted[task]},
+            "flow": {"cases": ended, **over, "failure_rate": over["failed"] / ended if ended else 0.0},
+            "task": {"failures": past.failures[task], "of_flow": past.failures.total()},
+            "exlets": dict(past.exlets.most_common(20)),
+            "results": dict(past.results),
+            "cause": {
+                "count": past.causes[signature],
+                "lately": len(alike),
+                "jobs_lately": len(set(alike)),
+                "hosts_lately": len(seen_on),
+            },
+            "host": {"failures_lately": len(on_host), "jobs_lately": len(set(on_host))},
+        }

@@ -1,0 +1,178 @@
+"""The rule sets: every version of each as a document, the newest compiled and in memory.
+
+A version never changes, so what was decided by one can always be looked up. A new version holds from the moment it is
+put, for all cases, running ones included; an exception that was told before has its decision already. `watched` is what
+makes rules free where there are none: by flow, the types of exception that somebody has rules for."""
+
+import logging
+from collections.abc import Callable, Iterable
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.core.engine import compile_flow
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.mending import Conclusion, ExceptionType
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.values import Value
+from mendflow.core.rules import CompiledRules, Verdict, compiled, demand_valid, looking_into
+from mendflow.services.contracts import Clock
+from mendflow.services.ledger import Ledger
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.rules")
+
+RULES_KIND: Final = "rules"
+VERSION_KIND: Final = "rules-version"
+
+_decode = msgspec.json.Decoder(RuleSet).decode
+
+
+def version_id(name: str, version: int) -> str:
+    return f"{name}/{version:08}"
+
+
+class Watched(dict[str, frozenset[ExceptionType]]):
+    """The types that a flow has rules for: its own and the house's. A flow without rules of its own has the house's."""
+
+    def __init__(self, house: frozenset[ExceptionType], flows: Iterable[tuple[str, frozenset[ExceptionType]]]) -> None:
+        super().__init__({flow: types | house for flow, types in flows})
+        self._house = house
+
+    def __missing__(self, flow: str) -> frozenset[ExceptionType]:
+        return self._house
+
+
+class RuleBook:
+    """`house` are the rules that ship with the product: version 0 of the house's set, until somebody changes it."""
+
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, house: RuleSet | None = None) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._shipped = replace(house, name=HOUSE, version=0) if house is not None else RuleSet(name=HOUSE)
+        self._sets: dict[str, CompiledRules] = {HOUSE: compiled(self._shipped)}
+        self.watched = Watched(frozenset(), ())
+        self.changed: Callable[[], None] = _nobody
+        self._watch()
+
+    async def start(self) -> None:
+        async for found in self._store.scan(RULES_KIND):
+            self._ledger.known(RULES_KIND, found.id, found.version)
+            try:
+                self._sets[found.id] = compiled(_decode(found.body))
+            except msgspec.MsgspecError:
+                log.exception("the rule set %s cannot be read; put it again", found.id)
+        self._watch()
+
+    def _watch(self) -> None:
+        types = {name: types_of(each.rule_set) for name, each in self._sets.items()}
+        house = types.pop(HOUSE)
+        self.watched = Watched(house, types.items())
+        self.changed()
+
+    # Asking
+
+    def judge(
+        self, type: ExceptionType, flow: str, task: str, context: dict[str, Value], *, own_only: bool = False
+    ) -> Verdict:
+        """What the flow's rules conclude, else the house's. Rules on trial are asked in both."""
+        lookup, trials = looking_into(context), list[Conclusion]()
+        for name in (flow,) if own_only else (flow, HOUSE):
+            found = self._sets.get(name)
+            if found is None:
+                continue
+            verdict = found.judge(type, task, lookup)
+            trials += verdict.trials
+            if verdict.conclusion is not None:
+                return Verdict(verdict.conclusion, trials)
+        return Verdict(None, trials)
+
+    def has(self, type: ExceptionType, flow: str, *, own_only: bool = False) -> bool:
+        if not own_only:
+            return type in self.watched[flow]
+        own = self._sets.get(flow)
+        return own is not None and bool(own.rule_set.trees.get(type))
+
+    async def exlet(self, conclusion: Conclusion) -> Flow | None:
+        """The exlet that was concluded, as that version of the set has it; None if the set does not hold it."""
+        newest = self._sets.get(conclusion.rules)
+        if newest is not None and newest.rule_set.version == conclusion.version:
+            return newest.rule_set.exlets.get(conclusion.exlet)
+        return (await self.version(conclusion.rules, conclusion.version)).exlets.get(conclusion.exlet)
+
+    # Looking
+
+    def all(self) -> list[RuleSet]:
+        return [each.rule_set for _, each in sorted(self._sets.items())]
+
+    def newest(self, name: str) -> RuleSet:
+        found = self._sets.get(name)
+        if found is None:
+            known = ", ".join(sorted(self._sets))
+            raise NotFound(f"flow {name!r} has no rules here (known: {known}); `mendflow rules add` makes some")
+        return found.rule_set
+
+    def newest_or_empty(self, name: str) -> RuleSet:
+        found = self._sets.get(name)
+        return found.rule_set if found is not None else RuleSet(name=name)
+
+    async def version(self, name: str, version: int) -> RuleSet:
+        newest = self._sets.get(name)
+        if newest is not None and newest.rule_set.version == version:
+            return newest.rule_set
+        if name == HOUSE and version == 0:
+            return self._shipped
+        await self._ledger.settled()
+        found = await self._store.get(VERSION_KIND, version_id(name, version))
+        if found is None:
+            raise NotFound(f"rule set {name!r} has no version {version}; `mendflow rules history` lists them")
+        return _decode(found.body)
+
+    async def versions(self, name: str) -> list[RuleSet]:
+        """Every version, the newest first."""
+        await self._ledger.settled()
+        found = [_decode(each.body) async for each in self._store.scan(VERSION_KIND, f"{name}/")]
+        found = [each for each in found if each.name == name]
+        shipped = [self._shipped] if name == HOUSE else []
+        if not found and not shipped:
+            self.newest(name)
+        return [*reversed(found), *shipped]
+
+    # Changing
+
+    def put(self, rules: RuleSet, *, author: str = "", note: str = "", expected: int | None = None) -> RuleSet:
+        """Make this the next version of the set. It holds at once. Refused whole if anything in it is wrong, or if the
+        newest version is not the expected one."""
+        newest = self.newest_or_empty(rules.name)
+        if expected is not None and newest.version != expected:
+            raise Conflict(f"rule set {rules.name!r} is at version {newest.version}, not {expected}; look at it again")
+        demand_valid(rules)
+        for exlet in rules.exlets.values():
+            compile_flow(exlet)
+        made = replace(
+            rules, version=newest.version + 1, author=author or rules.author, note=note or rules.note, at=self._now()
+        )
+        self._sets[made.name] = compiled(made)
+        self._watch()
+        self._ledger.touch(VERSION_KIND, version_id(made.name, made.version), made, last=True)
+        self._ledger.touch(RULES_KIND, made.name, made)
+        return made
+
+    async def restore(self, name: str, version: int, *, author: str = "") -> RuleSet:
+        """Make an earlier version the next one."""
+        wanted = await self.version(name, version)
+        return self.put(wanted, author=author, note=f"version {version} again")
+
+    def _now(self) -> Instant:
+        return self._clock.now()
+
+
+def _nobody() -> None: ...
+
+
+def types_of(rules: RuleSet) -> frozenset[ExceptionType]:
+    return frozenset(type for type, trees in rules.trees.items() if any(tree.rules for tree in trees.values()))

@@ -1,0 +1,375 @@
+"""The exception service: it is told of points in the life of cases, asks the rules, and starts the repair.
+
+The engine never waits for a repair; it is told to hold what it was about to do, and later to go on. What was decided is
+written before anything follows from it, under the event's own id: so an event that is told again, after a crash or over
+a bad line, is decided once, and a repair is begun once. When the repair is over, what was held goes on: an abort that
+nothing came of is passed on to the flow, everything else simply happens."""
+
+import asyncio
+import logging
+import re
+from collections.abc import Coroutine
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
+from mendflow.core.model.problems import Mistake, NotFound
+from mendflow.core.model.values import Value
+from mendflow.services.case_book import CASE_KIND, CaseDocument
+from mendflow.services.contracts import Clock, Failure, MendableJobs
+from mendflow.services.exception_service.contexts import Contexts, bounded
+from mendflow.services.exception_service.decisions import DecisionBook, signature_of
+from mendflow.services.exception_service.failures import event_of
+from mendflow.services.exception_service.past import Past
+from mendflow.services.exception_service.rule_book import RuleBook
+from mendflow.services.flow_manager import FlowManager
+from mendflow.services.flows import Flows
+from mendflow.services.happenings import Happenings
+from mendflow.services.interfaces import CaseFacts, Engine
+from mendflow.services.ledger import Ledger
+from mendflow.services.notices import Notices
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.exceptions")
+
+DEPTH_MAX: Final = 5
+"""Exlets are watched like any other case, so they may be mended too, and so may those that mend them: this deep."""
+
+CONSTRAINTS: Final = frozenset(
+    {ExceptionType.CASE_PRE, ExceptionType.CASE_POST, ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST}
+)
+"""Of these types what was held goes on beside the exlet when that waits for something, unless it was suspended."""
+
+ONCE_MAX: Final = 50_000
+
+_STRANGE: Final = re.compile(r"[^\w.-]")
+_LEVEL: Final = re.compile(r"\.x(\d+)(?=\.|$)")
+
+
+def depth_of(case: CaseId) -> int:
+    """How many exlets stand above this case in its own name."""
+    return len(_LEVEL.findall(case))
+
+
+def held_event(decision: str) -> str:
+    """The event that something was held for, from the id of a decision or of one that took its place."""
+    return decision.partition("!")[0]
+
+
+class ExceptionService:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        happenings: Happenings,
+        notices: Notices,
+        manager: FlowManager,
+        flows: Flows,
+        rules: RuleBook,
+        decisions: DecisionBook,
+        past: Past,
+        contexts: Contexts,
+        jobs: MendableJobs | None,
+    ) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._happenings = happenings
+        self._notices = notices
+        self._manager = manager
+        self._flows = flows
+        self.rules = rules
+        self.decisions = decisions
+        self.past = past
+        self.contexts = contexts
+        self.jobs = jobs
+        self.engines: dict[str, Engine] = {}
+        self._numbers: dict[CaseId, int] = {}
+        self._once: dict[str, None] = {}
+        self._soon: set[asyncio.Task[None]] = set()
+
+    async def load(self) -> None:
+        """Read rules and what was under way, before any case is taken up."""
+        await self.rules.start()
+        await self.decisions.start()
+
+    async def resume(self) -> None:
+        """After the cases were taken up: begin the exlets that were decided on and not begun, and end the decisions
+        whose exlets are over."""
+        for decision in list(self.decisions.open.values()):
+            if decision.state == "running" and decision.exlet_case is not None and decision.exlet:
+                await self._resume(decision, decision.exlet_case)
+
+    async def _resume(self, decision: Decision, exlet_case: CaseId) -> None:
+        if exlet_case in self._manager.live:
+            return
+        kept = await self._manager.document(exlet_case)
+        if kept is not None and not kept.live:
+            await self.case_over(kept)
+        elif decision.conclusion is not None and decision.type is not ExceptionType.SELECTION:
+            exlet = await self._exlet(decision.conclusion)
+            self.later(self._begin(decision, exlet, decision.context))
+
+    async def stop(self) -> None:
+        for task in self._soon:
+            task.cancel()
+        await asyncio.gather(*self._soon, return_exceptions=True)
+
+    # Interface X
+
+    async def tell(self, event: XEvent) -> bool:
+        known = self.decisions.open.get(event.id)
+        if known is not None:
+            return known.state == "running" and not known.released
+        if event.type is not ExceptionType.ABORT and not self.rules.has(event.type, event.flow):
+            return False
+        return await self._decide(event) is not None
+
+    async def tell_once(self, event: XEvent) -> bool:
+        """Something that lasts: told again and again, it is decided once for each rule that holds."""
+        if not self.rules.has(event.type, event.flow):
+            return False
+        context = await self.contexts.of(event, await self.facts(event), depth_of(event.case))
+        said = self.rules.judge(event.type, event.flow, event.task, context).conclusion
+        if said is None or (id := f"{event.id}/{said.rules}.{said.task}.{said.rule}") in self._once:
+            return False
+        self._once[id] = None
+        if len(self._once) > ONCE_MAX:
+            del self._once[next(iter(self._once))]
+        return await self._decide(replace(event, id=id)) is not None
+
+    async def failed(self, failure: Failure) -> bool:
+        """An attempt failed. One that whoever executes it would try again by itself is the house's business only when
+        that has given up: until then the flow's own rules are asked."""
+        live = self._manager.live.get(failure.case)
+        if live is None:
+            return False
+        event = event_of(failure, live.document.flow)
+        known = self.decisions.open.get(event.id)
+        if known is not None and known.state == "running":
+            return True
+        return await self._decide(event, own_only=not failure.final) is not None
+
+    async def _decide(self, event: XEvent, *, own_only: bool = False) -> Decision | None:
+        """The decision, if something follows from it now."""
+        facts = await self.facts(event)
+        context = await self.contexts.of(event, facts, depth_of(event.case))
+        verdict = self.rules.judge(event.type, event.flow, event.task, context, own_only=own_only)
+        if verdict.conclusion is None and not verdict.trials and event.type is not ExceptionType.ABORT:
+            return None
+        before = await self.decisions.find(event.id)
+        if before is not None:
+            return before if before.state == "running" and not before.released else None
+        decision = self.new_decision(event, context, verdict.conclusion)
+        decision.trials = verdict.trials
+        if verdict.conclusion is None:
+            decision.state = "passive" if verdict.trials else "ignored"
+            decision.result = "retried" if own_only else ""
+            self._record(decision, context)
+            return None
+        return await self.carry_on(decision, verdict.conclusion, context)
+
+    async def carry_on(self, decision: Decision, said: Conclusion, context: dict[str, Value]) -> Decision | None:
+        """Let follow from a conclusion what follows from it; None if nothing can."""
+        exlet = await self._exlet(said)
+        problem = self._problem(decision, said, exlet)
+        number = await self._number(decision)
+        if decision.id in self.decisions.open:
+            return self.decisions.open[decision.id]  # told twice at the same time
+        if problem or exlet is None:
+            decision.state, decision.note = "failed", problem
+            self._record(decision, context)
+            self._notices.post(f"{decision.type.value} of {decision.case}: {problem}", case=decision.case)
+            return None
+        decision.exlet_case = CaseId(f"{self._stem(decision)}.x{number}")
+        self.decisions.begin(decision)
+        self._noted(decision, context)
+        self.later(self._begin(decision, exlet, context))
+        return decision
+
+    def _problem(self, decision: Decision, said: Conclusion, exlet: Flow | None) -> str:
+        if depth_of(decision.case) >= DEPTH_MAX:
+            return f"exlets mend exlets {DEPTH_MAX} deep here already; {said.exlet} is not started"
+        return "" if exlet is not None else f"rule {said.rule} of {said.rules} concludes {said.exlet}, which is nowhere"
+
+    def new_decision(self, event: XEvent, context: dict[str, Value], said: Conclusion | None) -> Decision:
+        return Decision(
+            id=event.id,
+            case=event.case,
+            flow=event.flow,
+            type=event.type,
+            at=self._clock.now(),
+            state="running",
+            item=event.item,
+            task=event.task,
+            serial=event.serial,
+            engine=event.engine,
+            job=event.job,
+            fault=event.fault,
+            signature=signature_of(event.type, event.fault),
+            exlet=said.exlet if said is not None else "",
+            conclusion=said,
+            context=bounded(context),
+        )
+
+    def _record(self, decision: Decision, context: dict[str, Value]) -> None:
+        """A decision that nothing follows from."""
+        decision.ended_at = decision.at
+        self.decisions.record(decision)
+        self._noted(decision, context)
+
+    def _noted(self, decision: Decision, context: dict[str, Value]) -> None:
+        self.past.decided(decision, str(context["job"]["host"]))
+        words = f"{decision.type.value}: {decision.exlet or decision.state}"
+        self._happenings.tell(decision.at, "repair", decision.case, decision.item, decision.state, words)
+
+    # Exlets
+
+    async def _exlet(self, said: Conclusion) -> Flow | None:
+        """An exlet of the set, or a flow that is deployed by that name."""
+        found = await self.rules.exlet(said)
+        if found is not None:
+            return found
+        try:
+            return (await self._flows.find(said.exlet))[0]
+        except NotFound:
+            return None
+
+    async def _number(self, decision: Decision) -> int:
+        """The exlets of a case are numbered. How far the numbers go is read from the store once."""
+        stem = CaseId(self._stem(decision))
+        if stem not in self._numbers:
+            await self._ledger.settled()
+            own = re.compile(re.escape(stem) + r"\.x(\d+)")
+            taken = [0]
+            async for found in self._store.scan(CASE_KIND, f"{stem}.x"):
+                if (match := own.fullmatch(found.id)) is not None:
+                    taken.append(int(match[1]))
+            planned = (own.fullmatch(each.exlet_case or "") for each in self.decisions.open.values())
+            taken += [int(match[1]) for match in planned if match is not None]
+            self._numbers.setdefault(stem, max(taken))
+        self._numbers[stem] += 1
+        return self._numbers[stem]
+
+    @staticmethod
+    def _stem(decision: Decision) -> str:
+        """What the exlet's id begins with. Ids of foreign cases may hold anything."""
+        return f"{decision.engine}.{_STRANGE.sub('_', decision.case)}" if decision.engine else decision.case
+
+    async def _begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
+        """Start the exlet's case. What cannot even start has failed."""
+        assert decision.exlet_case is not None
+        mended = self._manager.live.get(decision.case) if not decision.engine else None
+        try:
+            if exlet is None:
+                raise NotFound(f"the exlet {decision.exlet} is nowhere")
+            document = CaseDocument(
+                id=decision.exlet_case,
+                flow=exlet.name,
+                digest=self._flows.digest(exlet),
+                inputs=inputs_for(exlet, context),
+                owner=mended.document.owner if mended is not None else "",
+                mends=decision.case,
+                mends_item=decision.item,
+                mends_engine=decision.engine,
+                decision=decision.id,
+            )
+            await self._manager.begin(document, exlet, {})
+        except Mistake as mistake:
+            await self._finish(decision, "failed", f"exlet {decision.exlet} could not start: {mistake.message}")
+
+    async def exlet_waits(self, decision: Decision) -> None:
+        """A step of the exlet waits for something: what was held goes on beside it, unless it was suspended."""
+        if decision.type not in CONSTRAINTS or decision.released or decision.state != "running":
+            return
+        engine = self.engine(decision)
+        if not await engine.suspended(decision.case, decision.item):
+            decision.released = True
+            self.decisions.note(decision)
+            await engine.release(held_event(decision.id))
+
+    async def exlet_ended(self, document: CaseDocument) -> None:
+        decision = self.decisions.open.get(document.decision)
+        if decision is None or decision.exlet_case != document.id or decision.state != "running":
+            return
+        if document.status == "completed":
+            await self._finish(decision, "done")
+        else:
+            said = document.fault.message if document.fault else document.status
+            await self._finish(decision, "failed", f"exlet {decision.exlet} ({document.id}) {document.status}: {said}")
+
+    async def _finish(self, decision: Decision, state: Any, note: str = "") -> None:
+        """The repair is over: what was held goes on."""
+        nothing_done = not decision.result
+        passes_on = decision.type is ExceptionType.ABORT and nothing_done
+        decision.note = note or decision.note
+        self.decisions.end(decision, state, "passed-on" if passes_on else "failed" if note else "completed")
+        self.past.ended(decision)
+        if note:
+            self._notices.post(f"{decision.type.value} of {decision.case}: {note}", case=decision.case)
+        self._happenings.tell(
+            decision.ended_at, "repair", decision.case, decision.item, state, f"{decision.exlet}: {decision.result}"
+        )
+        await self.let_go(decision, nothing_done)
+
+    async def let_go(self, decision: Decision, nothing_done: bool) -> None:
+        event = held_event(decision.id)
+        engine = self.engine(decision)
+        if decision.type is ExceptionType.ABORT and decision.job is not None and not decision.engine:
+            if nothing_done and self.jobs is not None:
+                await self.jobs.pass_on(decision.job)
+            return
+        await engine.release(event)
+        if decision.safeguard:
+            await engine.resume(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/end")
+
+    def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
+        """A job that was given another try has reached its flow."""
+        if (case, serial) in self.decisions.trying:
+            self.decisions.tries_ended(case, serial, "recovered" if ok else "failed")
+
+    async def case_over(self, document: CaseDocument) -> None:
+        """A case has ended: perhaps it was an exlet, or a worklet that the rules chose."""
+        self.past.case_ended(document.flow, document.id, document.status)
+        self._numbers.pop(document.id, None)
+        for case, serial in [key for key in self.decisions.trying if key[0] == document.id]:
+            self.decisions.tries_ended(case, serial, "failed")
+        decision = self.decisions.open.get(self.decisions.of_exlet.get(document.id, ""))
+        if decision is not None and decision.type is ExceptionType.SELECTION:
+            if decision.state == "running":
+                self.decisions.end(decision, "done" if document.status == "completed" else "failed", document.status)
+        elif document.decision:
+            await self.exlet_ended(document)
+
+    # Looking
+
+    def engine(self, decision: Decision) -> Engine:
+        found = self.engines.get(decision.engine)
+        assert found is not None, f"nobody has registered the engine {decision.engine!r}"
+        return found
+
+    async def facts(self, event: XEvent) -> CaseFacts | None:
+        engine = self.engines.get(event.engine)
+        return await engine.facts(event.case, event.item) if engine is not None else None
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(self._whole(work))
+        self._soon.add(task)
+        task.add_done_callback(self._soon.discard)
+
+    async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
+        with self._ledger.whole():
+            await work
+
+
+def inputs_for(exlet: Flow, context: dict[str, Value]) -> dict[str, Value]:
+    """An exlet wants the context. Any other flow gets of the case's data what it has inputs for."""
+    if "context" in exlet.inputs:
+        return {"context": bounded(context)}
+    data = {**context["case"]["data"], **context["item"]["data"]}
+    return {name: data[name] for name in exlet.inputs if name in data}

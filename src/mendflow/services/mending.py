@@ -1,0 +1,166 @@
+"""The wing of the house where repairs are: everything that the exception service is made of, put together.
+
+It hangs on the rest in few places: the desk asks it for primitives and tells it of ends, the checkpoints ask it what to
+hold, the proxy asks it what to do about a failed job. With recovery left out none of these is connected, and the house
+runs as if there were no rules."""
+
+from typing import Final
+
+from mendflow.core.engine.messages import DoMend
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.rules import RuleSet
+from mendflow.services.called_cases import CalledCases
+from mendflow.services.case_book import LiveCase
+from mendflow.services.checkpoints import Checkpoints
+from mendflow.services.contracts import Clock
+from mendflow.services.exception_service import (
+    Administration,
+    Contexts,
+    DecisionBook,
+    ExceptionService,
+    ForeignEngines,
+    LocalEngine,
+    Past,
+    RuleBook,
+    Selection,
+    Watches,
+)
+from mendflow.services.exchange import Exchange
+from mendflow.services.flow_manager import FlowManager
+from mendflow.services.flows import Flows
+from mendflow.services.gates import Gates
+from mendflow.services.happenings import Happenings
+from mendflow.services.ledger import Ledger
+from mendflow.services.levels import Levels
+from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.notices import Notices
+from mendflow.services.places import PilotPlaces
+from mendflow.services.primitives import Primitives
+from mendflow.services.proxy import Proxy
+from mendflow.services.unwinding import Library, Unwinding
+from mendflow.stores.contract import Store
+
+
+class MendingWing:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        happenings: Happenings,
+        notices: Notices,
+        manager: FlowManager,
+        flows: Flows,
+        checkpoints: Checkpoints,
+        gates: Gates,
+        meta: QueueAndPilots,
+        proxy: Proxy,
+        levels: Levels,
+        house: RuleSet | None,
+        check_ms: int,
+    ) -> None:
+        past = Past(store, ledger, clock)
+        self._checkpoints = checkpoints
+        self._levels = levels
+        self.exceptions = ExceptionService(
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            happenings=happenings,
+            notices=notices,
+            manager=manager,
+            flows=flows,
+            rules=RuleBook(store, ledger, clock, house),
+            decisions=DecisionBook(store, ledger, clock),
+            past=past,
+            contexts=Contexts(clock, past, PilotPlaces(meta, proxy.inner.keys())),
+            jobs=proxy,
+        )
+        local = LocalEngine(manager=manager, flows=flows, ledger=ledger, checkpoints=checkpoints)
+        self.exceptions.engines[""] = local
+        self.library = Library(store, ledger, clock, flows)
+        self.primitives = Primitives(
+            service=self.exceptions,
+            manager=manager,
+            jobs=proxy,
+            levels=levels,
+            unwinding=Unwinding(manager, flows, self.library),
+            notices=notices,
+        )
+        levels.due = self.primitives.due
+        self.selection = Selection(self.exceptions, flows)
+        self.administration = Administration(self.exceptions, manager, notices, clock)
+        self.engines = ForeignEngines(self.exceptions, store, ledger, clock)
+        self.watches = Watches(
+            service=self.exceptions,
+            manager=manager,
+            meta=meta,
+            gates=gates,
+            ledger=ledger,
+            clock=clock,
+            check_ms=check_ms,
+        )
+
+    def connect(self, manager: FlowManager, calls: CalledCases, proxy: Proxy, exchange: Exchange) -> None:
+        """Let the rest of the house ask."""
+        self._exchange = exchange
+        self._checkpoints.service = self.exceptions
+        self.exceptions.rules.changed = self._rules_changed
+        self._rules_changed()
+        manager.remember = self._remembered
+        calls.selects = self.selection
+        proxy.repairs = self.exceptions
+
+    def _rules_changed(self) -> None:
+        self._checkpoints.watched = watched = self.exceptions.rules.watched
+        violations = any(ExceptionType.VIOLATION in types for types in (*watched.values(), watched[_NO_FLOW]))
+        self._exchange.beat = self.watches.beat if violations else None
+
+    def _remembered(self) -> tuple[str, ...]:
+        return self.library.tasks
+
+    async def load(self) -> None:
+        """Before the cases are taken up."""
+        await self.library.start()
+        await self.exceptions.load()
+        await self.engines.start()
+
+    async def resume(self) -> None:
+        """After the cases were taken up."""
+        await self.exceptions.resume()
+        await self._levels.start()
+        self.watches.start()
+
+    async def stop(self) -> None:
+        await self.watches.stop()
+        await self._levels.stop()
+        await self.exceptions.stop()
+
+    # What the desk asks
+
+    async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
+        await self.primitives.do(live, order, again)
+
+    async def exlet_waits(self, live: LiveCase) -> None:
+        decision = self.exceptions.decisions.open.get(live.document.decision)
+        if decision is not None:
+            await self.exceptions.exlet_waits(decision)
+
+    async def case_over(self, live: LiveCase) -> None:
+        await self.exceptions.case_over(live.document)
+
+    def tried_again(self, case: CaseId, serial: int) -> bool:
+        return (case, serial) in self.exceptions.decisions.trying
+
+    def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
+        self.exceptions.job_over(case, serial, ok)
+
+    def moved(self, job: Job) -> None:
+        if job.spec.expected_ms:
+            self.watches.moved(job)
+
+
+_NO_FLOW: Final = ""

@@ -1,0 +1,406 @@
+"""The primitives of exlets, done to the case that is mended.
+
+Each is an order of the exlet's own case, and its identity, `EXLET/SERIAL`, goes with everything that is done for it: so
+when a crash makes the exlet give the order again, what was done is not done twice. What is suspended is held in the
+exlet's name, and a continue lets go of nothing else. A primitive that cannot be done fails the exlet; one whose case or
+item is gone by then has nothing left to do."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, Protocol
+
+import msgspec
+
+from mendflow.core.engine import item_order
+from mendflow.core.engine.messages import DoMend
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.mending import Decision, Primitive
+from mendflow.core.model.problems import Invalid, Mistake
+from mendflow.core.model.values import Value
+from mendflow.services.case_book import CaseDocument, LiveCase
+from mendflow.services.contracts import Change, MendableJobs, SubmissionFailed
+from mendflow.services.exception_service.service import ExceptionService
+from mendflow.services.flow_manager import FlowManager
+from mendflow.services.interfaces import Engine, ItemFacts
+from mendflow.services.levels import LevelEntry, Levels, Mode
+from mendflow.services.notices import Notices
+
+WHOLE_CASES: Final = frozenset({Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE, Primitive.WRITE})
+"""Primitives that can be done to more than items."""
+
+RESULTS: Final = {
+    Primitive.REMOVE: "removed",
+    Primitive.RESTART: "restarted",
+    Primitive.COMPLETE: "completed",
+    Primitive.FAIL: "failed",
+    Primitive.UNWIND: "unwound",
+}
+"""What a decision has come to when its exlet has done this."""
+
+
+class Unwinds(Protocol):
+    async def unwind(self, exlet: LiveCase, serial: int, case: CaseId) -> bool:
+        """Start to undo what the case has completed, as a case whose end is the end of this item of the exlet; False if
+        there is nothing to undo."""
+        ...
+
+
+class Mended(msgspec.Struct, frozen=True, kw_only=True):
+    """What a primitive is done to, and in whose name."""
+
+    case: CaseId
+    item: ItemId | None
+    engine: Engine
+    holder: str
+    by: str
+    decision: Decision | None
+    local: bool
+
+
+class Primitives:
+    def __init__(
+        self,
+        *,
+        service: ExceptionService,
+        manager: FlowManager,
+        jobs: MendableJobs,
+        levels: Levels,
+        unwinding: Unwinds,
+        notices: Notices,
+    ) -> None:
+        self._service = service
+        self._manager = manager
+        self._jobs = jobs
+        self._levels = levels
+        self._unwinding = unwinding
+        self._notices = notices
+        self._do: dict[Primitive, Callable[[Mended, DoMend], Awaitable[None]]] = {
+            Primitive.SUSPEND: self._suspend,
+            Primitive.CONTINUE: self._continue,
+            Primitive.REMOVE: self._remove,
+            Primitive.RESTART: self._restart,
+            Primitive.COMPLETE: self._complete,
+            Primitive.FAIL: self._fail,
+            Primitive.WRITE: self._write,
+            Primitive.RESTAGE: self._restage,
+            Primitive.RESUBMIT: self._resubmit,
+            Primitive.REPOLL: self._repoll,
+            Primitive.REREGISTER: self._reregister,
+        }
+
+    async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
+        """Do it, and tell the exlet that it is done."""
+        try:
+            outcome = await self._done(live, order, again)
+        except (Mistake, SubmissionFailed) as problem:
+            outcome = failed(order, problem)
+        if outcome is not None:
+            await self._manager.finish(live.id, order.serial, outcome)
+
+    async def _done(self, live: LiveCase, order: DoMend, again: bool) -> Outcome | None:
+        mended = await self._mended(live, order)
+        if order.do is Primitive.UNWIND:
+            return await self._unwind(mended, live, order)
+        if order.do is Primitive.RETRY_LATER:
+            return await self._retry_later(mended, order)
+        if order.do is Primitive.NOTIFY:
+            await self._notify(mended, order, again)
+        else:
+            if order.target != "item" and order.do not in WHOLE_CASES:
+                raise Invalid(f"{order.do.value} is for items, not for {order.target}")
+            await self._do[order.do](mended, order)
+        self._note(mended, order.do)
+        return Outcome()
+
+    def _note(self, mended: Mended, do: Primitive) -> None:
+        """What the decision has come to so far."""
+        if mended.decision is not None and (word := RESULTS.get(do)):
+            mended.decision.result = word
+            self._service.decisions.note(mended.decision)
+
+    # Whom
+
+    async def _mended(self, live: LiveCase, order: DoMend) -> Mended:
+        exlet = await self._exlet(live.document)
+        engine = self._service.engines[exlet.mends_engine]
+        assert exlet.mends is not None
+        item = ItemId(order.about) if order.about else exlet.mends_item
+        return Mended(
+            case=exlet.mends,
+            item=item,
+            engine=engine,
+            holder=exlet.id,
+            by=f"{live.id}/{order.serial}",
+            decision=self._service.decisions.open.get(exlet.decision),
+            local=not exlet.mends_engine,
+        )
+
+    async def _exlet(self, document: CaseDocument) -> CaseDocument:
+        """The exlet that a case belongs to: itself, or the one that it was called by, however far above."""
+        found: CaseDocument | None = document
+        while found is not None and found.mends is None:
+            found = await self._manager.document(found.parent) if found.parent is not None else None
+        if found is None:
+            raise Invalid(f"case {document.id} mends nothing, so it has no use for primitives")
+        return found
+
+    async def _cases(self, mended: Mended, order: DoMend) -> list[CaseId]:
+        if order.target == "case":
+            return [mended.case]
+        if order.target == "all-cases":
+            facts = await mended.engine.facts(mended.case)
+            flow = facts.flow if facts is not None else mended.decision.flow if mended.decision else ""
+            return sorted({*await mended.engine.cases_of(flow), mended.case})
+        return await self._ancestors(mended)
+
+    async def _ancestors(self, mended: Mended) -> list[CaseId]:
+        """The case at hand and those above it: the one that called it or that it mends, back to the first."""
+        found, each = [mended.case], mended.case
+        while mended.local and (document := await self._manager.document(each)) is not None:
+            above = document.mends if document.mends is not None else document.parent
+            if above is None or above in found:
+                break
+            found.append(above)
+            each = above
+        return found
+
+    async def _items(self, mended: Mended) -> list[ItemFacts]:
+        """The item that is meant; all of a task's live items where a task is named."""
+        if mended.item is None:
+            raise Invalid("there is no item at hand; say which with `item`")
+        facts = await mended.engine.facts(mended.case, mended.item)
+        live = facts.items if facts is not None else []
+        return [each for each in live if each.item == mended.item] or [
+            each for each in live if each.task == mended.item
+        ]
+
+    # Suspend, continue, remove, write: items and cases
+
+    async def _suspend(self, mended: Mended, order: DoMend) -> None:
+        engine, holder, by = mended.engine, mended.holder, mended.by
+        if order.target == "item":
+            for each in await self._items(mended):
+                await engine.suspend(mended.case, each.item, holder=holder, by=by)
+            return
+        for case in await self._cases(mended, order):
+            await engine.suspend(case, None, holder=holder, by=by)
+
+    async def _continue(self, mended: Mended, order: DoMend) -> None:
+        engine, holder, by = mended.engine, mended.holder, mended.by
+        if order.target == "item":
+            for each in await self._items(mended):
+                await engine.resume(mended.case, each.item, holder=holder, by=by)
+            return
+        for case in await self._cases(mended, order):
+            await engine.resume(case, None, holder=holder, by=by)
+
+    async def _remove(self, mended: Mended, order: DoMend) -> None:
+        if order.target == "item":
+            for each in await self._items(mended):
+                await mended.engine.remove(mended.case, each.item, by=mended.by)
+            return
+        for case in await self._cases(mended, order):
+            await mended.engine.cancel(case, reason=f"removed by exlet {mended.holder}", by=mended.by)
+
+    async def _write(self, mended: Mended, order: DoMend) -> None:
+        values = order.settings.get("values")
+        if not isinstance(values, dict):
+            raise Invalid(f"what is written must be a map of values, not {values!r:.80}")
+        if order.target == "item":
+            for each in await self._items(mended):
+                await mended.engine.write(mended.case, each.item, values, by=mended.by)
+            return
+        for case in await self._cases(mended, order):
+            await mended.engine.write(case, None, values, by=mended.by)
+
+    # Items
+
+    async def _restart(self, mended: Mended, order: DoMend) -> None:
+        values = order.settings.get("with")
+        for each in await self._items(mended):
+            await mended.engine.restart(
+                mended.case, each.item, by=mended.by, values=values if isinstance(values, dict) else None
+            )
+
+    async def _complete(self, mended: Mended, order: DoMend) -> None:
+        for each in await self._items(mended):
+            await mended.engine.complete(mended.case, each.item, order.settings.get("outputs"), by=mended.by)
+
+    async def _fail(self, mended: Mended, order: DoMend) -> None:
+        fault = fault_for(mended.decision, order)
+        proceed = not order.settings.get("throw", False)
+        for each in await self._items(mended):
+            await mended.engine.fail(mended.case, each.item, fault, proceed=proceed, by=mended.by)
+
+    # Jobs
+
+    async def _resubmit(self, mended: Mended, order: DoMend) -> None:
+        await self._again(mended, change_of(order.settings))
+
+    async def _restage(self, mended: Mended, order: DoMend) -> None:
+        """Bring the files again: as before, with other parameters, from another replica, or to another target."""
+        change = change_of(order.settings)
+        sources, way = dict(change.sources), order.settings.get("way")
+        if way == "replica" and not sources:
+            sources = next_source(mended.decision)
+        if way == "target" and not change.resources.get("site") and (host := last_host(mended.decision)):
+            change = msgspec.structs.replace(change, avoid_hosts=(*change.avoid_hosts, host))
+        transfer = order.settings.get("parameters")
+        await self._again(
+            mended,
+            msgspec.structs.replace(
+                change, sources=sources, transfer=transfer if isinstance(transfer, dict) else {}, restage=True
+            ),
+        )
+
+    async def _again(self, mended: Mended, change: Change) -> None:
+        """Submit jobs again; what is no job is started again."""
+        for each in await self._items(mended):
+            job = job_of(mended, each)
+            if job is None:
+                values: dict[str, Value] | None = dict(change.sources) or None
+                await mended.engine.restart(mended.case, each.item, by=mended.by, values=values)
+                self._restarted(mended)
+            else:
+                await self._jobs.resubmit(job, change, key=mended.by)
+                self._tried_again(mended)
+
+    async def _repoll(self, mended: Mended, _order: DoMend) -> None:
+        for each in await self._items(mended):
+            if (job := job_of(mended, each)) is not None:
+                await self._jobs.repoll(job, key=mended.by)
+                self._tried_again(mended)
+
+    async def _reregister(self, mended: Mended, _order: DoMend) -> None:
+        for each in await self._items(mended):
+            if (job := job_of(mended, each)) is not None:
+                await self._jobs.reregister(job, key=mended.by)
+                self._tried_again(mended)
+
+    async def _retry_later(self, mended: Mended, order: DoMend) -> Outcome | None:
+        """Wait in a level. The exlet waits with it: its step is done when the job has been submitted again."""
+        items = await self._items(mended)
+        if not items:
+            return Outcome()
+        await self._levels.enter(
+            mended.by,
+            level=level_of(order.settings.get("level", 0), mended.decision),
+            job=JobId(f"{mended.case}/{items[0].serial}"),
+            case=mended.case,
+            item=items[0].item,
+            mode=mode_of(order.settings.get("mode", "recoverable")),
+            wait_ms=change_of(order.settings).wait_ms or None,
+        )
+        return None
+
+    async def due(self, entry: LevelEntry) -> None:
+        """What waited in a level goes on, if its exlet still wants it."""
+        exlet, _, serial = entry.key.rpartition("/")
+        live = self._manager.live.get(CaseId(exlet))
+        order = item_order(live.case, int(serial)) if live is not None else None
+        if live is None or not isinstance(order, DoMend):
+            return
+        try:
+            change = msgspec.structs.replace(change_of(order.settings), wait_ms=0, level=entry.level)
+            await self._again(await self._mended(live, order), change)
+            outcome = Outcome()
+        except (Mistake, SubmissionFailed) as problem:
+            outcome = failed(order, problem)
+        await self._manager.finish(live.id, order.serial, outcome)
+
+    def _tried_again(self, mended: Mended) -> None:
+        if mended.decision is not None:
+            self._service.decisions.tried_again(mended.decision)
+
+    def _restarted(self, mended: Mended) -> None:
+        if mended.decision is not None:
+            mended.decision.result = "restarted"
+            self._service.decisions.note(mended.decision)
+
+    # The rest
+
+    async def _unwind(self, mended: Mended, live: LiveCase, order: DoMend) -> Outcome | None:
+        if not mended.local:
+            raise Invalid("only this server's own engine can unwind what it has completed")
+        self._note(mended, Primitive.UNWIND)
+        under_way = await self._unwinding.unwind(live, order.serial, mended.case)
+        return None if under_way else Outcome()
+
+    async def _notify(self, mended: Mended, order: DoMend, again: bool) -> None:
+        settings = order.settings
+        to = f"to {settings['to']}: " if settings.get("to") else ""
+        data = settings.get("data")
+        with_data = f" ({msgspec.json.encode(data).decode()[:500]})" if data is not None else ""
+        message = f"{to}{settings.get('message') or 'an exlet asks for attention'}{with_data} [{mended.by}]"
+        if again and any(message == notice.message for notice in await self._notices.latest(200)):
+            return
+        self._notices.post(message, case=mended.case, item=mended.item)
+
+
+def failed(order: DoMend, problem: Mistake | SubmissionFailed) -> Outcome:
+    said = problem.message if isinstance(problem, Mistake) else problem.fault.message
+    message = f"{order.do.value} could not be done: {said}"
+    return Outcome(fault=Fault(name="mendFailed", category=Category.FLOW, message=message))
+
+
+def level_of(said: Value, decision: Decision | None) -> int:
+    """The level that an exlet names; none, or 0, is the one after the last that the job has been through."""
+    if not isinstance(said, int) or isinstance(said, bool) or said < 0:
+        raise Invalid(f"a level is a number from 1 on, or 0 for the next, not {said!r:.80}", field="level")
+    job = decision.context.get("job") if decision is not None else None
+    before = job.get("level", 0) if isinstance(job, dict) else 0
+    return said or int(before) + 1
+
+
+def mode_of(said: Value) -> Mode:
+    if said == "express" or said == "recoverable":
+        return "express" if said == "express" else "recoverable"
+    raise Invalid(f"a level's mode is recoverable or express, not {said!r:.80}", field="mode")
+
+
+def fault_for(decision: Decision | None, order: DoMend) -> Fault:
+    """The fault at hand, or the one that the exlet says."""
+    known = decision.fault if decision is not None else None
+    said = order.settings.get("message")
+    name = order.settings.get("fault")
+    if known is None:
+        message = str(said or "an exlet made it fail")
+        return Fault(name=str(name or "failed"), category=Category.FLOW, message=message)
+    return msgspec.structs.replace(known, name=str(name or known.name), message=str(said or known.message))
+
+
+def change_of(settings: dict[str, Value]) -> Change:
+    """What is to be other in a job, from what an exlet said. Raises Invalid where that makes no sense."""
+    names = ("resources", "env", "avoid_hosts", "sources", "domain", "wait_ms")
+    given = {name: settings[name] for name in names if settings.get(name) is not None}
+    if isinstance(given.get("avoid_hosts"), str):
+        given["avoid_hosts"] = [given["avoid_hosts"]]
+    if isinstance(given.get("env"), dict):
+        given["env"] = {key: value if isinstance(value, str) else str(value) for key, value in given["env"].items()}
+    if isinstance(given.get("wait_ms"), float):
+        given["wait_ms"] = int(given["wait_ms"])
+    try:
+        return msgspec.convert(given, Change)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"a job cannot be changed so: {error}") from error
+
+
+def next_source(decision: Decision | None) -> dict[str, str]:
+    """The next place where the file that the fault is about can be had."""
+    file = decision.fault.file if decision is not None and decision.fault is not None else ""
+    job = decision.context.get("job") if decision is not None else None
+    sources = job.get("sources") if isinstance(job, dict) else None
+    return {file: str(sources[1])} if file and isinstance(sources, list) and len(sources) > 1 else {}
+
+
+def last_host(decision: Decision | None) -> str:
+    job = decision.context.get("job") if decision is not None else None
+    return str(job.get("host", "")) if isinstance(job, dict) else ""
+
+
+def job_of(mended: Mended, item: ItemFacts) -> JobId | None:
+    """The id under which the flow knows the item's job; None where it is no job, or not submitted yet."""
+    if not mended.local or item.kind != "job" or not item.serial or item.status == "staging":
+        return None
+    return JobId(f"{mended.case}/{item.serial}")
