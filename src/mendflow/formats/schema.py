@@ -1,18 +1,45 @@
-"""The JSON Schema of flow files, for editors: completion, and complaints while typing.
+"""The JSON Schemas of flow files and of exlets, for editors: completion, and complaints while typing.
 
-It is made of the tables that the parser reads by. `python -m mendflow.formats.schema` writes it into the package."""
+They are made of the tables that the parser reads by. `python -m mendflow.formats.schema` writes them into the
+package."""
 
 import json
 from pathlib import Path
 from typing import Any, Final
 
 from mendflow.formats.names import NAME
-from mendflow.formats.yaml import tables
+from mendflow.formats.yaml import exlet_tables, tables
+from mendflow.formats.yaml.build import LOOPS_WITH_BODY, Kinds
 from mendflow.formats.yaml.fields import Table, schema_of
 
 Schema = dict[str, Any]
 PATH: Final = Path(__file__).with_name("flow.schema.json")
-LOOPS: Final = ("while", "until")
+EXLET_PATH: Final = Path(__file__).with_name("exlet.schema.json")
+
+
+def exlet_schema() -> Schema:
+    """An exlet in a file of its own: a list of steps, or a map with `steps:`."""
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "mendflow exlet",
+        **EXLET_BODY,
+        "$defs": exlet_definitions(),
+    }
+
+
+EXLET_BODY: Final[Schema] = {"anyOf": [{"$ref": "#/$defs/steps"}, {"$ref": "#/$defs/exlet"}]}
+"""What an exlet is, wherever `exlet_definitions` are among the definitions."""
+
+
+def exlet_definitions() -> Schema:
+    call = schema_of(exlet_tables.WORKLET)
+    worklet = {"anyOf": [{"type": "string", "minLength": 1}, call]}
+    return {
+        **definitions(exlet_tables.KINDS),
+        "exlet": schema_of(exlet_tables.EXLET),
+        "worklets": {"anyOf": [worklet, {"type": "array", "items": worklet, "minItems": 1}]},
+        "written": {"anyOf": [{"enum": ["all"]}, {"type": "object"}]},
+    }
 
 
 def schema() -> Schema:
@@ -27,13 +54,13 @@ def schema() -> Schema:
     }
 
 
-def definitions() -> Schema:
+def definitions(kinds: Kinds = tables.KINDS) -> Schema:
     body = {"$ref": "#/$defs/body"}
     return {
         "body": {"anyOf": [{"type": "string", "minLength": 1}, {"$ref": "#/$defs/steps"}, {"$ref": "#/$defs/step"}]},
         "steps": {"type": "array", "items": body, "minItems": 1},
-        "step": step(tables.IN_STEPS),
-        "job": {"anyOf": [{"type": "string", "minLength": 1}, step(tables.IN_JOBS)]},
+        "step": step(tables.IN_STEPS, kinds),
+        "job": {"anyOf": [{"type": "string", "minLength": 1}, step(tables.IN_JOBS, kinds)]},
         "jobs": {
             "type": "object",
             "propertyNames": {"pattern": f"^{NAME.pattern}$"},
@@ -74,49 +101,56 @@ def for_each() -> Schema:
     return {"anyOf": [{"type": "array"}, expression, full]}
 
 
-def step(also: Table) -> Schema:
+def step(also: Table, kinds: Kinds) -> Schema:
     """A step: every key that any kind has, exactly one that tells the kind, and only keys that go with it."""
     table: dict[str, Any] = {**also, **tables.COMMON}
     homes: dict[str, list[str]] = {}
-    for kind, (key, own) in tables.KINDS.items():
+    for kind, (key, own) in kinds.items():
         table[kind] = key
         for name, other in own.items():
             table.setdefault(name, other)
             homes.setdefault(name, []).append(kind)
     described = schema_of(table)
     described["required"] = []
-    described["oneOf"] = [one_kind(kind) for kind in tables.KINDS]
+    described["oneOf"] = [one_kind(kind, kinds) for kind in kinds]
     described["dependentSchemas"] = {
-        name: {"anyOf": [required(kind) for kind in kinds]} for name, kinds in homes.items() if name not in tables.KINDS
+        name: {"anyOf": [required(kind) for kind in homes[name]]} for name in homes if name not in kinds
     }
-    return loosen(described)
+    return loosen(described, kinds)
 
 
-def one_kind(kind: str) -> Schema:
-    needed = [name for name, key in tables.KINDS[kind][1].items() if key.required]
-    if kind in LOOPS:
+def one_kind(kind: str, kinds: Kinds) -> Schema:
+    needed = [name for name, key in kinds[kind][1].items() if key.required]
+    if kind in LOOPS_WITH_BODY:
         needed.append("do")
-    if kind == "do":
-        return {"required": ["do"], "not": {"anyOf": [required(loop) for loop in LOOPS]}}
+    hosts = [other for other, (_, own) in kinds.items() if kind in own]
+    if hosts:
+        return {"required": [kind, *needed], "not": {"anyOf": [required(host) for host in hosts]}}
     return required(kind, *needed)
 
 
-def loosen(described: Schema) -> Schema:
+def loosen(described: Schema, kinds: Kinds) -> Schema:
     """Where two kinds have a key of one name that takes different things, either will do for an editor."""
     for name, property_schema in described["properties"].items():
-        shapes = [own[name].shape.schema() for _, own in tables.KINDS.values() if name in own]
-        if name in tables.KINDS:
-            shapes.append(tables.KINDS[name][0].shape.schema())
+        shapes = [own[name].shape.schema() for _, own in kinds.values() if name in own]
+        if name in kinds:
+            shapes.append(kinds[name][0].shape.schema())
         distinct = [shape for at, shape in enumerate(shapes) if shape not in shapes[:at]]
         if len(distinct) > 1:
             described["properties"][name] = {"anyOf": distinct, "description": property_schema["description"]}
     return described
 
 
+def text_of(described: Schema) -> str:
+    """A schema as its file has it."""
+    return json.dumps(described, indent=2, ensure_ascii=False) + "\n"
+
+
 def schema_text() -> str:
-    """The schema as the file has it."""
-    return json.dumps(schema(), indent=2, ensure_ascii=False) + "\n"
+    """The schema of flow files as its file has it."""
+    return text_of(schema())
 
 
 if __name__ == "__main__":
     PATH.write_text(schema_text(), encoding="utf-8")
+    EXLET_PATH.write_text(text_of(exlet_schema()), encoding="utf-8")

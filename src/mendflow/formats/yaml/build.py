@@ -7,16 +7,19 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from mendflow.core.model.flow import Activity, Empty, Expr, Flow, Sequence
+from mendflow.core.model.flow import Activity, Empty, Expr, Flow, Scope, Sequence
 from mendflow.formats.spelling import meant
 from mendflow.formats.yaml import tables
 from mendflow.formats.yaml.document import Entries, Entry, Items, Node, Place, Scalar, describe
 from mendflow.formats.yaml.fields import Fields, Key, Table
 from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.renaming import renamed_in
 from mendflow.formats.yaml.shapes import Name
 
 LOOPS_WITH_BODY: Final = ("while", "until")
 NAME: Final = Name()
+KEPT: Final = ".kept"
+"""How the scope around a step is called that says how it is undone."""
 
 
 class Seat(msgspec.Struct, frozen=True, kw_only=True):
@@ -124,7 +127,22 @@ class Build:
         return self.make(kind, fields, seat)
 
     def make(self, kind: str, fields: Fields, seat: Seat) -> Activity:
+        if "compensation" in fields:
+            return self.undoable(kind, fields, seat)
         return self._makers[kind](self, fields, seat)
+
+    def undoable(self, kind: str, fields: Fields, seat: Seat) -> Activity:
+        """A step that says how it is undone is a scope with a handler. The step's condition is the scope's, so that a
+        step that was skipped has nothing to undo."""
+        node = fields.node_of("compensation")
+        assert node is not None
+        shown = seat.label or seat.name
+        body = self._makers[kind](self, fields, Seat(name=seat.name, prefix=seat.prefix, label=seat.label))
+        with self.reading.inside("undo"), self.reading.alias(shown):
+            undo = self.body(node, seat.part("compensation"))
+        if shown != seat.name:
+            undo = renamed_in(undo, shown, seat.name)
+        return Scope(name=f"{seat.name}{KEPT}", label=shown, when=seat.when, body=body, compensation=undo)
 
     def kind(self, node: Entries) -> str | None:
         """The key that says what the step is. There must be exactly one."""

@@ -24,6 +24,7 @@ MAKERS: Final[dict[str, Maker]] = {
     "task": leaves.task,
     "stage": leaves.stage,
     "call": leaves.call,
+    "select": leaves.select,
     "set": leaves.assign,
     "wait": leaves.wait,
     "wait-until": leaves.wait_until,

@@ -68,6 +68,12 @@ def call(build: Build, fields: Fields, seat: Seat) -> Activity:
     return Call(flow=flow.name, inputs=inputs, domain=fields.get("domain", ""), **seat.node())
 
 
+def select(_: Build, fields: Fields, seat: Seat) -> Activity:
+    """A call whose flow is chosen by the rules when it starts."""
+    fields.get("select")
+    return Call(inputs=fields.get("with", {}), **seat.node())
+
+
 def is_file(target: str) -> bool:
     return target.partition(".py:")[0].endswith(FLOW_FILES) or ".py:" in target or "/" in target
 

@@ -25,6 +25,9 @@ ALWAYS_KNOWN: Final = frozenset({"inputs"})
 LEFT: Final = ("outputs", "files", "exit_code")
 """What an activity leaves, under `jobs.NAME`."""
 
+IF_FAILED: Final = ("failed", "fault")
+"""What it leaves if it was made to fail and the flow went on: ask `has(jobs.NAME.failed)`."""
+
 
 class Use(msgspec.Struct, frozen=True):
     """Somebody asks for a name: where, and from inside which areas."""
@@ -203,7 +206,7 @@ class Reading:
         if family != "jobs" or activity is None or not use.reference.members:
             return
         member, *further = use.reference.members
-        if member not in LEFT:
+        if member not in LEFT and member not in IF_FAILED:
             likely = nearest(member, LEFT) or f"`jobs.{name}.outputs.{member}`"
             self.problem(use.place, f"`jobs.{name}` has no `{member}`; it has {', '.join(LEFT)}", likely)
         elif member == "files" and further and isinstance(activity, (Job, Stage)) and further[0] not in activity.files:

@@ -2,7 +2,6 @@
 
 from typing import Any, Literal
 
-from mendflow.core.expressions.scan import scan
 from mendflow.core.model.flow import (
     Activity,
     Branch,
@@ -24,10 +23,11 @@ from mendflow.core.model.flow import (
     While,
 )
 from mendflow.formats.yaml import tables
-from mendflow.formats.yaml.build import Build, Seat
+from mendflow.formats.yaml.build import KEPT, Build, Seat
 from mendflow.formats.yaml.document import Entries, Items, Node, Scalar, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.needs import parallel_jobs
+from mendflow.formats.yaml.renaming import renamed
 from mendflow.formats.yaml.shapes import Data
 
 DATA = Data()
@@ -179,28 +179,12 @@ def items_of(build: Build, node: Node) -> Any:
 
 def left_by(body: Activity) -> Expr | None:
     """What a turn gives: the outputs of its job, or of the last of its steps, if that leaves any."""
+    body = body.body if isinstance(body, Scope) and body.name.endswith(KEPT) else body
     last = body.body[-1] if isinstance(body, Sequence) and body.body else body
     if not isinstance(last, (Job, Task, Call, ForEach)):
         return None
     left = f"jobs.`{last.name}`"
     return Expr(f"{left}.outputs" if last is body else f"has({left}) ? {left}.outputs : null")
-
-
-def renamed(expr: Expr, old: str, new: str) -> Expr:
-    """The expression with `jobs.OLD` as `jobs.NEW`."""
-    scanned = scan(expr.text)
-    text, shift = scanned.text, 0
-    for reference in scanned.references:
-        if reference.name == f"jobs.{old}":
-            start = reference.offset + shift
-            end = text.index(old, start) + len(old)
-            opening = text[start + len("jobs") : end - len(old)]
-            closing = {"`": "`", "'": "']", '"': '"]'}.get(opening.strip()[-1:], "")
-            replaced = f"jobs.`{new}`"
-            stop = end + len(closing)
-            text = text[:start] + replaced + text[stop:]
-            shift += len(replaced) - (stop - start)
-    return Expr(text)
 
 
 def scope(build: Build, fields: Fields, seat: Seat) -> Activity:

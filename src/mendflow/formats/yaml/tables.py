@@ -38,6 +38,7 @@ COMMON: Final[Table] = {
         Later("a list, an expression that gives one, or a map with `items:`", "for-each"),
         "Do this once for each element of a list; `${{ item }}` is the element, `${{ index }}` its number from 0.",
     ),
+    "compensation": Key(BODY, "How to undo this after it has completed: a command, steps, or `call:` with a worklet."),
 }
 IN_JOBS: Final[Table] = {
     "needs": Key(
@@ -175,6 +176,10 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
             "with": Key(MapOf(Data()), "Its inputs."),
             "domain": Key(Text("the name of a domain", template=False), "The peer domain that runs it."),
         },
+    ),
+    "select": (
+        Key(Mark(), "Run the flow that the rules choose."),
+        {"with": Key(MapOf(Data()), "Its inputs.")},
     ),
     "set": (Key(MapOf(Data()), "Give variables new values; `totals.rows` and `list[0]` are parts of one."), {}),
     "wait": (Key(Measure("duration", "expr"), "Wait this long."), {}),
