@@ -340,9 +340,15 @@ def test_a_bad_environment_is_told_with_what_to_do(tmp_path: Path, monkeypatch: 
     (tmp_path / "file").touch()
     with pytest.raises(BadEnvironment, match="choose another"):
         check(tmp_path / "file" / "below")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: SimpleNamespace(free=1 << 20))
-    with pytest.raises(BadEnvironment, match="free at least"):
-        check(tmp_path)
+    disk = {"f_flag": 0, "f_files": 100, "f_favail": 50, "f_bavail": 1 << 20, "f_frsize": 4096}
+    for worse, advice in (
+        ({"f_bavail": 256}, "free at least"),
+        ({"f_favail": 0}, "remove some"),
+        ({"f_flag": os.ST_RDONLY}, "make it writable"),
+    ):
+        monkeypatch.setattr(os, "statvfs", lambda _, found=disk | worse: SimpleNamespace(**found))
+        with pytest.raises(BadEnvironment, match=f"{advice}.*, or choose another"):
+            check(tmp_path)
 
 
 def test_options_are_read_and_a_bad_address_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -43,6 +43,7 @@ class Agent:
         self.mean_ms: float | None = None
         self.changed = asyncio.Event()
         self.leaving = False
+        self.paused = False  # there is no room for more jobs
         self.state_news = False  # an attempt was stopped or went on since the server was last told
         self.live_news = False  # a running job has reported something, or its memory has grown
         self.idle_since = boot_ms()
@@ -54,6 +55,7 @@ class Agent:
         self._keeping = Keeping(home, self.attempts, staging, self._background, keep=keep, told=self.changed.set)
         self._crew = Crew(home, pilot, capacity.slots, keep=keep, hear=self._hear_slot, lose=self._lose_slot)
         self._quiet = asyncio.Event()
+        self._exchange_ms = 0.0
 
     # coming and going
 
@@ -65,11 +67,34 @@ class Agent:
         for done in self._home.left_results():
             self._hear_done(None, done)
         self._keeping.sweep()
-        await self._crew.fill()
+        if not self.paused:
+            await self._crew.fill()
 
-    def keep_guard(self) -> None:
-        """To be called now and then: somebody might have killed the guard."""
-        self._crew.keep_guard()
+    async def look_after(self) -> None:
+        """To be called several times a second: somebody might have killed the guard or stopped a slot, and what was
+        fetched ahead may turn out to have been too much."""
+        self._crew.look_after()
+        self._give_back()
+        if not self._crew.whole and not self.paused and not self.leaving:
+            await self._crew.fill()
+
+    def _give_back(self) -> None:
+        """Let others have what no slot here will come to soon. What the server took for begun stays: it would count as
+        lost."""
+        slow = self._crew.slow(batch.MISTAKEN * batch.window_ms(self._exchange_ms))
+        unbegun = [held for held in self.attempts.ready if held.may_go_back]
+        many = batch.too_many(
+            slots=self._capacity.slots,
+            slow_slots=slow,
+            waiting=len(unbegun),
+            mean_ms=self.mean_ms,
+            exchange_ms=self._exchange_ms,
+        )
+        for held in unbegun[len(unbegun) - many :]:
+            self._drop(held)
+        if many:
+            self.state_news = True
+            self.changed.set()
 
     async def finish(self, grace_ms: int, hurry: asyncio.Event) -> None:
         """Give back what has not started, let what runs end within the grace, then end all slots."""
@@ -97,12 +122,18 @@ class Agent:
     # what to ask for
 
     def appetite(self, exchange_ms: float) -> int:
-        if self.leaving:
+        self._exchange_ms = exchange_ms
+        if self.leaving or self.paused:
             return 0
         slots, busy = self._capacity.slots, self._crew.busy
-        free = max(0, slots - busy)
-        waiting = max(0, self.attempts.alive() - busy)
-        return batch.want(slots=slots, free_slots=free, held=waiting, mean_ms=self.mean_ms, exchange_ms=exchange_ms)
+        return batch.want(
+            slots=slots,
+            free_slots=max(0, slots - busy),
+            held=max(0, self.attempts.alive() - busy),
+            mean_ms=self.mean_ms,
+            exchange_ms=exchange_ms,
+            slow_slots=self._crew.slow(batch.window_ms(exchange_ms)),
+        )
 
     @property
     def well_supplied(self) -> bool:
@@ -271,7 +302,7 @@ class Agent:
             self._hear_pulse(link, pulse)
         if message.devices:
             self._find_devices(message)
-        for key in message.returned:
+        for key in reversed(message.returned):  # each goes before those that wait, so the first must come last
             self._back(link, (key[0], key[1]))
         for done in message.done:
             self._hear_done(link, done)

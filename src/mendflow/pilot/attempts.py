@@ -47,6 +47,7 @@ class Held:
     suspended: bool = False
     cancelled: bool = False
     forgotten: bool = False
+    named_begun: bool = False  # the server was told something else than that it waits
     alive: bool = True
     done: Done | None = None
 
@@ -67,8 +68,14 @@ class Held:
         self.values, self.values_news = pulse.values, True
         return True
 
+    @property
+    def may_go_back(self) -> bool:
+        """Whether it waits, and the server knows of nothing else."""
+        return self.state == "held" and not (self.named_begun or self.suspended or self.cancelled)
+
     def beat(self) -> Pulse:
         """How it is doing, to be sent now; what is long is said only when it is new."""
+        self.named_begun |= self.state != "held"
         if not (self.tail_news or self.values_news):
             return Pulse(self.job, self.fence, self.state, self.measures)
         tail = self.log_tail if self.tail_news else ""

@@ -11,6 +11,7 @@ from mendflow.pilot.home import Home, remove_tree
 from mendflow.pilot.processes import send
 from mendflow.pilot.slots import SlotLink, end_slot, find_slot, kill_strays, start_slot
 from mendflow.pilot.vigil import Vigil
+from mendflow.pilot.watch import now_ms
 from mendflow.pilot.wire import FromSlot
 
 log = logging.getLogger("mendflow.pilot")
@@ -68,9 +69,9 @@ class Crew:
                 await self.start(number)
         for link in list(self.links.values()):
             self.retire(link)
-        self.keep_guard()
+        self.look_after()
 
-    def keep_guard(self) -> None:
+    def look_after(self) -> None:
         """See that there is a guard, and that slots with work can be heard. To be called several times a second."""
         if self.ending:
             return
@@ -80,10 +81,19 @@ class Crew:
             send([link.pid], signal.SIGKILL)  # that ends the connection, and all else follows from that
 
     async def start(self, number: int) -> None:
-        if self.ending or number >= self._slots:
+        """Start a slot, unless there is one. One that cannot be started now is missing until the next `fill`."""
+        if self.ending or number >= self._slots or number in self.links:
             return
         link = self.links[number] = SlotLink(number, self._hear, self._lost)
-        await start_slot(link, self._home, pilot=self._pilot, keep=self._keep)
+        try:
+            await start_slot(link, self._home, pilot=self._pilot, keep=self._keep)
+        except OSError as error:
+            del self.links[number]
+            log.warning("slot %d cannot be started now: %s", number, error)
+
+    @property
+    def whole(self) -> bool:
+        return all(number in self.links for number in range(self._slots))
 
     def retire(self, link: SlotLink) -> None:
         """A slot beyond the number that is wanted now may end its job, and then ends itself."""
@@ -99,6 +109,11 @@ class Crew:
     @property
     def busy(self) -> int:
         return sum(1 for link in self.links.values() if link.holds)
+
+    def slow(self, longer_than_ms: float) -> int:
+        """How many slots have run their attempt for longer than this."""
+        now = now_ms()
+        return sum(1 for link in self.links.values() if link.busy_ms(now) > longer_than_ms)
 
     def _lost(self, link: SlotLink) -> None:
         if self.ending or self.links.get(link.number) is not link:

@@ -32,18 +32,30 @@ def check(folder: Path) -> None:
         probe.unlink()
     except OSError as error:
         raise BadEnvironment(f"the work folder {folder} cannot be written to ({error}): choose another one") from None
-    free = shutil.disk_usage(folder).free
-    if free < DISK_BYTES_MIN:
-        raise BadEnvironment(
-            f"the disk of {folder} has only {free >> 20} MB left: free at least {DISK_BYTES_MIN >> 20} MB, or choose"
-            " another work folder"
-        )
+    if short := shortage(folder):
+        raise BadEnvironment(f"{short}, or choose another work folder")
     try:
         answer = subprocess.run([SHELL, "-c", "echo well"], capture_output=True, timeout=30, check=False, cwd=folder)
     except (OSError, subprocess.TimeoutExpired) as error:
         raise BadEnvironment(f"the shell {SHELL} cannot be started here: {error}") from None
     if answer.stdout != b"well\n":
         raise BadEnvironment(f"the shell {SHELL} does not work here: {answer.stderr.decode(errors='replace')[:200]}")
+
+
+def shortage(folder: Path) -> str:
+    """What jobs in this folder would be short of; empty if nothing. Costs next to nothing to ask."""
+    try:
+        disk = os.statvfs(folder)
+    except OSError as error:
+        return f"the work folder {folder} cannot be reached ({error}): bring it back"
+    if disk.f_flag & os.ST_RDONLY:
+        return f"the disk of {folder} can only be read: make it writable"
+    if disk.f_files and not disk.f_favail:
+        return f"the disk of {folder} has no room for another file: remove some"
+    free = disk.f_bavail * disk.f_frsize
+    if free < DISK_BYTES_MIN:
+        return f"the disk of {folder} has only {free >> 20} MB left: free at least {DISK_BYTES_MIN >> 20} MB"
+    return ""
 
 
 def capacity(

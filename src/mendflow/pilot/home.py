@@ -86,7 +86,11 @@ class Home:
         if last is None or last.host != host:
             last = Identity(pilot=f"{host}-{secrets.token_hex(4)}", host=host, starts=0)
         identity = Identity(pilot=last.pilot, host=host, starts=last.starts + 1)
-        write_whole(path, msgspec.json.encode(identity))
+        content = msgspec.json.encode(identity)
+        try:
+            write_whole(path, content)
+        except OSError:
+            write_over(path, content)  # a full disk
         return identity
 
     def attempt(self, job: str, fence: int) -> str:
@@ -97,6 +101,13 @@ class Home:
 
     def socket_of(self, slot: int) -> Path:
         return self.slots / f"{slot}.sock"
+
+    @property
+    def has_results(self) -> bool:
+        try:
+            return any(not name.startswith(".") for name in os.listdir(self.results))
+        except OSError:
+            return False
 
     def left_results(self) -> list[Done]:
         """Results that slots wrote and that no server has judged; what cannot be read was never whole."""
@@ -116,6 +127,15 @@ def write_whole(path: Path, content: bytes) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     temporary.write_bytes(content)
     temporary.replace(path)
+
+
+def write_over(path: Path, content: bytes) -> None:
+    """Write a few bytes where some were before, which a full disk allows; spaces fill what was longer."""
+    descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+    try:
+        os.pwrite(descriptor, content.ljust(os.fstat(descriptor).st_size), 0)
+    finally:
+        os.close(descriptor)
 
 
 def take_over(spare: str, folder: str) -> bool:

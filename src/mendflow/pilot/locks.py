@@ -23,8 +23,12 @@ def hold(path: Path) -> int | None:
             os.close(descriptor)
             return None
         break
-    os.ftruncate(descriptor, 0)
-    os.pwrite(descriptor, str(os.getpid()).encode(), 0)
+    name = str(os.getpid()).encode()
+    try:
+        os.pwrite(descriptor, name, 0)  # over the last holder's, so that a full disk does not matter
+        os.ftruncate(descriptor, len(name))
+    except OSError:
+        os.ftruncate(descriptor, 0)  # nobody's name is better than a wrong one
     return descriptor
 
 

@@ -16,7 +16,8 @@ import msgspec
 from mendflow import event_loop
 from mendflow.core.model.problems import Mistake
 from mendflow.pilot.agent import Agent
-from mendflow.pilot.environment import capacity, check, usable_cpus
+from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage, usable_cpus
+from mendflow.pilot.family import slots_in
 from mendflow.pilot.home import Home
 from mendflow.pilot.http import Address, Exchanges, Files
 from mendflow.pilot.lease import boot_ms
@@ -28,6 +29,7 @@ log = logging.getLogger("mendflow.pilot")
 
 LEFT, BAD_OPTIONS, CANNOT_WORK, NOT_WANTED = 0, 2, 3, 4
 GOODBYE_MS = 5_000
+DISK_LOOK_MS = 1_000
 
 
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -67,8 +69,8 @@ def run_pilot(options: PilotOptions) -> int:
     logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
     try:
         address = Address(options.server, options.token)
-        check(options.work)
         home = Home(options.work)
+        _look_around(home)
         home.make()
         lock = home.lock()
     except ValueError as error:
@@ -84,6 +86,16 @@ def run_pilot(options: PilotOptions) -> int:
         os.close(lock)
 
 
+def _look_around(home: Home) -> None:
+    """Raise if a pilot cannot live here. One that has left something here comes back to it, whatever its disk says."""
+    try:
+        check(home.folder)
+    except BadEnvironment as error:
+        if not slots_in(str(home.folder)) and not home.has_results:
+            raise
+        log.warning("%s", error)
+
+
 class _Life:
     """One run of a pilot, from its registration to its goodbye."""
 
@@ -92,6 +104,7 @@ class _Life:
         self._home = home
         self._address = address
         self._born_at = boot_ms()
+        self._next_disk_look = 0
         self._over = asyncio.Event()
         self._hurry = asyncio.Event()
 
@@ -120,6 +133,7 @@ class _Life:
             seek=None if options.server_file is None else lambda: self._follow(files, exchanges),
         )
         self._heed_signals()
+        self._look_at_disk(agent)
         await agent.start()
         log.info("%s works for %s with %d slots in %s", identity.pilot, options.server, has.slots, home.folder)
         code = await self._work(agent, link)
@@ -150,7 +164,8 @@ class _Life:
         options = self._options
         while not self._over.is_set():
             await asyncio.sleep(0.1)
-            agent.keep_guard()
+            self._look_at_disk(agent)
+            await agent.look_after()
             now = boot_ms()
             idle = options.idle_exit_ms and not agent.attempts.all and now - agent.idle_since > options.idle_exit_ms
             alone = options.away_exit_ms and link.away_since and now - link.away_since > options.away_exit_ms
@@ -159,6 +174,21 @@ class _Life:
                 log.info("leaving: %s", "no job came" if idle else "the server is away" if alone else "time is over")
                 self._leave()
                 agent.changed.set()
+
+    def _look_at_disk(self, agent: Agent) -> None:
+        """Take no new job while there is no room for it."""
+        now = boot_ms()
+        if now < self._next_disk_look:
+            return
+        self._next_disk_look = now + DISK_LOOK_MS
+        short = shortage(self._home.folder)
+        if short and not agent.paused:
+            log.warning("%s; until then no new job is taken", short)
+        elif agent.paused and not short:
+            log.warning("there is room again, and jobs are taken")
+        if agent.paused != bool(short):
+            agent.paused = bool(short)
+            agent.changed.set()
 
     async def _say_goodbye(self, agent: Agent, link: Link, code: int) -> None:
         told = code == LEFT and await link.take_leave(GOODBYE_MS if not link.away_since else 200)

@@ -30,6 +30,7 @@ class SlotLink(asyncio.Protocol):
         self.pid = 0
         self.holds: set[AttemptKey] = set()
         self.heard_at = now_ms()  # or since when something has to be heard: it was given work
+        self.began_at = self.heard_at  # the earliest that its running attempt can have begun
         self.retiring = False
         self.alive = False
         self.closed = asyncio.Event()
@@ -60,16 +61,22 @@ class SlotLink(asyncio.Protocol):
             message = _DECODER.decode(encoded)
             if message.hello:
                 self.pid = message.pid
+            if message.done:
+                self.began_at = self.heard_at
             self._hear(self, message)
             if message.hello and not self.greeted.done():
                 self.greeted.set_result(True)
 
     def run(self, work: Work) -> None:
         if not self.holds:
-            self.heard_at = now_ms()
+            self.heard_at = self.began_at = now_ms()
         self.holds.add(work.key)
         self._run.append(work)
         self._soon()
+
+    def busy_ms(self, now: int) -> int:
+        """How long its running attempt may have run; 0 if it has none."""
+        return now - self.began_at if self.holds else 0
 
     def ack(self, key: AttemptKey) -> None:
         self._acks.append(key)

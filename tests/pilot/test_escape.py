@@ -1,0 +1,191 @@
+"""Jobs that hide, and jobs that turn against whoever watches them, while their watchers are killed or stopped."""
+
+import os
+import shlex
+import signal
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.faults import Category
+from mendflow.core.model.jobs import Resources
+from mendflow.pilot.family import number_of, sign, unwatched
+from mendflow.pilot.leash import Leash
+from tests.pilot.conftest import Pilot, Server
+from tests.pilot.test_limits import dead, pids_in
+from tests.pilot.test_survival import guard_of, slots_of, waiting_command
+
+Hire = Callable[..., Pilot]
+
+HIDE = """\
+import os, sys
+if os.fork(): os._exit(0)
+os.setsid()
+if os.fork(): os._exit(0)
+os.closerange(0, 1024)
+open(sys.argv[1], "w").write(str(os.getpid()))
+os.execve("/bin/sleep", ["sleep", "600"], {})
+"""
+
+
+def hidden(path: Path) -> str:
+    """A process with a session of its own, no parent, no descriptors and no environment."""
+    return f"{sys.executable} -c {shlex.quote(HIDE)} {path}; "
+
+
+def bare(path: Path) -> str:
+    """The command itself goes on without its environment."""
+    return f"exec env -i sh -c 'echo $$ > {path}; exec sleep 600'"
+
+
+async def test_when_a_slot_of_an_earlier_agent_is_killed_its_job_is_dead_before_that_is_told(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:  # JS-7
+    pilot = hire()
+    job = await server.shell(hidden(tmp_path / "h") + waiting_command(tmp_path))
+    pids = await pids_in(server, tmp_path / "a", tmp_path / "h")
+    pilot.kill()
+    pilot.restart()
+    seen = len(server.ledger.requests)
+    await server.until(
+        lambda: any(beat.job == job for request in server.ledger.requests[seen:] for beat in request.running),
+        "the new agent to name the job",
+    )
+    (slot,) = slots_of(pilot)
+    os.kill(slot, signal.SIGKILL)
+    fault = (await server.outcome(job)).fault
+    assert [pid for pid in pids if not dead(pid)] == []
+    assert fault is not None and fault.name == "slotDied"
+    (tmp_path / "go").touch()
+    assert (await server.outcome(await server.shell("true"))).ok
+
+
+async def test_without_agent_and_slot_even_a_job_that_cleared_its_environment_is_dead_before_its_lease_ends(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:  # JS-7
+    server.ledger.lease_ms = 3_000
+    pilot = hire()
+    job = await server.shell(hidden(tmp_path / "h") + bare(tmp_path / "a"))
+    pids = await pids_in(server, tmp_path / "a", tmp_path / "h")
+    await server.until(lambda: job in server.ledger.beats, "it to be named")
+    await server.until(lambda: guard_of(pilot) > 0, "the guard")
+    for pid in [pilot.process.pid, *slots_of(pilot)]:
+        os.kill(pid, signal.SIGKILL)
+    await server.until(lambda: all(dead(pid) for pid in pids), "all processes to be dead")
+    assert time.monotonic() < server.ledger.lease_end, "they were dead only after the lease had ended"
+    await server.until(lambda: guard_of(pilot) == 0, "the guard to end, having nothing to guard")
+
+
+async def test_what_cleared_its_environment_is_killed_by_the_next_agent(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:
+    pilot = hire()
+    job = await server.shell(hidden(tmp_path / "h") + bare(tmp_path / "a"))
+    pids = await pids_in(server, tmp_path / "a", tmp_path / "h")
+    await server.until(lambda: job in server.ledger.beats, "it to be named")
+    await server.until(lambda: guard_of(pilot) > 0, "the guard")
+    for pid in [guard_of(pilot), pilot.process.pid, *slots_of(pilot)]:
+        os.kill(pid, signal.SIGKILL)
+    pilot.process.wait()
+    pilot.restart()
+    await server.until(lambda: server.ledger.fences[job] == 2, "the job to be granted anew")
+    assert all(dead(pid) for pid in pids)
+
+
+async def test_without_agent_slot_and_guard_a_job_is_dead_at_once(server: Server, hire: Hire, tmp_path: Path) -> None:
+    pilot = hire(slots=2)
+    job = await server.shell(f"sleep 600 & echo $! > {tmp_path}/c; " + bare(tmp_path / "a"))
+    call = await server.call(
+        "import os, subprocess\n"
+        "def f(folder):\n"
+        "  child = subprocess.Popen(['sleep', '600'], env={})\n"
+        "  open(folder + '/d', 'w').write(str(child.pid))\n"
+        "  open(folder + '/b', 'w').write(str(os.getpid()))\n"
+        "  child.wait()\n",
+        "f",
+        str(tmp_path),
+    )
+    pids = await pids_in(server, *(tmp_path / name for name in "abcd"))
+    await server.until(lambda: {job, call} <= set(server.ledger.beats), "both to be named")
+    await server.until(lambda: guard_of(pilot) > 0, "the guard")
+    watchers = [pilot.process.pid, guard_of(pilot), *slots_of(pilot)]
+    for how in (signal.SIGSTOP, signal.SIGKILL):  # so that none of them sees another die
+        for pid in watchers:
+            os.kill(pid, how)
+    await server.until(lambda: all(dead(pid) for pid in pids), "all processes to be dead", 1.0)
+
+
+async def test_a_job_that_stops_its_slot_is_still_held_to_its_time(server: Server, hire: Hire, tmp_path: Path) -> None:
+    hire()
+    job = await server.shell("kill -STOP $PPID; sleep 600", resources=Resources(wall_ms=1_000))
+    fault = (await server.outcome(job)).fault
+    assert fault is not None and fault.category is Category.TIME
+    assert (await server.outcome(await server.shell("true"))).ok
+
+
+async def test_a_job_that_stops_its_slot_again_and_again_dies_with_it_and_the_slot_is_replaced(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:
+    pilot = hire()
+    job = await server.shell(f"echo $$ > {tmp_path}/a; while kill -STOP $PPID; do sleep 0.1; done")
+    (pid,) = await pids_in(server, tmp_path / "a")
+    (slot,) = slots_of(pilot)
+    fault = (await server.outcome(job)).fault
+    assert fault is not None and fault.name == "slotDied" and dead(pid) and dead(slot)
+    assert (await server.outcome(await server.shell("true"))).ok
+
+
+async def test_a_slot_that_was_stopped_is_adopted_by_the_next_agent(server: Server, hire: Hire, tmp_path: Path) -> None:
+    pilot = hire()
+    job = await server.shell(waiting_command(tmp_path))
+    await pids_in(server, tmp_path / "a")
+    await server.until(lambda: job in server.ledger.beats, "it to be named")
+    (slot,) = slots_of(pilot)
+    pilot.kill()
+    os.kill(slot, signal.SIGSTOP)
+    pilot.restart()
+    (tmp_path / "go").touch()
+    assert (await server.outcome(job)).ok
+    assert server.ledger.accepted_fences[job] == [1]
+
+
+def test_a_sign_bounds_nothing_and_is_told_apart(tmp_path: Path) -> None:
+    assert number_of("one") != number_of("two")
+    pilot = f"pilot-{os.getpid()}"
+    child = os.posix_spawn("/bin/sleep", ["sleep", "600"], {}, setsid=True)
+    try:
+        assert child not in unwatched(pilot, frozenset())
+        sign(child, pilot)
+        assert unwatched(pilot, frozenset()) == [child]
+        assert unwatched(pilot, {child}) == unwatched(pilot, frozenset(), {child}) == []
+    finally:
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+
+
+@pytest.mark.parametrize("times", [1, 2])
+def test_a_leash_holds_one_group_at_a_time(times: int) -> None:
+    """In a process of its own, which holds one group after another and dies; only the last is held."""
+    read, write = os.pipe()
+    holder = os.fork()
+    if not holder:
+        leash = Leash()
+        for _ in range(times):
+            group = os.posix_spawn("/bin/sleep", ["sleep", "600"], {}, setsid=True, file_actions=leash.file_actions())
+            leash.hold(group)
+            os.write(write, b"%d " % group)
+        os._exit(0)
+    os.waitpid(holder, 0)
+    *others, last = map(int, os.read(read, 100).split())
+    os.close(read)
+    os.close(write)
+    end = time.monotonic() + 5
+    while not dead(last):
+        assert time.monotonic() < end
+        time.sleep(0.01)
+    assert not any(dead(pid) for pid in others)
+    for pid in others:
+        os.kill(pid, signal.SIGKILL)
