@@ -15,6 +15,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.core.model.repair_views import Explanation
 from mendflow.core.model.sync import Assignment, AttemptRef, SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
@@ -26,9 +27,9 @@ from mendflow.core.model.views import (
     JobQuery,
     PilotView,
     TaskView,
-    Why,
 )
 from mendflow.services.flows import check_names
+from tests.server.memory_repairs import MemoryRepairs
 
 NOW = 1_700_000_000_000
 
@@ -43,8 +44,9 @@ def leaves(activity: model.Activity, turn: str = "") -> Iterator[tuple[str, mode
             yield from leaves(activity.body, f"[{index}]")
 
 
-class MemoryDomain:
+class MemoryDomain(MemoryRepairs):
     def __init__(self) -> None:
+        super().__init__()
         self._flows: dict[str, FlowView] = {}
         self._cases: dict[str, CaseView] = {}
         self._items: dict[str, dict[str, ItemView]] = {}
@@ -151,9 +153,11 @@ class MemoryDomain:
             raise NotFound(f"case {case} has no item {item!r}", item=item)
         return found
 
-    async def why(self, subject: str) -> Why:
+    async def why(self, subject: str) -> Explanation:
         view = await self.case(subject)
-        return Why(subject=view.id, state=view.status, sentence=f"{view.id} is {view.status}", facts=["no pilot"])
+        return Explanation(
+            subject=view.id, state=view.status, sentence=f"{view.id} is {view.status}", facts=["no pilot"]
+        )
 
     async def _set(self, case: str, before: str, after: str) -> CaseView:
         view = await self.case(case)

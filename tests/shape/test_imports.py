@@ -24,6 +24,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.server",
             "mendflow.services",
             "mendflow.core",
+            "mendflow.formats.xes",
             "msgspec",
             "litestar",
             "uvicorn",

@@ -35,7 +35,7 @@ From = Annotated[
     str,
     typer.Option(
         "--from",
-        metavar="GROUP|DECISION",
+        metavar="ID",
         help="The case at hand: a group of failures, or a decision.",
         show_default=False,
         autocompletion=offered("groups"),

@@ -1,6 +1,11 @@
 """Items as people see them, made from the documents of jobs, tasks and the rest."""
 
+from collections.abc import Sequence
+
+import msgspec
+
 from mendflow.core.model.faults import Fault
+from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Attempt, Job
 from mendflow.core.model.views import AttemptView, ItemState, ItemView
 from mendflow.services.case_book import ItemDocument, name_of, state_of
@@ -16,6 +21,27 @@ _TASK_STATES: dict[str, ItemState] = {
 }
 
 
+def generation_of(id: str) -> tuple[str, int]:
+    """The id that the flow knows a job by, and the how manieth submission this is: `night-7f3k/12~2` is the second."""
+    known, _, number = id.partition("~")
+    return known, int(number) if number.isdecimal() else 1
+
+
+def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False) -> ItemView:
+    """One item of all submissions of its job, the oldest first. What the flow still waits for has not failed yet,
+    whatever the last submission came to: it is being mended."""
+    last = of_job(jobs[-1], log_tail)
+    made = [attempt for job in jobs for attempt in job.history]
+    changes = {
+        "job": JobId(generation_of(jobs[0].id)[0]),
+        "attempts": [_attempt(number, attempt) for number, attempt in enumerate(made, 1)],
+        "created_at": jobs[0].created_at,
+    }
+    if awaited and last.state == "failed":
+        changes |= {"state": "waiting", "ended_at": 0, "reason": "it failed, and is being mended"}
+    return msgspec.structs.replace(last, **changes)
+
+
 def of_job(job: Job, log_tail: str = "") -> ItemView:
     outcome = job.outcome
     return ItemView(
@@ -23,7 +49,7 @@ def of_job(job: Job, log_tail: str = "") -> ItemView:
         item=job.spec.item,
         name=name_of(job.spec.item),
         kind="job",
-        serial=int(job.id.rpartition("/")[2]),
+        serial=int(generation_of(job.id)[0].rpartition("/")[2]),
         state=state_of(job),
         job=job.id,
         pilot=job.pilot,

@@ -14,6 +14,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
@@ -26,11 +27,11 @@ from mendflow.core.model.views import (
     JobQuery,
     PilotView,
     TaskView,
-    Why,
 )
 from mendflow.services import item_views, reasons
 from mendflow.services.case_book import CASE_KIND, ITEM_KIND, CaseDocument, ItemDocument
 from mendflow.services.house import House
+from mendflow.services.local_repairs import LocalRepairs
 from mendflow.services.tasks import TASK_KIND, TaskDocument
 from mendflow.stores.contract import Store, Where
 
@@ -39,9 +40,10 @@ _decode_item = msgspec.json.Decoder(ItemDocument).decode
 _decode_task = msgspec.json.Decoder(TaskDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 LAST = "last"
+REPAIRS_TOLD = 50
 
 
-class LocalDomain:
+class LocalDomain(LocalRepairs):
     """`house` holds the services; it is replaced as a whole when they are built anew after the store was away."""
 
     def __init__(self, house: House) -> None:
@@ -167,12 +169,13 @@ class LocalDomain:
     async def _items(self, case: CaseId) -> AsyncIterator[ItemView]:
         services = self._house.services
         store = await self._read()
+        live = services.manager.live.get(case)
+        awaited = {item.serial for item in live_items(live.case)} if live else set()
         listed = set()
-        async for found in store.scan("job", f"{case}/"):
-            job = services.meta.jobs.get(JobId(found.id)) or _decode_job(found.body)
-            view = item_views.of_job(job, services.meta.log_tail(job.id))
-            listed.add(view.serial)
-            yield view
+        for known, jobs in (await self._jobs_of(case)).items():
+            serial = int(known.rpartition("/")[2])
+            listed.add(serial)
+            yield item_views.of_jobs(jobs, services.meta.log_tail(jobs[-1].id), awaited=serial in awaited)
         async for found in store.scan(TASK_KIND, f"{case}/"):
             view = item_views.of_task(_decode_task(found.body))
             listed.add(view.serial)
@@ -181,6 +184,16 @@ class LocalDomain:
             yield item_views.of_document(_decode_item(found.body))
         for view in self._unlisted(case, listed):
             yield view
+
+    async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]:
+        """The jobs of a case by the id that the flow knows; each with all its submissions, the oldest first."""
+        found: dict[str, list[Job]] = {}
+        async for document in (await self._read()).scan("job", f"{case}/"):
+            job = self._house.services.meta.jobs.get(JobId(document.id)) or _decode_job(document.body)
+            found.setdefault(item_views.generation_of(job.id)[0], []).append(job)
+        for submissions in found.values():
+            submissions.sort(key=lambda job: item_views.generation_of(job.id)[1])
+        return found
 
     def _unlisted(self, case: CaseId, listed: set[int]) -> Iterable[ItemView]:
         """Live items that have no document: waits, receives, calls, stagings."""
@@ -207,8 +220,17 @@ class LocalDomain:
                 return view
         raise NotFound(f"case {id} has no item {item!r}; `mendflow items {id}` lists them")
 
-    async def why(self, subject: str) -> Why:
-        return await reasons.why(self, self._house, subject)
+    async def why(self, subject: str) -> Explanation:
+        told = await reasons.why(self, self._house, subject)
+        return reasons.mended(told, await self._repairs_of(told.subject))
+
+    async def _repairs_of(self, subject: str) -> list[DecisionView]:
+        """The repairs of an item, of a job's item, or of a whole case, the newest first."""
+        case, colon, item = subject.partition(":")
+        if not colon and "/" in subject:
+            job = await self.job(subject)
+            case, item = job.case, job.spec.item
+        return await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_TOLD))
 
     # Jobs and pilots
 
@@ -237,8 +259,16 @@ class LocalDomain:
             raise NotFound(f"there is no job {job!r}; `mendflow jobs` lists them")
         return _decode_job(found.body)
 
+    async def newest_submission(self, job: str) -> Job:
+        """The job, as it was submitted last."""
+        known = await self.job(job)
+        base, _ = item_views.generation_of(known.id)
+        later = [found.id async for found in (await self._read()).scan("job", f"{base}~")]
+        newest = max(later, key=lambda id: item_views.generation_of(id)[1], default=known.id)
+        return known if newest == known.id else await self.job(newest)
+
     async def log(self, job: str) -> str:
-        found = await self.job(job)
+        found = await self.newest_submission(job)
         if found.outcome is not None:
             return found.outcome.log_tail or (found.outcome.fault.log_tail if found.outcome.fault else "")
         return self._house.services.meta.log_tail(found.id)
@@ -305,7 +335,7 @@ class LocalDomain:
     async def _id(self, case: str, *, flow: str = "") -> CaseId:
         if case != LAST:
             return CaseId(case)
-        where = [Where("parent", None), *([Where("flow", flow)] if flow else [])]
+        where = [Where("parent", None), Where("mends", None), *([Where("flow", flow)] if flow else [])]
         store = await self._read()
         newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
         if not newest:

@@ -1,10 +1,14 @@
 """Why: the reason of something's present state, asked by the name of a case, a job, an item or a pilot."""
 
+from collections.abc import Sequence
 from typing import Protocol
+
+import msgspec
 
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import NotFound
+from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.views import CaseView, ItemView, PilotView, Why
 from mendflow.core.scheduling import explain
 from mendflow.core.scheduling.amounts import size
@@ -17,6 +21,7 @@ class Asked(Protocol):
     async def items(self, case: str, *, state: str = "", limit: int = 1000) -> list[ItemView]: ...
     async def item(self, case: str, item: str) -> ItemView: ...
     async def job(self, job: str) -> Job: ...
+    async def newest_submission(self, job: str) -> Job: ...
 
 
 async def why(domain: Asked, house: House, subject: str) -> Why:
@@ -24,9 +29,9 @@ async def why(domain: Asked, house: House, subject: str) -> Why:
     if ":" in subject:
         case, _, item = subject.partition(":")
         found = await domain.item(case, item)
-        return of_job(house, await domain.job(found.job)) if found.job else of_item(found)
+        return of_job(house, await domain.newest_submission(found.job)) if found.job else of_item(found)
     if "/" in subject:
-        return of_job(house, await domain.job(subject))
+        return of_job(house, await domain.newest_submission(subject))
     pilot = house.services.meta.pilots.get(PilotId(subject))
     if pilot is not None:
         return of_pilot(pilot, house.services.meta.pilot_view(pilot))
@@ -118,6 +123,18 @@ def of_item(item: ItemView) -> Why:
     )
 
 
+def mended(told: Why, repairs: Sequence[DecisionView]) -> Explanation:
+    """The reason, with the repairs that have to do with it. What is being mended has not failed yet."""
+    newest = repairs[0] if repairs else None
+    fields = msgspec.structs.asdict(told)
+    if told.state == "failed" and newest is not None and newest.state in ("running", "waiting"):
+        by = f"is being mended by {newest.exlet}" if newest.exlet else "waits for a person to mend it"
+        case = f", case {newest.exlet_case}" if newest.exlet_case else ""
+        fields |= {"state": "waiting", "sentence": f"{newest.item or newest.case} failed and {by}{case}."}
+        fields["facts"] = [told.sentence, *told.facts]
+    return Explanation(**fields, repairs=list(repairs))
+
+
 def of_pilot(pilot: PilotRecord, view: PilotView) -> Why:
     doing = f"holds {len(view.running)} jobs" if view.running else "is idle"
     sentence = f"pilot {pilot.id} on {pilot.host or 'an unknown host'} is {view.state} and {doing}."
@@ -146,7 +163,7 @@ async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
     live = await domain.items(case.id, state="waiting", limit=3)
     facts = []
     for item in live:
-        told = of_job(house, await domain.job(item.job)) if item.job else of_item(item)
+        told = of_job(house, await domain.newest_submission(item.job)) if item.job else of_item(item)
         facts.append(told.sentence)
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
     return Why(subject=case.id, state=case.status, sentence=sentence, facts=facts)

@@ -1,0 +1,313 @@
+"""One history of a case: what its engine journalled, what pilots and people did, what the exception service decided.
+
+The journal holds facts alone; what followed from them is worked out by the engine itself, which is played once more.
+So the history has nothing of its own that could differ from what happened."""
+
+import asyncio
+from collections.abc import Iterable, Iterator, Sequence
+
+import msgspec
+
+from mendflow.core.engine import Case, evolve
+from mendflow.core.engine.messages import (
+    CallPartner,
+    Cancel,
+    CancelCalled,
+    CancelJob,
+    Command,
+    Deliver,
+    DoMend,
+    EndCase,
+    Event,
+    FinishItem,
+    FireTimer,
+    ForceComplete,
+    ForceFail,
+    ItemFailed,
+    ItemSkipped,
+    OfferTask,
+    Order,
+    RemoveItem,
+    RestartItem,
+    Resume,
+    StageFiles,
+    StartCalled,
+    StartCase,
+    SubmitJob,
+    Suspend,
+    WithdrawTask,
+    WriteData,
+)
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.mending import Decision
+from mendflow.core.model.repair_views import HistoryEntry
+from mendflow.services.case_book import journal_of, name_of
+from mendflow.services.tasks import TaskDocument
+from mendflow.stores.contract import Store
+
+PAGE_EVENTS = 5_000
+_decode_event = msgspec.json.Decoder(Event).decode
+
+_CASE_ENDS = {"completed": "complete", "failed": "pi_abort", "cancelled": "withdraw"}
+_STEERED: dict[type, tuple[str, str]] = {
+    Suspend: ("suspended", "suspend"),
+    Resume: ("continued", "resume"),
+    Cancel: ("removed", "withdraw"),
+    RestartItem: ("restarted", "reassign"),
+    ForceComplete: ("force-completed", "manualskip"),
+    ForceFail: ("force-failed", "ate_abort"),
+    RemoveItem: ("removed", "withdraw"),
+    WriteData: ("written", ""),
+}
+_OUT: dict[type, tuple[str, str]] = {
+    SubmitJob: ("submitted", "schedule"),
+    OfferTask: ("offered", "schedule"),
+    StageFiles: ("staging", "schedule"),
+    StartCalled: ("called", "start"),
+    CallPartner: ("asked", "start"),
+    DoMend: ("mending", "start"),
+}
+_BACK: dict[type, tuple[str, str]] = {
+    CancelJob: ("cancelled", "withdraw"),
+    CancelCalled: ("cancelled", "withdraw"),
+    WithdrawTask: ("withdrawn", "withdraw"),
+}
+
+
+async def journal(store: Store, case: CaseId) -> list[HistoryEntry]:
+    """What the engine did, from the first event to the last."""
+    reader, position = _Reader(case), 0
+    while page := await store.read(journal_of(case), position, PAGE_EVENTS):
+        for entry in page:
+            reader.take(_decode_event(entry))
+        position += len(page)
+        await asyncio.sleep(0)  # a long journal must not keep everybody else waiting
+    return reader.entries
+
+
+class _Reader:
+    """Plays the journal once more and writes down what the engine wanted of the world, and what it was told."""
+
+    def __init__(self, case: CaseId) -> None:
+        self._id = case
+        self._case = Case.blank()
+        self._items: dict[int, tuple[ItemId, str]] = {}  # by serial: the item, and the word for what was wanted
+        self.entries: list[HistoryEntry] = []
+
+    def take(self, event: Event) -> None:
+        self._fact(event.at, event.fact)
+        for order in evolve(self._case, event):
+            self._order(event.at, order)
+
+    def _fact(self, at: Instant, fact: Command) -> None:
+        match fact:
+            case StartCase():
+                self._add(at, "started", name=str(fact.flow.name), lifecycle="start")
+            case FinishItem(serial=serial) if serial in self._items:
+                self._finished(at, fact)
+            case Deliver():
+                self._add(at, "message", name=fact.channel, lifecycle="complete", message=f"to channel {fact.channel}")
+            case FireTimer(serial=serial):
+                self._add(at, "timer", name="timer", lifecycle="complete", message=f"timer {serial}")
+            case _ if type(fact) in _STEERED:
+                self._steered(at, fact)
+
+    def _finished(self, at: Instant, fact: FinishItem) -> None:
+        item, wanted = self._items[fact.serial]
+        fault = fact.outcome.fault
+        if fault is not None:
+            self._add(at, "failed", item=item, lifecycle="ate_abort", message=fault.message)
+            return
+        reused = f"taken over from {fact.outcome.reused_from}" if fact.outcome.reused_from else ""
+        what = {"staging": "staged", "mending": "mended"}.get(wanted, "completed")
+        self._add(at, what, item=item, lifecycle="complete", message=reused)
+
+    def _steered(self, at: Instant, fact: Command) -> None:
+        what, lifecycle = _STEERED[type(fact)]
+        by, item = getattr(fact, "by", ""), getattr(fact, "item", None)
+        message = getattr(fact, "reason", "")
+        if isinstance(fact, ForceFail):
+            message = fact.fault.message
+        if isinstance(fact, WriteData):
+            message = ", ".join(fact.values)
+        self.entries.append(
+            HistoryEntry(
+                at=at,
+                case=self._id,
+                source="service" if by else "person",
+                what=what,
+                name=name_of(item) if item else _flow_name(self._case),
+                item=item,
+                lifecycle=lifecycle,
+                by=by.rpartition("/")[0],
+                message=message,
+            )
+        )
+
+    def _order(self, at: Instant, order: Order) -> None:
+        if isinstance(order, EndCase):
+            message = order.fault.message if order.fault else ""
+            self._add(
+                at, order.status, name=_flow_name(self._case), lifecycle=_CASE_ENDS[order.status], message=message
+            )
+        elif isinstance(order, ItemSkipped):
+            self._add(at, "skipped", item=order.item, lifecycle="autoskip", message=order.reason)
+        elif isinstance(order, ItemFailed):
+            self._add(at, "failed", item=order.item, lifecycle="ate_abort", message=order.fault.message)
+        elif type(order) in _OUT:
+            self._went_out(at, order)
+        elif type(order) in _BACK and (known := self._items.get(getattr(order, "serial", 0))):
+            what, lifecycle = _BACK[type(order)]
+            self._add(at, what, item=known[0], lifecycle=lifecycle)
+
+    def _went_out(self, at: Instant, order: Order) -> None:
+        what, lifecycle = _OUT[type(order)]
+        item = order.spec.item if isinstance(order, SubmitJob) else getattr(order, "item", ItemId(""))
+        self._items[getattr(order, "serial", 0)] = (item, what)
+        self._add(at, what, item=item, lifecycle=lifecycle, message=_wanted(order))
+
+    def _add(
+        self,
+        at: Instant,
+        what: str,
+        *,
+        name: str = "",
+        item: ItemId | None = None,
+        lifecycle: str = "",
+        message: str = "",
+    ) -> None:
+        self.entries.append(
+            HistoryEntry(
+                at=at,
+                case=self._id,
+                source="engine",
+                what=what,
+                name=name or (name_of(item) if item else ""),
+                item=item,
+                lifecycle=lifecycle,
+                message=message,
+            )
+        )
+
+
+def _flow_name(case: Case) -> str:
+    return str(case.flow.name) if case.flow else ""
+
+
+def _wanted(order: Order) -> str:
+    if isinstance(order, DoMend):
+        about = f" {order.about}" if order.about else ""
+        return f"{order.do.value} {order.target}{about}"
+    if isinstance(order, StartCalled):
+        return order.name
+    if isinstance(order, OfferTask):
+        return f"to {order.role}"
+    return ""
+
+
+def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
+    """What pilots did: each attempt's start and end."""
+    for job in jobs:
+        again = job.id.partition("~")[2]
+        for number, attempt in enumerate(job.history, 1):
+            if attempt.end == "released":
+                continue
+            told = f"attempt {number}" + (f" of submission {again}" if again else "")
+            known = {"case": job.case, "source": "pilot", "item": job.spec.item, "name": name_of(job.spec.item)}
+            begun = max(attempt.granted_at, attempt.measures.started_at)
+            begun = min(begun, attempt.ended_at or begun)  # a pilot's clock may be ahead of ours
+            yield msgspec.convert(
+                {**known, "at": begun, "what": "began", "lifecycle": "start", "by": attempt.pilot, "message": told},
+                HistoryEntry,
+            )
+            if attempt.end and attempt.end != "completed":
+                why = f"{told}: {attempt.fault.message}" if attempt.fault else told
+                yield msgspec.convert(
+                    {
+                        **known,
+                        "at": max(attempt.ended_at, begun),
+                        "what": attempt.end,
+                        "lifecycle": "withdraw" if attempt.end == "cancelled" else "ate_abort",
+                        "by": attempt.pilot,
+                        "message": why,
+                    },
+                    HistoryEntry,
+                )
+
+
+def by_whom(entries: list[HistoryEntry], jobs: Iterable[Job]) -> list[HistoryEntry]:
+    """The engine's entries, with the pilot that each job ended on."""
+    pilots = {job.spec.item: job.history[-1].pilot for job in jobs if job.history}
+    return [
+        msgspec.structs.replace(entry, by=pilots[entry.item])
+        if entry.item in pilots and entry.what in ("completed", "failed")
+        else entry
+        for entry in entries
+    ]
+
+
+def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[HistoryEntry]:
+    """What an exlet did, step by step, as part of the history of the case that it mends."""
+    for entry in entries:
+        if entry.item is not None:
+            yield msgspec.structs.replace(entry, source="service", decision=decision.id, exlet=decision.exlet)
+
+
+def people(tasks: Iterable[TaskDocument]) -> Iterator[HistoryEntry]:
+    """Who did what a person was asked to do."""
+    for task in tasks:
+        if task.ended_by:
+            yield HistoryEntry(
+                at=task.ended_at,
+                case=task.case,
+                source="person",
+                what=task.state,
+                name=name_of(task.item),
+                item=task.item,
+                by=task.ended_by,
+                message=task.comment,
+            )
+
+
+def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
+    """What the exception service concluded, and what came of it."""
+    for decision in decisions:
+        known = HistoryEntry(
+            at=decision.at,
+            case=decision.case,
+            source="service",
+            what="decided" if decision.exlet else decision.state,
+            name=decision.task or decision.type.value,
+            item=decision.item,
+            by=_rule_of(decision),
+            message=_concluded(decision),
+            decision=decision.id,
+            exlet=decision.exlet,
+        )
+        yield known
+        if decision.ended_at and decision.state in ("done", "failed", "rejected"):
+            came = decision.result or decision.state
+            told = f"{decision.exlet}: {came}" + (f" ({decision.note})" if decision.note else "")
+            yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=told)
+
+
+def _rule_of(decision: Decision) -> str:
+    said = decision.conclusion
+    return f"{said.rules} v{said.version} rule {said.rule}" if said else ""
+
+
+def _concluded(decision: Decision) -> str:
+    about = f"{decision.type.value}: {decision.fault.message}" if decision.fault else decision.type.value
+    if not decision.exlet:
+        return f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule held'}"
+    return f"{about}; {'would run' if decision.state == 'passive' else 'runs'} {decision.exlet}"
+
+
+_ORDER = {"engine": 1, "pilot": 0, "service": 2, "person": 0}
+
+
+def merged(parts: Sequence[Iterable[HistoryEntry]]) -> list[HistoryEntry]:
+    """In the order of time. Of one moment, what pilots and people did comes before what the engine made of it."""
+    entries = [entry for part in parts for entry in part]
+    return sorted(entries, key=lambda entry: (entry.at, _ORDER[entry.source]))

@@ -1,0 +1,274 @@
+"""The half of the local domain that is about repairs: rules, failures, decisions, histories, levels, foreign engines.
+
+Like the other half it answers only when what it says is on disk."""
+
+from collections.abc import Iterable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.mending import Decision, XEvent
+from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.core.model.repair_views import (
+    Applied,
+    DecisionQuery,
+    DecisionView,
+    Drained,
+    EngineOrder,
+    EngineView,
+    FailureGroup,
+    FailureView,
+    HistoryEntry,
+    LevelView,
+    MendWish,
+    RejectWish,
+    RuleAdded,
+    RuleSetView,
+    RuleWish,
+    Told,
+    TrialView,
+    TriggerView,
+)
+from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.values import Value
+from mendflow.core.rules import growth
+from mendflow.services import history
+from mendflow.services.case_book import CaseDocument
+from mendflow.services.decision_views import Conditions, telling_conditions, telling_values, view_of
+from mendflow.services.exception_service.administration import Administration
+from mendflow.services.exception_service.decisions import DecisionBook
+from mendflow.services.failures import Brief, group_named, grouped
+from mendflow.services.house import House
+from mendflow.services.levels import LevelEntry, Levels
+from mendflow.services.rule_desk import RuleDesk
+from mendflow.services.tasks import TASK_KIND, TaskDocument
+from mendflow.stores.contract import Store, Where
+
+SAMPLES = 20
+JOBS_SHOWN = 100
+ALL = "all"
+_decode_task = msgspec.json.Decoder(TaskDocument).decode
+
+
+class _OtherHalf(Protocol):
+    _house: House
+
+    async def _id(self, case: str, *, flow: str = "") -> CaseId: ...
+    async def _document(self, case: CaseId) -> CaseDocument: ...
+    async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]: ...
+    async def _read(self) -> Store: ...
+    async def _settled(self) -> None: ...
+
+
+class LocalRepairs(_OtherHalf):
+    # Rules
+
+    async def rule_sets(self) -> list[RuleSetView]:
+        return RuleDesk(self._house).all()
+
+    async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
+        await self._settled()
+        return await RuleDesk(self._house).one(name, version)
+
+    async def rule_versions(self, name: str) -> list[RuleSetView]:
+        return await RuleDesk(self._house).versions(name)
+
+    async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSetView:
+        view = RuleDesk(self._house).put(rules, who, note, expected)
+        await self._settled()
+        return view
+
+    async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSetView:
+        view = await RuleDesk(self._house).restore(name, version, who)
+        await self._settled()
+        return view
+
+    async def add_rule(self, wish: RuleWish, *, who: str) -> RuleAdded:
+        added = await RuleDesk(self._house).add(wish, who)
+        await self._settled()
+        return added
+
+    async def try_rule(self, wish: RuleWish, *, limit: int = 10_000) -> TrialView:
+        return await RuleDesk(self._house).try_out(wish, limit)
+
+    # Failures
+
+    async def failures(self, *, since: Instant = 0, flow: str = "", limit: int = 100) -> list[FailureGroup]:
+        return await grouped(await self._read(), since=since, flow=flow, limit=limit)
+
+    async def failure(self, group: str) -> FailureView:
+        view, members = await group_named(await self._read(), group)
+        samples = [await self._book.get(member.id) for member in members[:SAMPLES]]
+        return FailureView(
+            group=view,
+            samples=await self._views(samples),
+            values=telling_values(samples),
+            candidates=telling_conditions(samples, await self._neighbour(samples[0], members)),
+        )
+
+    async def _neighbour(self, sample: Decision, members: Sequence[Brief]) -> dict[str, Value] | None:
+        """What the failure is to be told from: the cornerstone of the rule that decides about it now, else another
+        failure of the same type."""
+        rules = self._house.services.exceptions.rules.newest_or_empty(sample.flow)
+        place = growth.place(rules, sample.type, sample.task, sample.context)
+        if (cornerstone := growth.neighbouring(rules, sample.type, place)) is not None:
+            return cornerstone
+        where = [Where("type", sample.type.value), Where("signature", sample.signature, "ne")]
+        others = await self._book.search(where, limit=1)
+        return others[0].context if others else None
+
+    async def apply_rules(self, group: str, *, who: str) -> Applied:
+        view, members = await group_named(await self._read(), group)
+        taken_up, left = list[str](), list[str]()
+        for member in members:
+            if member.state == "waiting":
+                done = await self._office.apply(member.id)
+                (taken_up if done is not None else left).append(member.id)
+        await self._settled()
+        return Applied(group=view.id, taken_up=taken_up, left=left)
+
+    # Decisions
+
+    async def decisions(self, query: DecisionQuery) -> list[DecisionView]:
+        fields = {"item": query.item, "state": query.state, "conclusion.rules": query.rules}
+        where = [Where(field, value) for field, value in fields.items() if value]
+        if query.case:
+            where.insert(0, Where("case", await self._id(query.case)))
+        if query.group:
+            _, members = await group_named(await self._read(), query.group)
+            where += [Where("signature", members[0].signature), Where("type", members[0].type.value)]
+        return await self._views(await self._book.search(where, limit=query.limit, offset=query.offset))
+
+    async def decision(self, decision: str) -> DecisionView:
+        return await view_of(await self._book.get(decision), self._conditions, whole=True)
+
+    async def reject_choice(self, wish: RejectWish, *, who: str) -> DecisionView:
+        right = await self._office.reject(
+            wish.decision,
+            exlet=_named(wish),
+            steps=wish.flow,
+            condition=wish.condition,
+            note=wish.note,
+            who=who,
+        )
+        return await self._told(right)
+
+    @property
+    def _office(self) -> Administration:
+        return self._house.services.administration
+
+    @property
+    def _book(self) -> DecisionBook:
+        return self._house.services.exceptions.decisions
+
+    @property
+    def _conditions(self) -> Conditions:
+        return Conditions(self._house.services.exceptions.rules)
+
+    async def _views(self, decisions: Sequence[Decision]) -> list[DecisionView]:
+        conditions = self._conditions
+        return [await view_of(decision, conditions) for decision in decisions]
+
+    async def _told(self, decision: Decision) -> DecisionView:
+        await self._settled()
+        return await view_of(decision, self._conditions)
+
+    # One history
+
+    async def history(self, case: str) -> list[HistoryEntry]:
+        id = await self._id(case)
+        await self._document(id)
+        store = await self._read()
+        jobs = [job for submissions in (await self._jobs_of(id)).values() for job in submissions]
+        tasks = [_decode_task(found.body) async for found in store.scan(TASK_KIND, f"{id}/")]
+        decisions = await self._book.of_case(id)
+        parts: list[Iterable[HistoryEntry]] = [history.by_whom(await history.journal(store, id), jobs)]
+        for decision in decisions:
+            if decision.exlet_case is not None:
+                parts.append(history.primitives(await history.journal(store, decision.exlet_case), decision))
+        return history.merged([*parts, history.attempts(jobs), history.people(tasks), history.decided(decisions)])
+
+    # From outside, and by hand
+
+    async def triggers(self, case: str, item: str = "") -> list[TriggerView]:
+        return await self._office.triggers(await self._id(case), item)
+
+    async def raise_trigger(
+        self, case: str, trigger: str, item: str = "", *, who: str, data: Value = None
+    ) -> DecisionView:
+        id = await self._id(case)
+        await self._document(id)
+        return await self._told(await self._office.raise_exception(id, trigger, item, who=who, data=data))
+
+    async def mend(self, case: str, wish: MendWish, *, who: str) -> DecisionView:
+        id = await self._id(case)
+        await self._document(id)
+        decision = await self._office.mend(
+            id,
+            exlet=_named(wish),
+            steps=wish.flow,
+            condition=wish.condition,
+            item=wish.item,
+            decision=wish.decision,
+            rules=wish.rules,
+            note=wish.note,
+            who=who,
+        )
+        return await self._told(decision)
+
+    # Engines of other systems
+
+    async def engines(self) -> list[EngineView]:
+        return self._house.services.engines.all()
+
+    async def register_engine(self, name: str, *, who: str) -> EngineView:
+        view = await self._house.services.engines.register(name, who=who)
+        await self._settled()
+        return view
+
+    async def engine_event(self, engine: str, event: XEvent, *, who: str) -> Told:
+        held = await self._house.services.engines.tell(engine, event, who=who)
+        await self._settled()
+        return Told(event=event.id, held=held)
+
+    async def engine_orders(self, engine: str, *, who: str, wait_ms: int = 0) -> list[EngineOrder]:
+        return await self._house.services.engines.orders(engine, who=who, wait_ms=wait_ms)
+
+    async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None:
+        self._house.services.engines.done(engine, order, answer, who=who)
+        await self._settled()
+
+    # Levels
+
+    async def levels(self) -> list[LevelView]:
+        levels = self._house.services.levels
+        return [_level(levels, level, levels.entries(level)) for level in sorted(levels.counts())]
+
+    async def drain(self, level: str, *, who: str) -> Drained:
+        levels = self._house.services.levels
+        number = int(level) if level.isdecimal() and len(level) < 10 else 0
+        if level != ALL and number not in levels.counts():
+            known = ", ".join(map(str, sorted(levels.counts())))
+            raise NotFound(f"there is no level {level!r}; there are {known}, and {ALL}", level=level)
+        return Drained(level=number, let_go=levels.drain(None if level == ALL else number))
+
+
+def _named(wish: MendWish | RejectWish) -> str:
+    """The exlet's name; one that comes along has it with it."""
+    name = wish.exlet or (str(wish.flow.name) if wish.flow else "")
+    if not name:
+        raise Invalid("say what is to be done: name an exlet, or send one along", field="exlet")
+    return name
+
+
+def _level(levels: Levels, level: int, entries: Sequence[LevelEntry]) -> LevelView:
+    return LevelView(
+        level=level,
+        wait_ms=levels.wait_ms(level),
+        waiting=len(entries),
+        express=sum(entry.mode == "express" for entry in entries),
+        next_at=entries[0].due_at if entries else 0,
+        jobs=[entry.job for entry in entries[:JOBS_SHOWN]],
+    )
