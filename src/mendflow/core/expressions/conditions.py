@@ -183,6 +183,7 @@ def compares_exactly(value: Value) -> bool:
     return not isinstance(value, int | float) or -EXACT_MAX < value < EXACT_MAX
 
 
+@lru_cache(maxsize=REMEMBERED_MAX)
 def condition_flaw(text: str) -> ExpressionError | None:
     """Why a condition is refused: what is wrong with its text, or that it may cost too much, or can give no answer."""
     if len(text) > CONDITION_CHARS_MAX:

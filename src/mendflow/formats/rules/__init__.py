@@ -1,6 +1,33 @@
-"""Rule sets in files: the native YAML, and YAWL's XML."""
+"""Rule sets in files: the native YAML, and YAWL's XML. The ending of a file says which."""
 
-from mendflow.formats.rules.yaml_file import load_rules, read_rules
+from pathlib import Path
+
+from mendflow.core.model.rules import RuleSet
+from mendflow.formats.rules.xrs import Translated, load_xrs, read_xrs
+from mendflow.formats.rules.xrs_writing import Written, write_xrs
+from mendflow.formats.rules.yaml_file import load_yaml, read_rules
 from mendflow.formats.rules.yaml_writing import write_rules
 
-__all__ = ["load_rules", "read_rules", "write_rules"]
+__all__ = [
+    "Translated",
+    "Written",
+    "load_rules",
+    "load_xrs",
+    "read_rules",
+    "read_xrs",
+    "rules_text",
+    "write_rules",
+    "write_xrs",
+]
+
+
+def load_rules(path: str | Path) -> RuleSet:
+    """The rules in a file, of either kind. Raises BadRules with every problem and its place. What an .xrs says that has
+    no counterpart here, `load_xrs` tells."""
+    return load_xrs(path).rule_set if Path(path).suffix == ".xrs" else load_yaml(path)
+
+
+def rules_text(rule_set: RuleSet, path: str | Path) -> str:
+    """A rule set as the text of a file at this path, of either kind."""
+    path = Path(path)
+    return write_xrs(rule_set).text if path.suffix == ".xrs" else write_rules(rule_set, path.parent)

@@ -1,7 +1,5 @@
 """A condition in a file: an expression, bare or in `${{ }}`, over what a context has."""
 
-from collections.abc import Collection
-
 from mendflow.core.expressions.conditions import condition_flaw
 from mendflow.core.expressions.scan import FAMILIES, scan
 from mendflow.core.rules import ROOTS
@@ -11,7 +9,7 @@ from mendflow.formats.yaml.reading import Reading, shortened
 from mendflow.formats.yaml.shapes import sole_expression
 
 
-def condition(reading: Reading, node: Node, sources: Collection[str]) -> str:
+def condition(reading: Reading, node: Node) -> str:
     """The text of a condition; whatever is wrong is told with its place."""
     if isinstance(node, Scalar) and isinstance(node.value, bool):
         return "true" if node.value else "false"
@@ -25,7 +23,7 @@ def condition(reading: Reading, node: Node, sources: Collection[str]) -> str:
             reading.problem(node, "one expression is expected here; put all of it into one ${{ ... }}")
             return "false"
         place, text = reading.further(place, text.find(sole)), sole
-    judge(reading, text, place, sources)
+    judge(reading, text, place)
     return text
 
 
@@ -34,20 +32,19 @@ def start_of(reading: Reading, node: Scalar) -> Place:
     return reading.further(node.place, int(quoted))
 
 
-def judge(reading: Reading, text: str, place: Place, sources: Collection[str]) -> None:
+def judge(reading: Reading, text: str, place: Place) -> None:
     wrong = condition_flaw(text)
     if wrong is not None:
         where = reading.further(place, wrong.offset) if wrong.offset is not None else place
         reading.problem(where, f"in the condition `{shortened(text)}`: {wrong.message}")
         return
-    known = {*ROOTS, *sources}
     for reference in scan(text).references:
         root = reference.name.partition(".")[0]
-        if root in known:
+        if root in ROOTS:
             continue
         where = reading.further(place, reference.offset)
         if root in FAMILIES:
             reading.problem(where, f"`{root}` is for flows; a rule sees `job`, `item`, `items` and `case`")
         else:
-            message = f"a rule knows no `{root}`; name a registered source under `sources:`"
-            reading.problem(where, message, nearest(root, known))
+            message = f"a rule knows no `{root}`; what was registered is `sources.{root}`"
+            reading.problem(where, message, nearest(root, ROOTS))

@@ -5,13 +5,13 @@ from the flow, and tried: if they do not give that very flow, the flow itself is
 
 import json
 import re
-from collections.abc import Collection
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
-from mendflow.core.model.flow import Empty, Flow
+from mendflow.core.engine.plan import below
+from mendflow.core.model.flow import Empty, Flow, Job, Stage
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.mending import CASE_LEVEL, ExceptionType
 from mendflow.core.model.problems import BadFlow
@@ -22,7 +22,7 @@ from mendflow.formats.rules.dump import dumped
 from mendflow.formats.rules.steps import steps_of
 from mendflow.formats.yaml.calls import FlowFiles
 from mendflow.formats.yaml.document import Entries, Node, describe, parse, plain
-from mendflow.formats.yaml.exlets import ROOTS, build_exlet
+from mendflow.formats.yaml.exlets import build_exlet
 from mendflow.formats.yaml.reading import Reading
 
 REMEMBERED: Final = "exlets"
@@ -35,12 +35,10 @@ class Exlets:
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
         self.flows: dict[str, Flow] = {}
-        self._roots: frozenset[str] = frozenset(ROOTS)
         self._steps: dict[str, Value] = {}
         self._files = FlowFiles(reading.folder)
 
-    def named(self, node: Node | None, sources: Collection[str]) -> None:
-        self._roots = frozenset({*ROOTS, *sources})
+    def named(self, node: Node | None) -> None:
         if node is None:
             return
         if not isinstance(node, Entries):
@@ -61,8 +59,11 @@ class Exlets:
         if isinstance(node, Entries) and set(node.entries) == {tables.EXLET_MODEL}:
             flow = self._model(node.entries[tables.EXLET_MODEL].value)
         else:
-            flow = build_exlet(self.reading, node, name, self._files, self._roots)
-            self._steps[name] = plain(node)
+            flow = build_exlet(self.reading, node, name, self._files)
+            if flow is not None:
+                flow = flow if needs_folder(flow) else placeless(flow)
+                if steps_of(flow) != plain(node):
+                    self._steps[name] = plain(node)
         # Where something is wrong with the steps, the rules that conclude them need not be told so again.
         self.flows[name] = flow if flow is not None else Flow(name=FlowName(name), body=Empty(name="empty"))
 
@@ -84,15 +85,15 @@ def inline_name(type: ExceptionType, task: str, id: int) -> str:
     return f"{type}{middle}.{id}"
 
 
-def written(name: str, flow: Flow, remembered: Value, roots: Collection[str], folder: Path) -> Value:
+def written(name: str, flow: Flow, remembered: Value, folder: Path) -> Value:
     """The node that gives this flow when it is read again."""
     for steps in (remembered, steps_of(flow)):
-        if steps is not None and same_flow(read_again(name, steps, roots, folder), flow):
+        if steps is not None and same_flow(read_again(name, steps, folder), flow):
             return steps
     return {tables.EXLET_MODEL: json.dumps(msgspec.to_builtins(flow), ensure_ascii=False)}
 
 
-def read_again(name: str, steps: Value, roots: Collection[str], folder: Path) -> Flow | None:
+def read_again(name: str, steps: Value, folder: Path) -> Flow | None:
     """What reading would make of these steps."""
     text = dumped(steps)
     if text is None:
@@ -100,7 +101,7 @@ def read_again(name: str, steps: Value, roots: Collection[str], folder: Path) ->
     try:
         node, problems = parse(text, "")
         reading = Reading("", text, folder)
-        flow = build_exlet(reading, node, name, FlowFiles(folder), frozenset({*ROOTS, *roots}))
+        flow = build_exlet(reading, node, name, FlowFiles(folder))
     except BadFlow:
         return None
     return None if problems or reading.problems else flow
@@ -111,5 +112,10 @@ def same_flow(first: Flow | None, second: Flow) -> bool:
     return first is not None and placeless(first) == placeless(second)
 
 
-def placeless(flow: Flow) -> Any:
+def needs_folder(flow: Flow) -> bool:
+    """Whether it takes files from where it was written."""
+    return any(isinstance(activity, Job | Stage) for activity in below(flow))
+
+
+def placeless(flow: Flow) -> Flow:
     return msgspec.structs.replace(flow, folder="")

@@ -4,7 +4,7 @@ from typing import Final
 
 from mendflow.core.model.mending import CASE_LEVEL, ExceptionType
 from mendflow.formats.yaml.fields import Key, Table
-from mendflow.formats.yaml.shapes import Flag, Later, ListOf, Number, Text
+from mendflow.formats.yaml.shapes import Flag, Later, Number, Text
 
 MOMENT: Final = Later("a moment (such as 2030-01-31T08:00:00Z)", "moment")
 CONTEXT: Final = Later("a context: a map, or its JSON as a text,", "context")
@@ -56,9 +56,6 @@ FILE: Final[Table] = {
     "author": Key(Text("a name", template=False), "Who made this version."),
     "at": Key(MOMENT, "When it was made."),
     "version": Key(Number(whole=True), "The number of the version that was written out."),
-    "sources": Key(
-        ListOf(Text("a name", template=False)), "Registered sources that conditions ask for, beside the context."
-    ),
     **{
         str(type): Key(
             Later("a list of rules" if type in CASE_LEVEL else "a map of lists of rules by task", "tree"), about

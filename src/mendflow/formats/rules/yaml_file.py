@@ -30,7 +30,7 @@ LEVELS_MAX: Final = 30
 """How deep `except` may stand in `except` before the rules are to be linked by their numbers instead."""
 
 
-def load_rules(path: str | Path) -> RuleSet:
+def load_yaml(path: str | Path) -> RuleSet:
     """The rules in a file. Raises BadRules with every problem and its place."""
     path = Path(path)
     try:
@@ -60,7 +60,6 @@ class File:
 
     def __init__(self, reading: Reading) -> None:
         self.reading = reading
-        self.sources: list[str] = []
         self.exlets = Exlets(reading)
 
     def read(self, root: Node, name: str) -> RuleSet | None:
@@ -71,10 +70,8 @@ class File:
         for key, entry in root.entries.items():
             if key not in tables.FILE and not key.startswith("x-"):
                 self.reading.problem(entry.key, f"a rule file has no key `{key}`", meant(key, tables.FILE))
-        self.sources = fields.get("sources", [])
-        self.exlets.named(fields.node_of("exlets"), self.sources)
+        self.exlets.named(fields.node_of("exlets"))
         trees = {type: self.trees(type, node) for type in ExceptionType if (node := fields.node_of(type)) is not None}
-        kept = {**self.context(fields.node_of("kept"), {}), **({"sources": self.sources} if self.sources else {})}
         return RuleSet(
             name=fields.get("rules", name),
             version=fields.get("version", 0),
@@ -83,7 +80,7 @@ class File:
             author=fields.get("author", ""),
             at=self.moment(fields.node_of("at")),
             note=fields.get("note", ""),
-            kept=self.exlets.remembered(kept),
+            kept=self.exlets.remembered(self.context(fields.node_of("kept"), {})),
         )
 
     def trees(self, type: ExceptionType, node: Node) -> dict[str, Tree]:
@@ -215,7 +212,7 @@ class Making:
         stone = fields.node_of("cornerstone")
         return Rule(
             id=id,
-            condition=condition(self.reading, asked, self.file.sources) if asked is not None else "false",
+            condition=condition(self.reading, asked) if asked is not None else "false",
             exlet=self.exlet(id, does) if does is not None else "",
             author=fields.get("author", ""),
             at=self.file.moment(fields.node_of("at")),

@@ -44,12 +44,9 @@ class Writing:
         kept = dict(rule_set.kept)
         remembered = kept.pop(REMEMBERED, {})
         self.remembered = remembered if isinstance(remembered, dict) else {}
-        sources = kept.pop("sources", [])
-        self.sources: list[str] = sources if isinstance(sources, list) else []
         self.kept = kept
         self.nodes = {
-            name: written(name, flow, self.remembered.get(name), self.sources, self.folder)
-            for name, flow in rule_set.exlets.items()
+            name: written(name, flow, self.remembered.get(name), self.folder) for name, flow in rule_set.exlets.items()
         }
         self.inlined: set[str] = set()
         self.used = Counter(
@@ -64,8 +61,6 @@ class Writing:
             found["at"] = moment(of.at)
         if of.version:
             found["version"] = of.version
-        if self.sources:
-            found["sources"] = self.sources
         for type in ExceptionType:
             if of.trees.get(type):
                 found[str(type)] = self.trees(type, of.trees[type])
@@ -110,7 +105,7 @@ class Writing:
         return {"root": tree.root, "rules": rules}
 
     def rule(self, type: ExceptionType, task: str, rule: Rule) -> Entries:
-        found: Entries = {"if": rule.condition}
+        found: Entries = {"if": {"true": True, "false": False}.get(rule.condition, rule.condition)}
         if rule.exlet:
             found["do"] = self.exlet(type, task, rule)
         if rule.passive:

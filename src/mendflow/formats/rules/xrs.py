@@ -1,0 +1,219 @@
+"""YAWL's rule files (.xrs) as rule sets. Reading loses nothing: what has no counterpart is kept beside, as it stood.
+
+A part of a rule is kept only where writing what was understood of it would not give it back. When it is written again,
+the kept form is used as long as it still means what the rule says; a rule that was changed here is written anew. What
+has no counterpart at all, an XQuery for instance, becomes a rule that never holds, and is told with its place."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.mending import CASE_LEVEL, ExceptionType
+from mendflow.core.model.problems import BadRules, Problem
+from mendflow.core.model.rules import Rule, RuleSet, Tree
+from mendflow.core.model.values import Value
+from mendflow.core.rules.validity import name_of, shape_problems
+from mendflow.formats.rules import own_words
+from mendflow.formats.rules import yawl_words as words
+from mendflow.formats.rules.exlets import inline_name
+from mendflow.formats.rules.xml_tree import (
+    BYTES_MAX,
+    Comment,
+    Element,
+    parse_xml,
+    refused,
+    serialized,
+    tidy,
+)
+from mendflow.formats.rules.yawl_conditions import Untranslatable, to_cel
+from mendflow.formats.rules.yawl_exlets import NoCounterpart, Step, exlet_of
+
+KEPT: Final = "xrs"
+PLACED: Final[dict[str, ExceptionType]] = {path.lower(): type for type, path in words.PLACES.items()}
+
+
+class Translated(NamedTuple):
+    """The rules, and what of the file could not be said in ours, each with its place."""
+
+    rule_set: RuleSet
+    problems: list[Problem]
+
+
+def load_xrs(path: str | Path) -> Translated:
+    path = Path(path)
+    try:
+        with path.open("rb") as file:
+            data = file.read(BYTES_MAX + 1)
+    except OSError as error:
+        raise refused(str(path), 0, 0, f"it cannot be read: {error.strerror}") from None
+    return read_xrs(data, path)
+
+
+def read_xrs(data: bytes | str, path: str | Path = "rules.xrs") -> Translated:
+    """The rules in a text that stands, or would stand, at this path. Raises BadRules for what is no rule file."""
+    reader = Reader(str(path))
+    rule_set = reader.rule_set(parse_xml(data, str(path)), Path(path).stem)
+    if reader.wrong:
+        raise BadRules(problems=reader.wrong)
+    return Translated(rule_set, reader.untranslated)
+
+
+class Reader:
+    def __init__(self, file: str) -> None:
+        self.file = file
+        self.wrong: list[Problem] = []
+        self.untranslated: list[Problem] = []
+        self.exlets: dict[str, Flow] = {}
+        self.names: frozenset[str] = frozenset()
+        self.tasks: dict[str, Value] = {}
+
+    def problem(self, at: Element, message: str) -> Problem:
+        return Problem(file=self.file, line=at.line, column=at.column, message=message)
+
+    def rule_set(self, root: Element, stem: str) -> RuleSet:
+        said = root.attributes
+        name = said.get("uri") or said.get("name") or stem
+        self.names = frozenset(words.names_in(root))
+        order: list[str] = []
+        trees: dict[ExceptionType, dict[str, Tree]] = {}
+        others: list[Value] = []
+        for path, place in self.places(root, others):
+            order.append(path)
+            type = PLACED[path.lower()]
+            trees.setdefault(type, {}).update(self.trees(type, place))
+        kept: dict[str, Value] = {"root": root.tag, "attributes": said, "order": order}
+        if any(child.local == "task" for child in root.elements()):
+            kept["selection_only"] = True
+        if others:
+            kept["others"] = others
+        if self.tasks:
+            kept["tasks"] = self.tasks
+        rule_set = RuleSet(
+            name=name, trees={type: each for type, each in trees.items() if each}, exlets=self.exlets, kept={KEPT: kept}
+        )
+        return own_words.into_set(rule_set, root)
+
+    def places(self, root: Element, others: list[Value]) -> Iterator[tuple[str, Element]]:
+        """The elements that hold trees, with the paths to them; what else there is goes to the others."""
+        selection_only = [child for child in root.elements() if child.local == "task"]
+        if selection_only:
+            yield "selection", Element("selection", {}, list(selection_only), root.line, root.column)
+        for child in root.children:
+            if isinstance(child, Comment):
+                others.append({"comment": child.text})
+            elif isinstance(child, Element) and child not in selection_only:
+                yield from self.below(child, child.local, others)
+
+    def below(self, element: Element, path: str, others: list[Value]) -> Iterator[tuple[str, Element]]:
+        if path.lower() in PLACED:
+            yield path, element
+        elif any(place.startswith(f"{path.lower()}/") for place in PLACED):
+            for child in element.elements():
+                yield from self.below(child, f"{path}/{child.local}", others)
+        else:
+            self.untranslated.append(self.problem(element, f"`{element.tag}` is no exception that is known here"))
+            others.append({"xml": serialized(tidy(element))})
+
+    def trees(self, type: ExceptionType, place: Element) -> dict[str, Tree]:
+        if type in CASE_LEVEL:
+            return {"": self.tree(type, "", place)}
+        found: dict[str, Tree] = {}
+        for task in place.elements():
+            name = task.attributes.get("name", "")
+            if not name or name in found:
+                self.wrong.append(self.problem(task, "a task has a name of its own"))
+                continue
+            found[name] = self.tree(type, name, task)
+            more = {key: value for key, value in task.attributes.items() if key != "name"}
+            if more:
+                self.tasks[name_of(type, name)] = more
+        return found
+
+    def tree(self, type: ExceptionType, task: str, holder: Element) -> Tree:
+        rules: dict[int, Rule] = {}
+        root: int | None = None
+        for node in holder.elements():
+            rule = self.rule(type, task, node)
+            if rule is None:
+                continue
+            if rule.id in rules:
+                self.wrong.append(self.problem(node, f"two rules of this tree have the id {rule.id}"))
+            rules[rule.id] = rule
+            root = rule.id if root is None or words.text_of(node, "parent") == "-1" else root
+        tree = Tree(rules, root or 0)
+        self.wrong += [self.problem(holder, problem) for problem in shape_problems(tree)]
+        return tree
+
+    def rule(self, type: ExceptionType, task: str, node: Element) -> Rule | None:
+        numbers = [words.number(node, tag) for tag in ("id", "trueChild", "falseChild")]
+        if numbers[0] is None or numbers[0] < 0:
+            self.wrong.append(self.problem(node, "a rule has an id: a whole number"))
+            return None
+        links = [None if number is None or number < 0 else number for number in numbers]
+        id = numbers[0]
+        condition, exlet = self.condition(node), self.exlet(type, task, id, node)
+        stone = node.child("cornerstone")
+        rule = Rule(
+            id=id,
+            condition=condition,
+            exlet=exlet,
+            on_true=links[1],
+            on_false=links[2],
+            note=words.text_of(node, "description"),
+            cornerstone=words.cornerstone_in(stone) if stone is not None else None,
+        )
+        return own_words.into_rule(self.with_kept(rule, type, node), node)
+
+    def with_kept(self, rule: Rule, type: ExceptionType, node: Element) -> Rule:
+        """The rule with what writing it would not give back."""
+        steps = words.steps_in_rule(rule, type, self.exlets)
+        kept: dict[str, Value] = {}
+        for tag in words.PARTS:
+            part = node.child(tag)
+            said = serialized(tidy(part)) if part is not None else ""
+            if said != words.part(tag, rule, steps):
+                kept[tag] = said
+        if node.attributes:
+            kept["attributes"] = node.attributes
+        strange = [child for child in node.elements() if child.local not in {*words.PARTS, *words.LINKS}]
+        if strange:
+            kept["others"] = [serialized(tidy(child)) for child in strange]
+        return msgspec.structs.replace(rule, kept={KEPT: kept}) if kept else rule
+
+    def condition(self, node: Element) -> str:
+        part = node.child("condition")
+        text = part.text if part is not None else ""
+        try:
+            return to_cel(text, self.names)
+        except Untranslatable as reason:
+            message = (
+                f"the condition `{' '.join(text.split()):.80}` cannot be translated: {reason}; the rule never holds"
+            )
+            self.untranslated.append(self.problem(part or node, message))
+            return "false"
+
+    def exlet(self, type: ExceptionType, task: str, id: int, node: Element) -> str:
+        """The name of what the rule concludes."""
+        part = node.child("conclusion")
+        steps = words.steps_in(part) if part is not None else []
+        if not steps:
+            return ""
+        assert part is not None
+        try:
+            if type is ExceptionType.SELECTION:
+                return self.selected(steps)
+            name = inline_name(type, task, id)
+            self.exlets[name] = exlet_of(name, steps)
+            return name
+        except NoCounterpart as reason:
+            self.untranslated.append(self.problem(part, f"{reason}; the rule concludes nothing"))
+            return ""
+
+    def selected(self, steps: list[Step]) -> str:
+        [first, *more] = steps
+        if more or first.action != "select" or ";" in first.target or not first.target:
+            raise NoCounterpart("a selection chooses one flow, with one `select`")
+        return first.target

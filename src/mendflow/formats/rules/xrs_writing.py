@@ -1,0 +1,178 @@
+"""Rule sets as YAWL's rule files. What was kept when a file was read is written as it stood, as long as it still means
+what the rule says. What YAWL has no words for goes into processing instructions, and is told."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from mendflow.core.model.mending import CASE_LEVEL, ExceptionType
+from mendflow.core.model.problems import BadRules, Problem
+from mendflow.core.model.rules import Rule, RuleSet, Tree
+from mendflow.core.model.values import Value
+from mendflow.core.rules.validity import name_of
+from mendflow.formats.rules import own_words
+from mendflow.formats.rules import yawl_words as words
+from mendflow.formats.rules.xml_tree import Comment, Element, element, parse_xml, serialized
+from mendflow.formats.rules.xrs import KEPT, Reader
+from mendflow.formats.rules.yawl_conditions import Untranslatable, to_cel, to_yawl
+from mendflow.formats.rules.yawl_exlets import NoCounterpart, Step, exlet_of
+
+
+class Written(NamedTuple):
+    """The file, and what YAWL will not understand of it."""
+
+    text: str
+    problems: list[Problem]
+
+
+def write_xrs(rule_set: RuleSet) -> Written:
+    """The file of a rule set. Reading it gives the same rule set."""
+    writer = Writer(rule_set)
+    root = writer.root()
+    return Written(f'<?xml version="1.0" encoding="UTF-8"?>\n{serialized(root, 0)}\n', writer.problems)
+
+
+class Writer:
+    def __init__(self, rule_set: RuleSet) -> None:
+        self.rule_set = rule_set
+        self.kept = of_map(rule_set.kept.get(KEPT))
+        self.problems: list[Problem] = []
+        self.names: frozenset[str] = frozenset()
+        self._nodes: list[tuple[ExceptionType, str, Rule, Element]] = []
+
+    def root(self) -> Element:
+        self.names = frozenset(name for rule in self.rules() for name in data_names(rule))
+        given = {str(name): str(value) for name, value in of_map(self.kept.get("attributes")).items()}
+        root = Element(str(self.kept.get("root", "spec")), given if self.kept else {"uri": self.rule_set.name}, [])
+        for type in self.order():
+            self.place(root, type)
+        for other in self.kept.get("others", []):
+            comment = of_map(other).get("comment")
+            root.children.append(Comment(str(comment)) if comment is not None else raw(of_map(other).get("xml")))
+        self.add_own_words(root)
+        return root
+
+    def rules(self) -> list[Rule]:
+        trees = (tree for trees in self.rule_set.trees.values() for tree in trees.values())
+        return [rule for tree in trees for rule in tree.rules.values()]
+
+    def order(self) -> list[ExceptionType]:
+        """The types in the order that the file had, then those that are new."""
+        paths = {path.lower(): type for type, path in words.PLACES.items()}
+        had = [paths[str(path).lower()] for path in self.kept.get("order", []) if str(path).lower() in paths]
+        return [type for type in dict.fromkeys([*had, *words.PLACES]) if self.rule_set.trees.get(type)]
+
+    def place(self, root: Element, type: ExceptionType) -> None:
+        holder = root
+        if not (type is ExceptionType.SELECTION and self.kept.get("selection_only")):
+            for tag in words.PLACES[type].split("/"):
+                found = holder.child(tag)
+                if found is None:
+                    found = element(tag)
+                    holder.children.append(found)
+                holder = found
+        for task, tree in self.rule_set.trees[type].items():
+            if type in CASE_LEVEL:
+                self.tree(holder, type, task, tree)
+                continue
+            more = of_map(of_map(self.kept.get("tasks")).get(name_of(type, task)))
+            inner = element("task", name=task, **{name: str(value) for name, value in more.items()})
+            holder.children.append(inner)
+            self.tree(inner, type, task, tree)
+
+    def tree(self, holder: Element, type: ExceptionType, task: str, tree: Tree) -> None:
+        parents = {
+            child: rule.id
+            for rule in tree.rules.values()
+            for child in (rule.on_true, rule.on_false)
+            if child is not None
+        }
+        # The first node of a tree is its root to YAWL.
+        for rule in sorted(tree.rules.values(), key=lambda rule: rule.id != tree.root):
+            node = self.node(type, task, rule, parents.get(rule.id, -1))
+            holder.children.append(node)
+            self._nodes.append((type, task, rule, node))
+
+    def node(self, type: ExceptionType, task: str, rule: Rule, parent: int) -> Element:
+        kept = of_map(rule.kept.get(KEPT))
+        links = (rule.id, parent, -1 if rule.on_true is None else rule.on_true)
+        numbers = (*links, -1 if rule.on_false is None else rule.on_false)
+        steps = words.steps_in_rule(rule, type, self.rule_set.exlets)
+        attributes = {str(name): str(value) for name, value in of_map(kept.get("attributes")).items()}
+        node = Element("ruleNode", attributes, [])
+        node.children += [element(tag, str(each)) for tag, each in zip(words.LINKS, numbers, strict=True)]
+        for tag in words.PARTS:
+            as_it_stood = kept.get(tag)
+            if as_it_stood == "":
+                continue
+            stood = raw(as_it_stood) if isinstance(as_it_stood, str) else None
+            if stood is not None and self.still_means(stood, rule, type, steps):
+                node.children.append(stood)
+            else:
+                node.children.append(raw(words.part(tag, rule, steps)))
+                self.tell(tag, type, task, rule, steps)
+        node.children += [raw(other) for other in kept.get("others", [])]
+        return node
+
+    def still_means(self, stood: Element, rule: Rule, type: ExceptionType, steps: list[Step] | None) -> bool:
+        match stood.local:
+            case "condition":
+                try:
+                    return to_cel(stood.text, self.names) == rule.condition
+                except Untranslatable:
+                    return rule.condition == "false"
+            case "conclusion":
+                return words.steps_in(stood) == steps or (not rule.exlet and not sayable(words.steps_in(stood), type))
+            case "cornerstone":
+                return words.cornerstone_in(stood) == rule.cornerstone
+        return stood.text.strip() == rule.note
+
+    def tell(self, tag: str, type: ExceptionType, task: str, rule: Rule, steps: list[Step] | None) -> None:
+        where = f"rule {rule.id} in {name_of(type, task)}"
+        if tag == "condition" and to_yawl(rule.condition) is None:
+            said = f"{where}: YAWL has no words for the condition `{rule.condition:.80}`; there the rule never holds"
+            self.problems.append(Problem(message=said))
+        if tag == "conclusion" and steps is None:
+            said = f"{where}: YAWL has no words for the exlet `{rule.exlet}`; there the rule concludes nothing"
+            self.problems.append(Problem(message=said))
+
+    def add_own_words(self, root: Element) -> None:
+        """Read what was written, and add what that does not tell."""
+        reader = Reader("")
+        reader.names = frozenset(words.names_in(root))
+        for type, task, rule, node in self._nodes:
+            read = reader.rule(type, task, node)
+            assert read is not None
+            said = own_words.rule_words(rule, read, node)
+            if said is not None:
+                node.children.append(said)
+        read_set = Reader("").rule_set(root, "rules")
+        about = own_words.set_words(self.rule_set, read_set)
+        if about is not None:
+            root.children.insert(0, about)
+
+
+def sayable(steps: list[Step], type: ExceptionType) -> bool:
+    """Whether these steps are an exlet here."""
+    if type is ExceptionType.SELECTION:
+        return len(steps) == 1 and steps[0].action == "select" and ";" not in steps[0].target
+    try:
+        exlet_of("tried", steps)
+    except NoCounterpart:
+        return False
+    return True
+
+
+def data_names(rule: Rule) -> list[str]:
+    return [child.local for child in words.cornerstone(rule.cornerstone).elements()]
+
+
+def raw(text: Value) -> Element:
+    """An element as it was kept."""
+    try:
+        return parse_xml(str(text), "")
+    except BadRules:
+        return element("unreadable", words.speakable(str(text)))
+
+
+def of_map(value: Value) -> Mapping[str, Value]:
+    return value if isinstance(value, dict) else {}

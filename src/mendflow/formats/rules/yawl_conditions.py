@@ -1,0 +1,236 @@
+"""Conditions of YAWL's rules, and the same in CEL.
+
+Operators are `* /`, then `+ -`, then `< <= > >=`, then `= !=`, then `& |`, each from the left; numbers are fractions. A
+`!` at the beginning negates all that follows, up to the end of its brackets. A word is a name of the item's or the
+case's data, where there is such data, and else a text: which of them is told from the cornerstones in the file, and
+where they do not say, from the side of the comparison it stands on. A leading `{` or `/` means XQuery, which is left
+as it is."""
+
+import json
+import re
+from collections.abc import Collection
+from typing import Final
+
+from mendflow.core.expressions.quick import IDENTIFIER, Apply, Constant, Path, Tree, parse, path_of, paths_in
+from mendflow.core.expressions.scan import KEPT, WORDS
+
+TOKEN: Final = re.compile(
+    r"""\s*(?:(?P<string>"[^"]*")|(?P<number>\d+(?:\.\d*)?|\.\d+)|(?P<word>[^\W\d]\w*)|(?P<mark><=|>=|!=|[-*/+<>=&|!()]))"""
+)
+SPELLED: Final = {"AND": "&", "OR": "|"}
+LEVELS: Final = (("&", "|"), ("=", "!="), ("<", "<=", ">", ">="), ("+", "-"), ("*", "/"))
+IN_CEL: Final = {"&": "&&", "|": "||", "=": "=="}
+IN_YAWL: Final = {ours: theirs for theirs, ours in IN_CEL.items()}
+COMPARED: Final = frozenset({"==", "!=", "<", "<=", ">", ">="})
+STRENGTH: Final = {
+    **dict.fromkeys(("||",), 1),
+    **dict.fromkeys(("&&",), 2),
+    **dict.fromkeys(COMPARED, 3),
+    **dict.fromkeys(("+", "-"), 4),
+    **dict.fromkeys(("*", "/"), 5),
+}
+OWN_ROOTS: Final = frozenset({"trigger"})
+"""Names that YAWL has among the data, and we by themselves."""
+
+
+class Untranslatable(Exception):
+    """Why a condition has no counterpart."""
+
+
+class Word:
+    """A name or a text: decided when it is known what stands beside it."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+
+
+Part = Tree | Word
+
+
+def to_cel(text: str, names: Collection[str] = ()) -> str:
+    """A condition in CEL. `names` are known to be data."""
+    stripped = text.strip()
+    if not stripped:
+        raise Untranslatable("it is empty")
+    if stripped.startswith(("{", "/")):
+        raise Untranslatable("it is XQuery")
+    parser = Parser(tokens_of(stripped), frozenset(names))
+    tree = parser.valued(parser.expression())
+    if parser.at < len(parser.tokens):
+        raise Untranslatable(f"`{parser.tokens[parser.at][1]}` is not expected there")
+    return in_cel(tree)
+
+
+def tokens_of(text: str) -> list[tuple[str, str]]:
+    found: list[tuple[str, str]] = []
+    at = 0
+    while text[at:].strip():
+        token = TOKEN.match(text, at)
+        if token is None or token.lastgroup is None:
+            raise Untranslatable(f"`{text[at:].strip()[:20]}` means nothing there")
+        written = token.group(token.lastgroup)
+        found.append(("mark", SPELLED[written.upper()]) if written.upper() in SPELLED else (token.lastgroup, written))
+        at = token.end()
+    if len(found) > 400:
+        raise Untranslatable("it is too long")
+    return found
+
+
+class Parser:
+    def __init__(self, tokens: list[tuple[str, str]], names: frozenset[str]) -> None:
+        self.tokens = tokens
+        self.names = names
+        self.at = 0
+        self.brackets = 0
+
+    def is_mark(self, *texts: str) -> bool:
+        return self.at < len(self.tokens) and self.tokens[self.at][0] == "mark" and self.tokens[self.at][1] in texts
+
+    def expression(self) -> Part:
+        """All up to the end of the brackets; a `!` before it negates all of it."""
+        if self.is_mark("!"):
+            self.at += 1
+            return Apply("!", (self.valued(self.expression()),))
+        return self.level(0)
+
+    def level(self, level: int) -> Part:
+        if level == len(LEVELS):
+            return self.operand()
+        left = self.level(level + 1)
+        while self.is_mark(*LEVELS[level]):
+            do = IN_CEL.get(self.tokens[self.at][1], self.tokens[self.at][1])
+            self.at += 1
+            right = self.level(level + 1)
+            left = Apply(do, (self.valued(left), self.beside(left, do, right)))
+        return left
+
+    def beside(self, left: Part, do: str, right: Part) -> Tree:
+        """A word that is compared with something, and of which nothing is known, is a text."""
+        is_text = isinstance(right, Word) and do in COMPARED and right.text not in self.names | OWN_ROOTS
+        if is_text and isinstance(right, Word) and right.text.lower() not in ("true", "false"):
+            return Constant(right.text)
+        return self.valued(right)
+
+    def valued(self, part: Part) -> Tree:
+        if not isinstance(part, Word):
+            return part
+        if part.text.lower() in ("true", "false"):
+            return Constant(part.text.lower() == "true")
+        if part.text in OWN_ROOTS:
+            return path_of(part.text, ())
+        return path_of("data", (part.text,))
+
+    def operand(self) -> Part:
+        if self.at >= len(self.tokens):
+            raise Untranslatable("it ends too early")
+        kind, text = self.tokens[self.at]
+        self.at += 1
+        match kind, text:
+            case "string", _:
+                return Constant(text[1:-1])
+            case "number", _:
+                return Constant(float(text) if "." in text else int(text))
+            case "word", _:
+                return self.word(text)
+            case "mark", "(":
+                return self.bracket()
+            case "mark", "-":
+                return Apply("negative", (self.valued(self.operand()),))
+            case "mark", "!":
+                return Apply("!", (self.valued(self.operand()),))
+        raise Untranslatable(f"`{text}` is not expected there")
+
+    def bracket(self) -> Part:
+        self.brackets += 1
+        if self.brackets > 20:
+            raise Untranslatable("it has too many brackets in each other")
+        part = self.expression()
+        if not self.is_mark(")"):
+            raise Untranslatable("a bracket is not closed")
+        self.at += 1
+        self.brackets -= 1
+        return part
+
+    def word(self, text: str) -> Part:
+        if not self.is_mark("("):
+            return Word(text)
+        end = next((at for at in range(self.at, len(self.tokens)) if self.tokens[at] == ("mark", ")")), -1)
+        arguments = [token[1] for token in self.tokens[self.at + 1 : end]]
+        found = FUNCTIONS.get((text.lower(), *(each.lower() for each in arguments))) if end > 0 else None
+        if found is None:
+            raise Untranslatable(f"there is no counterpart of the function `{text}`")
+        self.at = end + 1
+        return found
+
+
+def _function(text: str) -> Tree:
+    tree = parse(text)
+    assert tree is not None
+    return tree
+
+
+FUNCTIONS: Final[dict[tuple[str, ...], Tree]] = {
+    ("hastimerexpired", "this"): _function("timed_out == item.id"),
+    ("isnotcompleted", "this"): _function('!(item.status in ["completed", "failed"])'),
+}
+
+
+def in_cel(tree: Tree, around: int = 0) -> str:
+    """A tree as CEL. Whole numbers divide as fractions do in YAWL."""
+    match tree:
+        case Constant(value):
+            return json.dumps(value, ensure_ascii=False)
+        case Path():
+            return cel_path(tree)
+        case Apply("!", (inner,)):
+            return f"!({in_cel(inner)})"
+        case Apply("negative", (inner,)):
+            return f"-({in_cel(inner)})" if not isinstance(inner, Constant) else f"-{in_cel(inner)}"
+        case Apply("in", (inner, among)):
+            return f"{in_cel(inner, 4)} in {in_cel(among)}"
+        case Apply("/", (first, second)):
+            return f"double({in_cel(first)}) / {in_cel(second, 6)}"
+        case Apply(do, (first, second)):
+            strength = STRENGTH[do]
+            text = f"{in_cel(first, strength)} {do} {in_cel(second, strength + 1)}"
+            return f"({text})" if strength < around else text
+    return "[" + ", ".join(in_cel(part) for part in tree.parts) + "]"  # type: ignore[union-attr]  # a list: all else is above
+
+
+def cel_path(path: Path) -> str:
+    plain = all(IDENTIFIER.fullmatch(each) and each not in WORDS | KEPT for each in path.members)
+    return path.name if plain else path.root + "".join(f"[{json.dumps(each)}]" for each in path.members)
+
+
+def to_yawl(condition: str) -> str | None:
+    """A condition of ours in YAWL's language, or None where it has no words for it."""
+    tree = parse(condition)
+    text = in_yawl(tree) if tree is not None else None
+    if text is None:
+        return None
+    names = [path.members[-1] for path in paths_in(tree) if path.members] if tree is not None else []
+    meant = re.sub(r"\b(?:case|item)\.data\b", "data", condition)
+    try:
+        return text if parse(to_cel(text, names)) == parse(meant) else None
+    except Untranslatable:
+        return None
+
+
+def in_yawl(tree: Tree, around: int = 0) -> str | None:
+    match tree:
+        case Constant(bool() as value):
+            return str(value).lower() if around else str(value)
+        case Constant(int() | float() as value):
+            return str(value)
+        case Constant(str() as value) if '"' not in value:
+            return f'"{value}"'
+        case Path(name, "trigger", ()):
+            return name
+        case Path(_, "data", (member,)) | Path(_, "case" | "item", ("data", member)):
+            return member if re.fullmatch(r"[^\W\d]\w*", member) else None
+        case Apply(do, (first, second)) if do in STRENGTH:
+            left, right = in_yawl(first, STRENGTH[do]), in_yawl(second, STRENGTH[do] + 1)
+            text = f"{left} {IN_YAWL.get(do, do)} {right}"
+            mixed = 0 < around <= 2 and STRENGTH[do] <= 2
+            return None if left is None or right is None else f"({text})" if STRENGTH[do] < around or mixed else text
+    return None

@@ -1,0 +1,113 @@
+"""Steps of a conclusion in YAWL's rules, and the exlet that does the same.
+
+Worklets keep their identifiers as the names of flows. What they give goes back into the case, as it does there."""
+
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mendflow.core.model.flow import Activity, Call, Flow, Mend, Parallel, Sequence
+from mendflow.core.model.mending import Primitive, Target
+from mendflow.formats.names import NAME
+from mendflow.formats.yaml.exlets import exlet_flow
+
+ACTIONS: Final[dict[str, Primitive]] = {
+    "suspend": Primitive.SUSPEND,
+    "continue": Primitive.CONTINUE,
+    "remove": Primitive.REMOVE,
+    "restart": Primitive.RESTART,
+    "complete": Primitive.COMPLETE,
+    "fail": Primitive.FAIL,
+}
+TARGETS: Final[dict[str, Target]] = {
+    "workitem": "item",
+    "case": "case",
+    "allcases": "all-cases",
+    "ancestorCases": "ancestors",
+}
+THEIR_ACTION: Final = {ours: theirs for theirs, ours in ACTIONS.items()}
+THEIR_TARGET: Final = {ours: theirs for theirs, ours in TARGETS.items()}
+ITEM_ONLY: Final = frozenset({Primitive.RESTART, Primitive.COMPLETE, Primitive.FAIL})
+
+
+class Step(NamedTuple):
+    action: str
+    target: str
+
+
+class NoCounterpart(Exception):
+    """Why a step cannot be done here."""
+
+
+def exlet_of(name: str, steps: list[Step]) -> Flow:
+    return exlet_flow(name, [activity(step, f"step-{count}") for count, step in enumerate(steps, 1)], variables={})
+
+
+def activity(step: Step, name: str) -> Activity:
+    if step.action == "compensate":
+        return compensate(step, name)
+    if step.action not in ACTIONS:
+        raise NoCounterpart(f"there is no counterpart of the action `{step.action}`")
+    target = TARGETS.get(step.target)
+    if target is None or (ACTIONS[step.action] in ITEM_ONLY and target != "item"):
+        raise NoCounterpart(f"`{step.action}` cannot be done to `{step.target}`")
+    return Mend(name=name, do=ACTIONS[step.action], target=target)
+
+
+def compensate(step: Step, name: str) -> Activity:
+    worklets = [part.strip() for part in step.target.split(";") if part.strip()]
+    if not worklets:
+        raise NoCounterpart("`compensate` names no worklet")
+    calls = [Call(name=called(worklets, at, name), flow=worklet) for at, worklet in enumerate(worklets)]
+    together: Activity = (
+        calls[0] if len(calls) == 1 else Parallel(name=f"{name}.worklets", branches=tuple(calls), on_fault="finish")
+    )
+    writes = [
+        Mend(
+            name=f"{name}.write-{count}",
+            do=Primitive.WRITE,
+            target="case",
+            settings={"values": f"${{{{ jobs.`{call.name}`.outputs }}}}"},
+        )
+        for count, call in enumerate(calls, 1)
+    ]
+    return Sequence(name=f"{name}.compensate", body=(together, *writes))
+
+
+def called(worklets: list[str], at: int, name: str) -> str:
+    """What the results of a worklet are called: by its own name, where that is one and nobody else's."""
+    if len(worklets) == 1:
+        return name
+    own = worklets[at]
+    return own if NAME.fullmatch(own) and worklets.count(own) == 1 else f"{name}-{at + 1}"
+
+
+def steps_in(flow: Flow) -> list[Step] | None:
+    """The steps that do what this exlet does, or None where YAWL has no words for it. There, what worklets give always
+    goes back into the case."""
+    if not isinstance(flow.body, Sequence):
+        return None
+    found: list[Step] = []
+    for each in flow.body.body:
+        match each:
+            case Mend(do=do, target=target) if do in THEIR_ACTION:
+                found.append(Step(THEIR_ACTION[do], THEIR_TARGET[target]))
+            case Sequence(body=(Call(flow=worklet), *_)):
+                found.append(Step("compensate", worklet))
+            case Sequence(body=(Parallel(branches=branches), *_)):
+                found.append(Step("compensate", ";".join(call.flow for call in branches if isinstance(call, Call))))
+            case _:
+                return None
+    try:
+        again = exlet_of(flow.name, found)
+    except NoCounterpart:
+        return None
+    return found if without_writes(again) == without_writes(flow) else None
+
+
+def without_writes(flow: Flow) -> list[Activity]:
+    assert isinstance(flow.body, Sequence)
+    return [
+        msgspec.structs.replace(each, body=each.body[:1]) if isinstance(each, Sequence) else each
+        for each in flow.body.body
+    ]
