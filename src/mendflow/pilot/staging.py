@@ -89,8 +89,8 @@ class Staging:
         pinned = [digest for digest in spilled_digests([spec.args, spec.kwargs])]
         path = ""
         try:
-            for path in spec.files.values():
-                inside(path)
+            for promised in spec.files.values():
+                inside(promised)
             if has_own_folder(spec):
                 os.makedirs(folder, exist_ok=True)
             for digest in pinned:
@@ -317,7 +317,7 @@ def _fault_of(error: OSError | StagingFailed, folder: str, path: str) -> Fault:
     full = full_disk(folder, str(error), stage=Stage.STAGE_IN, known=error.errno in NO_ROOM)
     if full is not None:
         return msgspec.structs.replace(full, file=path)
-    if error.errno in WRONG_PLACE:
+    if path and error.errno in WRONG_PLACE:
         return _wrong("badPath", f"{path} cannot be put into the job's folder: {error}", path)
     return Fault(
         name="cannotStage",

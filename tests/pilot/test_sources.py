@@ -1,0 +1,147 @@
+"""An input that can be had from several places: the first is tried, and a repair may choose another."""
+
+import hashlib
+import threading
+from collections.abc import Callable, Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mendflow.core.model.faults import Category
+from mendflow.core.model.ids import ItemId
+from mendflow.core.model.jobs import JobSpec, from_source, sources_of
+from mendflow.core.model.values import Value
+from mendflow.pilot.http import Address, Files
+from mendflow.pilot.sources import BadSource, NoSource, pieces
+from mendflow.pilot.staging import StagingFailed
+from tests.pilot.conftest import Pilot, Server
+from tests.pilot.test_parts import kept, stage
+
+Hire = Callable[..., Pilot]
+CONTENT = b"the same everywhere"
+
+
+class Mirror(ThreadingHTTPServer):
+    """A place on the web, and what it was asked."""
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), Answers)
+        self.content: dict[str, bytes] = {}
+        self.cut = False
+        self.asked: list[dict[str, str]] = []
+
+    def url(self, path: str) -> str:
+        return f"http://127.0.0.1:{self.server_address[1]}{path}"
+
+
+class Answers(BaseHTTPRequestHandler):
+    server: Mirror
+
+    def do_GET(self) -> None:
+        self.server.asked.append(dict(self.headers))
+        found = self.server.content.get(self.path)
+        self.send_response(404 if found is None else 200)
+        self.send_header("Content-Length", str(len(found or b"") + 10 * self.server.cut))
+        self.end_headers()
+        self.wfile.write(found or b"")
+
+    def log_message(self, *_: object) -> None: ...
+
+
+@pytest.fixture
+def mirror() -> Iterator[Mirror]:
+    with Mirror() as mirror:
+        mirror.content["/a"] = CONTENT
+        thread = threading.Thread(target=mirror.serve_forever)
+        thread.start()
+        yield mirror
+        mirror.shutdown()
+        thread.join()
+
+
+def spec(**more: Value) -> JobSpec:
+    return JobSpec(item=ItemId("i"), command="cat a; ls", **more)
+
+
+async def test_another_replica_is_chosen_and_serves(
+    server: Server, hire: Hire, tmp_path: Path, mirror: Mirror
+) -> None:  # FM-8
+    hire("--token", "sesame")
+    server.ledger.token = "sesame"
+    (tmp_path / "copy").write_bytes(CONTENT)
+    ref = kept(CONTENT)
+    replicas = {"a": (f"kept:{ref.sha256}", mirror.url("/gone"), mirror.url("/a"), str(tmp_path / "copy"))}
+    job = spec(inputs={"a": ref}, replicas=replicas)
+    tried = []
+    while True:
+        outcome = await server.outcome(await server.submit(job))
+        if outcome.fault is None:
+            break
+        assert (outcome.fault.category, outcome.fault.file) == (Category.DATA, "a")
+        tried.append(outcome.fault.data["source"])
+        job = from_source(job, "a", outcome.fault.data["others"][0])
+    assert tried == list(replicas["a"][:2]) and outcome.log_tail == CONTENT.decode() + "a\n"
+    assert mirror.asked and not any("Authorization" in headers for headers in mirror.asked)
+    assert (await server.outcome(await server.submit(from_source(job, "a", str(tmp_path / "copy"))))).ok
+
+
+def test_what_comes_from_elsewhere_must_have_the_content_that_was_meant(tmp_path: Path, mirror: Mirror) -> None:  # FM-8
+    staging, _ = stage(tmp_path)
+    mirror.content["/other"] = b"something else"
+    given = spec(inputs={"a": kept(CONTENT)}, replicas={"a": (mirror.url("/other"),)})
+    with pytest.raises(StagingFailed, match="damaged, or is another file") as failure:
+        staging.bring(given, str(tmp_path / "one"))
+    assert failure.value.fault.data["source"] == mirror.url("/other")
+    assert not list((tmp_path / "work" / "cache").iterdir())
+    staging.bring(from_source(given, "a", mirror.url("/a")), str(tmp_path / "two"))
+    assert (tmp_path / "two" / "a").read_bytes() == CONTENT
+
+
+def test_an_input_that_is_nowhere_kept_is_taken_as_it_is(tmp_path: Path, mirror: Mirror) -> None:  # FM-8
+    staging, shelf = stage(tmp_path, CONTENT)
+    (tmp_path / "with space").write_bytes(b"local")
+    replicas = {
+        "deep/a": (mirror.url("/a"),),
+        "b": ((tmp_path / "with space").as_uri(),),
+        "c": (f"kept:{hashlib.sha256(CONTENT).hexdigest()}",),
+    }
+    staging.bring(spec(replicas=replicas), str(tmp_path / "one"))
+    found = {path: (tmp_path / "one" / path).read_bytes() for path in replicas}
+    assert found == {"deep/a": CONTENT, "b": b"local", "c": CONTENT} and len(shelf.asked) == 1
+
+
+def test_sources_that_cannot_serve_say_why(tmp_path: Path, mirror: Mirror) -> None:
+    files = Files(Address("http://127.0.0.1:1", ""))
+    with pytest.raises(NoSource, match="404"):
+        list(pieces(mirror.url("/none"), files))
+    with pytest.raises(NoSource, match="No such file"):
+        list(pieces(str(tmp_path / "none"), files))
+    with pytest.raises(NoSource) as away:
+        list(pieces("http://127.0.0.1:1/a", files))
+    assert away.value.passing
+    mirror.cut = True
+    with pytest.raises(NoSource):
+        list(pieces(mirror.url("/a"), files))
+    for nonsense in ("", "relative/path", "ftp://x/a", "data:,hello", "javascript:1"):
+        with pytest.raises(BadSource, match="is no source"):
+            pieces(nonsense, files)
+
+
+@given(st.lists(st.text("abc", min_size=1), min_size=1, unique=True))
+def test_taking_the_next_one_again_and_again_goes_round_all(places: list[str]) -> None:  # FM-8
+    job = spec(replicas={"a": tuple(places)})
+    seen = []
+    for _ in places:
+        seen.append(sources_of(job, "a")[0])
+        others = sources_of(job, "a")[1:]
+        job = from_source(job, "a", others[0]) if others else job
+    assert sorted(seen) == sorted(places) and sources_of(job, "a") == tuple(places)
+
+
+def test_a_place_that_was_not_known_may_be_chosen_too() -> None:  # FM-8
+    job = from_source(spec(inputs={"a": kept(CONTENT)}), "a", "/new/place")
+    assert sources_of(job, "a") == ("/new/place", f"kept:{kept(CONTENT).sha256}")
+    assert sources_of(job, "b") == ()
