@@ -263,7 +263,7 @@ class Shelf(Files):
         self.files = files
         self.asked: list[str] = []
 
-    def get(self, sha256: str) -> Iterator[bytes]:
+    def get(self, sha256: str, **_: float) -> Iterator[bytes]:
         self.asked.append(sha256)
         if sha256 not in self.files:
             raise ServerRefused(404, "no such file")

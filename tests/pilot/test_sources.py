@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import ItemId
@@ -128,6 +129,21 @@ def test_sources_that_cannot_serve_say_why(tmp_path: Path, mirror: Mirror) -> No
     for nonsense in ("", "relative/path", "ftp://x/a", "data:,hello", "javascript:1"):
         with pytest.raises(BadSource, match="is no source"):
             pieces(nonsense, files)
+
+
+def test_other_parameters_of_the_transfer_are_heeded(tmp_path: Path, mirror: Mirror) -> None:  # FM-8
+    staging, _ = stage(tmp_path)
+    mirror.cut = True  # whatever it sends, it ends too soon
+    given = spec(replicas={"a": (mirror.url("/a"),)})
+    for tries in (1, 2):
+        mirror.asked.clear()
+        with pytest.raises(StagingFailed, match="could not be had"):
+            staging.bring(replace(given, transfer={"tries": tries, "chunk_bytes": 1024}), str(tmp_path / "one"))
+        assert len(mirror.asked) == tries
+    for wrong in ({"tries": 0}, {"tries": "many"}, {"speed": 1}):
+        with pytest.raises(StagingFailed, match="there are tries") as failure:
+            staging.bring(replace(given, transfer=wrong), str(tmp_path / "one"))
+        assert failure.value.fault.category is Category.INPUT
 
 
 @given(st.lists(st.text("abc", min_size=1), min_size=1, unique=True))

@@ -213,17 +213,17 @@ class Files:
         """Speak to this server from now on."""
         self._address = address
 
-    def _connect(self) -> http.client.HTTPConnection:
+    def _connect(self, timeout_s: float = FILE_TIMEOUT_S) -> http.client.HTTPConnection:
         kind = http.client.HTTPSConnection if self._address.tls else http.client.HTTPConnection
-        return kind(self._address.host, self._address.port, timeout=FILE_TIMEOUT_S)
+        return kind(self._address.host, self._address.port, timeout=timeout_s)
 
-    def get(self, sha256: str) -> Iterator[bytes]:
-        connection = self._connect()
+    def get(self, sha256: str, *, timeout_s: float = FILE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+        connection = self._connect(timeout_s)
         try:
             connection.request("GET", f"{self._address.base}/api/v1/files/{sha256}", headers=self._address.headers)
             response = connection.getresponse()
             _check(response)
-            while chunk := response.read(CHUNK_BYTES):
+            while chunk := response.read(chunk_bytes):
                 yield chunk
         except (OSError, http.client.HTTPException) as error:
             raise ServerAway(str(error)) from None

@@ -9,9 +9,23 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
 
 from mendflow.core.model.jobs import KEPT
 from mendflow.pilot.http import CHUNK_BYTES, FILE_TIMEOUT_S, Files, ServerAway, ServerRefused
+
+
+class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How files are brought: the usual way, or as a repair has it after that did not do."""
+
+    tries: Annotated[int, msgspec.Meta(ge=1, le=20)] = 4
+    timeout_ms: Annotated[int, msgspec.Meta(ge=100, le=3_600_000)] = int(FILE_TIMEOUT_S * 1000)
+    chunk_bytes: Annotated[int, msgspec.Meta(ge=1 << 10, le=64 << 20)] = CHUNK_BYTES
+
+
+USUAL = Transfer()
 
 
 class NoSource(Exception):
@@ -31,35 +45,35 @@ def digest_in(source: str) -> str:
     return source.removeprefix(KEPT) if source.startswith(KEPT) else ""
 
 
-def pieces(source: str, files: Files) -> Iterator[bytes]:
+def pieces(source: str, files: Files, transfer: Transfer = USUAL) -> Iterator[bytes]:
     """The content of a source."""
     scheme = urllib.parse.urlsplit(source).scheme
     if source.startswith(KEPT):
-        return _kept(source.removeprefix(KEPT), files)
+        return _kept(source.removeprefix(KEPT), files, transfer)
     if scheme in ("http", "https"):
-        return _fetched(source)
+        return _fetched(source, transfer)
     if scheme == "file":
-        return _read(urllib.request.url2pathname(urllib.parse.urlsplit(source).path))
+        return _read(urllib.request.url2pathname(urllib.parse.urlsplit(source).path), transfer)
     if os.path.isabs(source):
-        return _read(source)
+        return _read(source, transfer)
     raise BadSource(f"{source!r} is no source: give a URL (http, https, file), an absolute path, or {KEPT}SHA256")
 
 
-def _kept(digest: str, files: Files) -> Iterator[bytes]:
+def _kept(digest: str, files: Files, transfer: Transfer) -> Iterator[bytes]:
     try:
-        yield from files.get(digest)
+        yield from files.get(digest, timeout_s=transfer.timeout_ms / 1000, chunk_bytes=transfer.chunk_bytes)
     except ServerRefused as error:
         raise NoSource(str(error)) from None
     except ServerAway as error:
         raise NoSource(str(error), passing=True) from None
 
 
-def _fetched(url: str) -> Iterator[bytes]:
+def _fetched(url: str, transfer: Transfer) -> Iterator[bytes]:
     try:
-        with urllib.request.urlopen(url, timeout=FILE_TIMEOUT_S) as answer:
+        with urllib.request.urlopen(url, timeout=transfer.timeout_ms / 1000) as answer:
             length = answer.headers.get("Content-Length")
             size = 0
-            while chunk := answer.read(CHUNK_BYTES):
+            while chunk := answer.read(transfer.chunk_bytes):
                 size += len(chunk)
                 yield chunk
     except urllib.error.HTTPError as error:
@@ -71,10 +85,10 @@ def _fetched(url: str) -> Iterator[bytes]:
         raise NoSource(f"it ended after {size} of {length} bytes", passing=True)
 
 
-def _read(path: str) -> Iterator[bytes]:
+def _read(path: str, transfer: Transfer) -> Iterator[bytes]:
     try:
         with open(path, "rb") as file:
-            while chunk := file.read(CHUNK_BYTES):
+            while chunk := file.read(transfer.chunk_bytes):
                 yield chunk
     except OSError as error:
         raise NoSource(str(error)) from None

@@ -21,13 +21,13 @@ from mendflow.core.model.values import FileRef, Value
 from mendflow.pilot.code import source_file
 from mendflow.pilot.home import Home, remove_tree
 from mendflow.pilot.http import Files, ServerRefused
-from mendflow.pilot.sources import BadSource, NoSource, digest_in, pieces
+from mendflow.pilot.sources import USUAL, BadSource, NoSource, Transfer, digest_in, pieces
 from mendflow.pilot.verdicts import NO_ROOM, full_disk
 from mendflow.pilot.wire import Done
 from mendflow.pilot.works import has_own_folder
 
 CACHE_BYTES_MAX = 2 << 30
-FETCH_TRIES = 4
+FETCH_WAIT_S_MAX = 10.0
 NAME_BYTES_MAX = 200
 
 
@@ -89,15 +89,16 @@ class Staging:
         pinned = [digest for digest in spilled_digests([spec.args, spec.kwargs])]
         path = ""
         try:
+            transfer = _transfer_of(spec)
             for promised in spec.files.values():
                 inside(promised)
             if has_own_folder(spec):
                 os.makedirs(folder, exist_ok=True)
             for digest in pinned:
                 self._pin(digest)
-                self._fetched(digest, (KEPT + digest,), "")
+                self._fetched(digest, (KEPT + digest,), "", transfer)
             for path in (*spec.inputs, *(path for path in spec.replicas if path not in spec.inputs)):
-                self._place(spec, folder, inside(path))
+                self._place(spec, folder, inside(path), transfer)
             for path in spec.files.values():
                 os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
             return pinned
@@ -106,23 +107,23 @@ class Staging:
             remove_tree(folder)
             raise StagingFailed(_fault_of(error, folder, path)) from None
 
-    def _place(self, spec: JobSpec, folder: str, path: str) -> None:
+    def _place(self, spec: JobSpec, folder: str, path: str, transfer: Transfer) -> None:
         sources = sources_of(spec, path)
         kept = spec.inputs.get(path)
         digest = digest_in(sources[0]) or (kept.sha256 if kept is not None else "")
         target = os.path.join(folder, path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if not digest:
-            self._fetch("", target, sources, path)
+            self._fetch("", target, sources, path, transfer)
             return
         self._pin(digest)
         try:
             # A copy, not a link: a job may write into its inputs, and the next job must not see that.
-            shutil.copyfile(self._fetched(digest, sources, path), target)
+            shutil.copyfile(self._fetched(digest, sources, path, transfer), target)
         finally:
             self.release([digest])
 
-    def _fetched(self, digest: str, sources: tuple[str, ...], path: str) -> str:
+    def _fetched(self, digest: str, sources: tuple[str, ...], path: str, transfer: Transfer = USUAL) -> str:
         """The file in the cache, from the first of its sources if it is not there yet."""
         cached = os.path.join(self._home.cache, digest)
         with self._guard:
@@ -131,18 +132,18 @@ class Staging:
             if os.path.exists(cached):
                 os.utime(cached)
             else:
-                self._fetch(digest, cached, sources, path)
+                self._fetch(digest, cached, sources, path, transfer)
                 self._shrink()
         return cached
 
-    def _fetch(self, digest: str, target: str, sources: tuple[str, ...], path: str) -> None:
+    def _fetch(self, digest: str, target: str, sources: tuple[str, ...], path: str, transfer: Transfer) -> None:
         temporary = f"{target}.{os.getpid()}.tmp"
         reason = ""
-        for turn in range(FETCH_TRIES):
+        for turn in range(transfer.tries):
             found = hashlib.sha256()
             try:
                 with open(temporary, "wb") as file:
-                    for piece in pieces(sources[0], self._files):
+                    for piece in pieces(sources[0], self._files, transfer):
                         found.update(piece)
                         file.write(piece)
             except BadSource as error:
@@ -151,8 +152,8 @@ class Staging:
                 reason = str(error)
                 if not error.passing:
                     break
-                if turn < FETCH_TRIES - 1:
-                    time.sleep(0.2 * 2**turn)
+                if turn < transfer.tries - 1:
+                    time.sleep(min(0.2 * 2**turn, FETCH_WAIT_S_MAX))
                 continue
             except OSError:
                 _forget(temporary)
@@ -274,6 +275,16 @@ class Staging:
                     excess -= size
                 except OSError:
                     continue
+
+
+def _transfer_of(spec: JobSpec) -> Transfer:
+    if not spec.transfer:
+        return USUAL
+    try:
+        return msgspec.convert(spec.transfer, Transfer)
+    except msgspec.ValidationError as error:
+        text = f"its files cannot be brought in this way: {error}; there are tries, timeout_ms and chunk_bytes"
+        raise StagingFailed(_wrong("badTransfer", text)) from None
 
 
 def _forget(temporary: str) -> None:
