@@ -43,12 +43,12 @@ PATIENCE = 1_000
 class Chaos(World):
     """A world that answers in any order, fails things, interferes, and crashes; after a while it only answers."""
 
-    def __init__(self, flow: Flow, random: Random) -> None:
+    def __init__(self, flow: Flow, random: Random, remember: tuple[str, ...] = ()) -> None:
         super().__init__()
         self.random = random
         self.messages = 0
         self.answers = 0
-        self.do(StartCase(case=CaseId("c"), flow=flow))
+        self.do(StartCase(case=CaseId("c"), flow=flow, remember=remember))
 
     def answer(self) -> None:
         """Answer one order, or send a message that somebody waits for."""

@@ -40,11 +40,14 @@ def validate(case: Case) -> None:
     _the_index_is_right(case)
     _messages_have_places_to_go(case)
     _isolation_has_one_owner(case)
+    _holders_hold_what_is_suspended(case)
+    _completions_are_counted(case)
 
 
 def _nothing_is_left(case: Case) -> None:
     left = (case.instances, case.envs, case.backlog, case.listeners, case.mailbox, case.facts, case.isolated_next)
     assert not any(left), f"case {case.id} is over, but something of it is still live: {left}"
+    assert not (case.holders or case.item_holders or case.at_start or case.done)
     assert not case.index.items and not case.index.serials
     assert not (case.going_on or case.isolated or case.root)
     assert case.fault is not None or case.status == "completed"
@@ -157,3 +160,25 @@ def _isolation_has_one_owner(case: Case) -> None:
     for ticket, waiting in case.isolated_next.items():
         scope = case.instances[waiting]
         assert isinstance(scope, ScopeInstance) and scope.ticket == ticket > case.tickets_called
+
+
+def _holders_hold_what_is_suspended(case: Case) -> None:
+    assert not case.holders or case.status == "suspended"
+    for id, holders in case.item_holders.items():
+        item = case.instances[id]
+        assert isinstance(item, Item) and item.suspended and holders
+    for id, order in case.at_start.items():
+        item = case.instances[id]
+        assert isinstance(item, Item) and type(item.order) is type(order)
+
+
+def _completions_are_counted(case: Case) -> None:
+    scopes = [each for each in case.instances.values() if isinstance(each, ScopeInstance)]
+    pending = [record for scope in scopes for record in (*scope.records, *scope.targets)]
+    numbers = list(case.done)
+    while pending:
+        record = pending.pop()
+        numbers.extend([record.number] if record.number else [])
+        pending.extend(record.inner)
+    assert len(numbers) == len(set(numbers)), "two completions have one number"
+    assert all(0 < number <= case.completions for number in numbers)
