@@ -6,7 +6,7 @@ inputs by their content, promised files. What a command reads without saying so 
 import msgspec
 
 from mendflow.core.model.ids import ItemId
-from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, sources_of
 from mendflow.core.scheduling import jobs as life
 from mendflow.services.case_book import LiveCase, name_of
 from mendflow.services.contracts import Clock, Keeper, NewJob
@@ -43,6 +43,10 @@ def difference(before: JobSpec, after: JobSpec) -> str:
             return f"its inputs changed: {path} is {'new' if old is None else 'gone'}"
         if old.sha256 != new.sha256:
             return f"its input {path} has other content"
+    elsewhere = before.replicas.keys() | after.replicas.keys()
+    for path in sorted(elsewhere - before.inputs.keys()):
+        if set(sources_of(before, path)) != set(sources_of(after, path)):
+            return f"its input {path} comes from other places"
     return ""
 
 
