@@ -44,7 +44,9 @@ class Timers:
                 await self._fire(case, serial)
             wait_ms = min(self._heap[0][0] - self._clock.now(), _LONGEST_SLEEP_MS) if self._heap else _LONGEST_SLEEP_MS
             try:
-                await asyncio.wait_for(self._changed.wait(), max(wait_ms, 0) / 1000)
+                # Not wait_for: before Python 3.12 it may swallow the cancellation that ends this loop.
+                async with asyncio.timeout(max(wait_ms, 0) / 1000):
+                    await self._changed.wait()
             except TimeoutError:
                 pass
 

@@ -1,5 +1,6 @@
 """The repository of patterns as a server has it: those that ship with the product, and what was stored beside them."""
 
+from collections.abc import Callable
 from typing import Final
 
 import msgspec
@@ -23,11 +24,14 @@ _decode = msgspec.json.Decoder(StoredPattern).decode
 
 
 class PatternBook:
-    """`patterns` is what holds now; whoever needs it reads it there, so what is added holds at once."""
+    """`patterns` is what holds now; `told` hears of every change, so what is added holds at once."""
 
-    def __init__(self, store: Store, ledger: Ledger, shipped: Patterns) -> None:
+    def __init__(
+        self, store: Store, ledger: Ledger, shipped: Patterns, told: Callable[[Patterns], None] | None = None
+    ) -> None:
         self._store = store
         self._ledger = ledger
+        self._told = told
         self.patterns = shipped
 
     async def start(self) -> None:
@@ -53,3 +57,5 @@ class PatternBook:
         conversations = (stored.conversation,) if stored.conversation is not None else ()
         repairs = (stored.repair,) if stored.repair is not None else ()
         self.patterns = self.patterns.with_more(Patterns(conversations, repairs))
+        if self._told is not None:
+            self._told(self.patterns)

@@ -69,6 +69,10 @@ class Proxy:
     def repairs(self, repairs: Repairs) -> None:
         self.recovery.repairs = repairs
 
+    def use(self, patterns: Patterns) -> None:
+        """Recognise conversations by these from now on."""
+        self.recovery.patterns = patterns
+
     async def stop(self) -> None:
         for task in self._soon:
             task.cancel()
@@ -116,6 +120,10 @@ class Proxy:
         except SubmissionFailed as failed:
             await self.recovery.failed(watched, Outcome(fault=failed.fault), stage="polling")
             return self._standing(watched)
+        except NotFound:
+            if talk is None:
+                raise
+            return self._standing(watched)  # its newest submission is on its way there
         if found.outcome is not None and found.outcome.fault is not None:
             await self._heard_of_trouble(real, found.outcome)
             return self._standing(watched)
