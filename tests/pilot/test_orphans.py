@@ -96,6 +96,34 @@ async def test_a_case_whose_run_was_killed_is_gone_on_with_at_once_and_its_job_i
     assert case["status"] == "completed"
 
 
+async def test_a_pilot_that_a_server_took_with_it_outlives_it_and_serves_the_next(
+    server: Server, command_line: CommandLine, tmp_path: Path
+) -> None:  # FM-5
+    (tmp_path / "wait.yaml").write_text(FLOW.replace("FOLDER", str(tmp_path)))
+    data, note = tmp_path / ".mendflow", tmp_path / ".mendflow" / "server.json"
+    serving = command_line.start("serve", "--port", "0", "--slots", "1")
+    await server.until(note.exists, "the server")
+    case = command_line.json("start", "wait.yaml")["id"]
+    (pid,) = await pids_in(server, tmp_path / "begun")
+    orphan = holder(data / "work" / "agent.lock")
+    serving.kill()
+    serving.wait()
+    first = note.read_bytes()
+    again = command_line.start("serve", "--port", "0", "--slots", "1")
+    await server.until(lambda: note.read_bytes() != first, "the next server")
+    log = data / "work" / "pilot.log"
+    await server.until(lambda: "the server is now at" in log.read_text(), "the pilot to come over")
+    assert holder(data / "work" / "agent.lock") == orphan and not dead(pid)
+    (tmp_path / "go").touch()
+    await server.until(lambda: command_line.json("cases")[0]["status"] == "completed", "the case to end")
+    assert [each["id"] for each in command_line.json("cases")] == [case]
+    assert len((tmp_path / "begun").read_text().split()) == 1, "the job was started once"
+    again.terminate()
+    out, _ = again.communicate(timeout=30)
+    assert again.returncode == 0 and "nothing is lost" in out, out
+    assert holder(data / "work" / "agent.lock") is None, "the pilot ended with the server that took it over"
+
+
 async def test_a_pilot_follows_its_server_and_its_token(server: Server, hire: Hire, tmp_path: Path) -> None:
     note = tmp_path / "server.json"
     pilot = hire("--server-file", str(note))
