@@ -12,18 +12,23 @@ import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
+from importlib.resources import files
 from pathlib import Path
 
 import msgspec
 
 from mendflow.client import server_file
 from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.rules import RuleSet
 from mendflow.event_loop import run
+from mendflow.formats.patterns import house_patterns
+from mendflow.formats.rules import read_rules
 from mendflow.server.access import PILOT, Access, Token, new_token, read_tokens
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
 from mendflow.services.clock import SystemClock
 from mendflow.services.house import House, HouseRules
+from mendflow.services.levels import DEFAULT_WAITS_MS
 from mendflow.services.local_domain import LocalDomain
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.sqlite import SqliteStore
@@ -34,6 +39,7 @@ __all__ = [
     "ServerFile",
     "ServerOptions",
     "find_server",
+    "house_rules",
     "run",
     "running_server",
     "start_pilot",
@@ -54,6 +60,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int = 30_000
     losses_max: int = 20
     files_roots: tuple[Path, ...] | None = ()
+    recovery: bool = True  # whether rules are asked at all
+    levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
     announce: bool = True  # whether commands on this machine are to find it by its folder
 
 
@@ -75,6 +83,12 @@ class RunningServer:
         self.house = house
 
 
+def house_rules() -> RuleSet:
+    """The rules that ship with the product."""
+    source = files("mendflow").joinpath("house", "rules.yaml")
+    return read_rules(source.read_text(encoding="utf-8"), "house/rules.yaml")
+
+
 @asynccontextmanager
 async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]:
     """A whole server in this process, for as long as the block lasts."""
@@ -88,8 +102,16 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
         store=SqliteStore(data / "store.db"),
         keeper=keeper,
         clock=SystemClock(),
-        rules=HouseRules(lease_ms=options.lease_ms, losses_max=options.losses_max, files_roots=options.files_roots),
+        rules=HouseRules(
+            lease_ms=options.lease_ms,
+            losses_max=options.losses_max,
+            files_roots=options.files_roots,
+            recovery=options.recovery,
+            levels_ms=options.levels_ms,
+        ),
         version=version("mendflow"),
+        shipped=house_rules(),
+        patterns=house_patterns(),
     )
     await house.open()
     keeper.open()

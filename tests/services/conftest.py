@@ -8,6 +8,7 @@ import pytest
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import JobSpec, Measures, Outcome
 from mendflow.core.model.sync import Assignment, Beat, Capacity, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.values import Value
 from mendflow.services.clock import SystemClock
 from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain
@@ -49,6 +50,7 @@ class HandPilot:
         self.heard = 0
         self.held: list[Assignment] = []
         self.state = "running"
+        self.values: dict[str, Value] = {}  # what its jobs report of themselves
 
     async def sync(self, *, want: int = 0, wait_ms: int = 0, leaving: bool = False, **ended: Outcome) -> SyncAnswer:
         """One exchange. What ended is given by item."""
@@ -69,7 +71,7 @@ class HandPilot:
             want=want,
             wait_ms=wait_ms,
             leaving=leaving,
-            running=[Beat(each.job, each.fence, self.state, Measures()) for each in still],
+            running=[Beat(each.job, each.fence, self.state, Measures(), "", self.values) for each in still],
             reports=[Report(each.job, each.fence, outcome) for each, outcome in ended],
         )
         answer = await self.domain.sync(request)

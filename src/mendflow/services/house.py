@@ -49,8 +49,8 @@ NO_PATTERNS = Patterns()
 
 class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
     """What a server's owner decides. `files_roots` are the folders that flows may read given files from; `levels_ms`
-    the waits of the levels; `check_ms` is how often is looked for jobs that nobody can take. Without `recovery` no rule is
-    asked."""
+    the waits of the levels; `check_ms` is how often is looked for jobs that nobody can take. Without `recovery` no rule
+    is asked."""
 
     lease_ms: int = 30_000
     losses_max: int = 20

@@ -143,7 +143,8 @@ class Contexts:
             "event": {"id": event.id, "type": event.type.value, "data": given.get("data")},
         }
         context["sources"] = {name: await _asked(source, event) for name, source in self.sources.items()}
-        return context
+        plain: dict[str, Value] = msgspec.to_builtins(context)
+        return plain
 
 
 async def _asked(source: Source, event: XEvent) -> Value:

@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Submission
 from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
 from mendflow.core.model.problems import Mistake, NotFound
 from mendflow.core.model.values import Value
@@ -146,14 +147,22 @@ class ExceptionService:
     async def failed(self, failure: Failure) -> bool:
         """An attempt failed. One that whoever executes it would try again by itself is the house's business only when
         that has given up: until then the flow's own rules are asked."""
-        live = self._manager.live.get(failure.case)
-        if live is None:
+        document = await self._case_of(failure)
+        if document is None:
             return False
-        event = event_of(failure, live.document.flow)
+        event = event_of(failure, document.flow)
         known = self.decisions.open.get(event.id)
         if known is not None and known.state == "running":
             return True
         return await self._decide(event, own_only=not failure.final) is not None
+
+    async def _case_of(self, failure: Failure) -> CaseDocument | None:
+        """The case of a failed job. A job that nobody waits for may outlive its case."""
+        live = self._manager.live.get(failure.case)
+        if live is not None:
+            return live.document
+        forgotten = failure.spec.submission is Submission.FORGET
+        return await self._manager.document(failure.case) if forgotten else None
 
     async def _decide(self, event: XEvent, *, own_only: bool = False) -> Decision | None:
         """The decision, if something follows from it now."""
