@@ -13,13 +13,25 @@ from mendflow.core.model.flow import Expr, Flow, ForEach, Input, Job
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.formats.yaml import load_flow
+from mendflow.formats.yaml.exlets import read_exlet
 from tests.core.engine.random_flows import random_flow
 from tests.core.engine.world import Asking, Play, failed, file
 from tests.histories.history import FOLDER, SUFFIX, write
 from tests.property.test_engine_laws import Chaos
+from tests.property.test_steering_laws import Steered
 from tests.shape.source import ROOT
 
 MANY = 5_000
+STEERED = (5, 133, 188, 375)
+EXLET = """\
+- suspend: case
+- compensate: [change-venue, {call: refund, name: pay, with: {seats: "${{ case.data.seats }}"}}]
+  write: all
+- if: job.memory_bytes > 100
+  re-submit:
+  memory: ${{ job.memory_bytes * 2 }}
+- continue: case
+"""
 
 
 def night() -> list[Event]:
@@ -77,12 +89,33 @@ def chaos(seed: int) -> Callable[[], list[Event]]:
     return lived
 
 
+def steered(seed: int) -> Callable[[], list[Event]]:
+    """A random flow that exlets steer, which also try to do everything twice."""
+
+    def lived() -> list[Event]:
+        random = Random(seed)
+        world = Steered(random_flow(random), random, remember=("*",))
+        world.live(interference=60)
+        return world.journal
+
+    return lived
+
+
+def mended() -> list[Event]:
+    """An exlet, from its first primitive to its last."""
+    exlet = msgspec.structs.replace(read_exlet(EXLET, "mend.yaml"), folder="")
+    context = {"case": {"data": {"seats": 80}}, "job": {"memory_bytes": 500}}
+    return Play(exlet, {"context": context}).run_out(lambda order: Outcome(outputs={"seats": 40})).journal
+
+
 STORIES: dict[str, Callable[[], list[Event]]] = {
     "night": night,
     "approval": approval,
     "too-late": too_late,
     "crowd": crowd,
     **{f"chaos-{seed}": chaos(seed) for seed in (3, 11, 12, 15, 20, 27)},
+    **{f"steered-{seed}": steered(seed) for seed in STEERED},
+    "mended": mended,
 }
 
 

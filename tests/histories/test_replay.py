@@ -7,7 +7,19 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.engine import Case, evolve, restore, snapshot, validate
-from mendflow.core.engine.messages import Event, FireTimer, Proceed, RestartItem, Suspend
+from mendflow.core.engine.messages import (
+    Event,
+    FireTimer,
+    ForceComplete,
+    ForceFail,
+    MarkCompensated,
+    Proceed,
+    RemoveItem,
+    RestartItem,
+    Resume,
+    Suspend,
+    WriteData,
+)
 from tests.histories.history import in_order, journal_of, paths, summary, told
 
 HISTORIES = paths()
@@ -44,9 +56,23 @@ def test_a_case_goes_on_from_a_snapshot_as_if_there_had_been_none(path: Path) ->
 
 def test_the_histories_are_rich_enough_to_guard_the_engine() -> None:
     facts = {type(event.fact) for path in HISTORIES for event in journal_of(path)}
-    assert {FireTimer, Proceed, RestartItem, Suspend} <= facts
+    steering = {RestartItem, Suspend, Resume, RemoveItem, WriteData, ForceFail, ForceComplete, MarkCompensated}
+    assert {FireTimer, Proceed, *steering} <= facts
     text = "".join(path.read_text() for path in HISTORIES)
-    kinds = ["scope", "parallel", "for-each", "choose", "while", "until", "pick", "receive", "task", "stage", "call"]
+    kinds = [
+        "scope",
+        "parallel",
+        "for-each",
+        "choose",
+        "while",
+        "until",
+        "pick",
+        "receive",
+        "task",
+        "stage",
+        "call",
+        "mend",
+    ]
     assert not [kind for kind in [*kinds, "compensate", "throw", "assign", "wait"] if f'"kind": "{kind}"' not in text]
 
 

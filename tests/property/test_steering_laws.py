@@ -175,6 +175,8 @@ class Steered(Chaos):
 
     def bury_compensation(self, number: int) -> None:
         (meant,) = (each for each in compensations(self.case) if each.number == number)
+        if meant.flow is None:
+            return
         (node,) = (each for each in self.case.plan.nodes if each.kind == "scope" and each.shown == meant.name)
         path = meant.item.removesuffix("]").partition("[")[2]
         assert item_id(node.shown, path) == meant.item

@@ -302,4 +302,20 @@ def snapshot(case: Case) -> bytes:
 
 def restore(data: bytes) -> Case:
     """The case of a snapshot; it goes on as the original would have."""
-    return _decoder.decode(data)
+    case = _decoder.decode(data)
+    if not case.completions:
+        _number(case)
+    return case
+
+
+def _number(case: Case) -> None:
+    """Earlier versions did not count completions: number the records, those inside a scope before its own."""
+    pending = [each.records for each in case.instances.values() if isinstance(each, ScopeInstance)]
+    order: list[Record] = []
+    while pending:
+        records = pending.pop()
+        order.extend(reversed(records))
+        pending.extend(record.inner for record in records)
+    for record in reversed(order):
+        case.completions += 1
+        record.number = case.completions
