@@ -151,6 +151,8 @@ class OrderDesk:
         """A job has ended as far as the flow is concerned."""
         live = self._manager.live.get(case)
         if live is None:
+            if self.mending is not None and self.mending.tried_again(case, serial):
+                self.mending.job_over(case, serial, outcome.ok)  # nobody waited for it, and its case is over
             return
         if outcome.ok and self._gates.watches(live, ITEM_POST):
             go = partial(self._job_finished, case, serial, outcome)

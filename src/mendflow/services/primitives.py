@@ -15,7 +15,7 @@ from mendflow.core.engine.messages import DoMend
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import Decision, Primitive
+from mendflow.core.model.mending import Decision, ExceptionType, Primitive
 from mendflow.core.model.problems import Invalid, Mistake
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CaseDocument, LiveCase
@@ -230,7 +230,10 @@ class Primitives:
     async def _fail(self, mended: Mended, order: DoMend) -> None:
         fault = fault_for(mended.decision, order)
         proceed = not order.settings.get("throw", False)
-        for each in await self._items(mended):
+        items = await self._items(mended)
+        if not items and (job := forgotten_job(mended)) is not None:
+            await self._jobs.pass_on(job)
+        for each in items:
             await mended.engine.fail(mended.case, each.item, fault, proceed=proceed, by=mended.by)
 
     # Jobs
@@ -256,7 +259,11 @@ class Primitives:
 
     async def _again(self, mended: Mended, change: Change) -> None:
         """Submit jobs again; what is no job is started again."""
-        for each in await self._items(mended):
+        items = await self._items(mended)
+        if not items and (left := forgotten_job(mended)) is not None:
+            await self._jobs.resubmit(left, change, key=mended.by)
+            self._tried_again(mended)
+        for each in items:
             job = job_of(mended, each)
             if job is None:
                 values: dict[str, Value] | None = dict(change.sources) or None
@@ -281,14 +288,15 @@ class Primitives:
     async def _retry_later(self, mended: Mended, order: DoMend) -> Outcome | None:
         """Wait in a level. The exlet waits with it: its step is done when the job has been submitted again."""
         items = await self._items(mended)
-        if not items:
+        job = JobId(f"{mended.case}/{items[0].serial}") if items else forgotten_job(mended)
+        if job is None:
             return Outcome()
         await self._levels.enter(
             mended.by,
             level=level_of(order.settings.get("level", 0), mended.decision),
-            job=JobId(f"{mended.case}/{items[0].serial}"),
+            job=job,
             case=mended.case,
-            item=items[0].item,
+            item=items[0].item if items else mended.item or ItemId(""),
             mode=mode_of(order.settings.get("mode", "recoverable")),
             wait_ms=change_of(order.settings).wait_ms or None,
         )
@@ -397,6 +405,14 @@ def next_source(decision: Decision | None) -> dict[str, str]:
 def last_host(decision: Decision | None) -> str:
     job = decision.context.get("job") if decision is not None else None
     return str(job.get("host", "")) if isinstance(job, dict) else ""
+
+
+def forgotten_job(mended: Mended) -> JobId | None:
+    """The job that failed, if its item is over: nobody in the flow waits for it, but it can be mended all the same."""
+    decision = mended.decision
+    if decision is None or decision.type is not ExceptionType.ABORT or mended.item != decision.item:
+        return None
+    return decision.job
 
 
 def job_of(mended: Mended, item: ItemFacts) -> JobId | None:
