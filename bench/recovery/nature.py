@@ -112,6 +112,11 @@ class Nature:
         number = self.begun[spec.item] = self.begun.get(spec.item, 0) + 1
         return self._failing(spec, host, now_s, number) or self._running(spec, number)
 
+    def forget(self) -> None:
+        """What was counted so far was another story."""
+        self.begun.clear()
+        self.good.clear()
+
     def ended(self, spec: JobSpec, ending: Ending) -> Outcome:
         """The attempt was not cut off: its end is known."""
         if ending.outcome.ok:

@@ -18,12 +18,11 @@ from bench.recovery.schedulers import FarScheduler, Line
 from bench.recovery.strategies import Strategy, house_with
 from bench.recovery.virtual import run
 from mendflow.core.model.flow import Flow, Job, NeededResources, Parallel
-from mendflow.core.model.ids import FlowName
+from mendflow.core.model.ids import FlowName, JobId
 from mendflow.core.model.jobs import Submission
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
 
-OVER = frozenset({"completed", "failed", "cancelled", "skipped"})
 BOUND_S = 6 * 3600.0
 """Nothing that can be mended takes longer than this; what is not over by then counts as failed."""
 
@@ -52,11 +51,17 @@ async def _play(scenario: Scenario, strategy: Strategy, folder: Path) -> Result:
     nature = Nature(scenario.needs, scenario.troubles)
     line = Line("", scenario.troubles)
     far = FarScheduler(nature) if scenario.domains else None
-    async with _world(scenario, strategy, folder, nature, line, far) as domain:
-        await domain.deploy(_flow(scenario, strategy))
+    async with _world(scenario, strategy, folder, nature, line, far) as (house, domain):
+        if scenario.before:
+            await domain.deploy(_flow("earlier", scenario.before, scenario))
+            earlier = (await domain.start("earlier", {}, who="somebody")).id
+            await _over(house, earlier, 0)
+            nature.forget()
+        began = asyncio.get_running_loop().time()
+        await domain.deploy(_flow("scenario", scenario.jobs, scenario))
         case = (await domain.start("scenario", {}, who="somebody")).id
-        over = await _over(domain, case, forgotten=scenario.pattern is Submission.FORGET)
-        seconds = asyncio.get_running_loop().time()
+        over = await _over(house, case, scenario.jobs if scenario.pattern is Submission.FORGET else 0)
+        seconds = asyncio.get_running_loop().time() - began
         recovered = over and (await domain.case(case)).status == "completed" and len(nature.good) == scenario.jobs
         return Result(
             recovered=recovered,
@@ -69,13 +74,13 @@ async def _play(scenario: Scenario, strategy: Strategy, folder: Path) -> Result:
 @contextlib.asynccontextmanager
 async def _world(
     scenario: Scenario, strategy: Strategy, folder: Path, nature: Nature, line: Line, far: FarScheduler | None
-) -> AsyncIterator[LocalDomain]:
+) -> AsyncIterator[tuple[House, LocalDomain]]:
     house: House = await house_with(strategy, folder, line, far)
     domain = LocalDomain(house)
     vanishing = [trouble for trouble in scenario.troubles if isinstance(trouble, Vanishes)]
     hosts = Hosts(domain, nature, vanishing)
     try:
-        yield domain
+        yield house, domain
     finally:
         await hosts.close()
         if far is not None:
@@ -83,28 +88,27 @@ async def _world(
         await house.close()
 
 
-def _flow(scenario: Scenario, strategy: Strategy) -> Flow:
+def _flow(name: str, count: int, scenario: Scenario) -> Flow:
     wall_ms = round(scenario.wall_s * 1000)
     jobs = tuple(
         Job(
             name=f"job-{number}",
             command="work",
             resources=NeededResources(memory_bytes=scenario.memory_bytes, wall_ms=wall_ms),
-            retries=strategy.retries,
-            retry_wait_ms=strategy.retry_wait_ms,
             submission=scenario.pattern,
         )
-        for number in range(scenario.jobs)
+        for number in range(count)
     )
-    return Flow(name=FlowName("scenario"), body=Parallel(name="all", branches=jobs, on_fault="finish"))
+    return Flow(name=FlowName(name), body=Parallel(name="all", branches=jobs, on_fault="finish"))
 
 
-async def _over(domain: LocalDomain, case: str, *, forgotten: bool) -> bool:
-    """Wait for the end that the user sees: of the case, and of jobs that it does not wait for."""
+async def _over(house: House, case: str, forgotten: int) -> bool:
+    """Wait for the end that the user sees: of the case, and of the jobs that it does not wait for."""
+    domain, proxy = LocalDomain(house), house.services.proxy
     while asyncio.get_running_loop().time() < BOUND_S:
         await asyncio.sleep(1)
         if (await domain.case(case)).status in ("running", "suspended"):
             continue
-        if not forgotten or all(item.state in OVER for item in await domain.items(case)):
+        if not any(proxy.standing(JobId(f"{case}/{serial}")) for serial in range(1, forgotten + 1)):
             return True
     return False

@@ -18,7 +18,7 @@ NOTIFY, POLL, WAIT, FORGET = Submission.NOTIFY, Submission.POLL, Submission.WAIT
 class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     """`jobs` run at once; the case is well when all of them are. Each asks for `memory_bytes` and `wall_s`, and truly
     takes what `needs` says. With `replicas` its input can be had in two places; with `domains` there is another
-    domain."""
+    domain. `before` jobs of another case have run in this world earlier in the evening."""
 
     name: str
     category: Category
@@ -31,6 +31,7 @@ class Scenario(msgspec.Struct, frozen=True, kw_only=True):
     wall_s: float = 100
     replicas: bool = False
     domains: bool = False
+    before: int = 0
     curable: bool = True
 
 
@@ -329,6 +330,7 @@ OWN: Final = [
         category=Category.JOB,
         stage=Stage.EXECUTION,
         jobs=12,
+        before=9,
         troubles=(_own(after_s=2, hosts=["ant"]),),
     ),
 ]

@@ -32,6 +32,7 @@ JOB: dict[str, Any] = {
     "sources_left": 0,
     "avoid_hosts": [],
     "domain": "",
+    "stage": "execution",
 }
 
 
@@ -51,7 +52,11 @@ def context(fault: Fault, **job: Any) -> dict[str, Any]:
             "exit_code": fault.exit_code,
             "signal": fault.signal,
         },
-        "history": {"host": {"jobs_lately": 1}, "cause": {"hosts_lately": 1, "jobs_lately": 1}},
+        "history": {
+            "case": {"exceptions": 1, "of_task": 1},
+            "host": {"jobs_lately": 1},
+            "cause": {"hosts_lately": 1, "jobs_lately": 1},
+        },
         "site": {"largest": LARGEST},
         "capacity": {"hosts": 3, "domains": [], "largest": LARGEST},
     }
@@ -76,11 +81,11 @@ EXIT_1 = fault(Category.JOB, "exitCode", exit_code=1)
         (fault(Category.TIME), "more-time"),
         (fault(Category.RESOURCE, "lost-too-often"), "elsewhere"),
         (fault(Category.CLEANUP, "notCleaned"), "elsewhere"),
-        (fault(Category.DATA, "missingInput"), "later"),
+        (fault(Category.DATA, "missingInput"), "again"),
         (fault(Category.NETWORK, "unreachable", stage=Stage.SUBMISSION), "later"),
         (fault(Category.SCHEDULER_DOWN), "later"),
         (fault(Category.REFUSED), "later"),
-        (fault(Category.OUTPUT, "notKept"), "later"),
+        (fault(Category.OUTPUT, "notKept"), "again"),
         (fault(Category.JOB, "exitCode", exit_code=75), "later"),
         (fault(Category.JOB, "signal", signal=15), "later"),
         (fault(Category.OUTPUT, "missingOutput"), ""),
@@ -147,6 +152,21 @@ def test_another_domain_comes_before_waiting(category: Category) -> None:
     assert concluded(known) == "another-domain"
     known["job"]["generation"] = 2
     assert concluded(known) == "later"
+
+
+@pytest.mark.parametrize("stage", ["polling", "notification"])
+def test_an_answer_that_is_lost_is_asked_for_again_and_the_job_left_alone(stage: str) -> None:
+    # FM-8: re-poll, re-register
+    known = context(fault(Category.NETWORK), stage=stage)
+    assert concluded(known) == "ask-again"
+    known["history"]["case"]["of_task"] = 50
+    assert concluded(known) == "later"
+
+
+def test_files_that_did_not_travel_are_sent_again_once_before_anybody_waits() -> None:
+    # FM-8a
+    assert concluded(context(fault(Category.DATA, "missingInput"), generation=2)) == "later"
+    assert concluded(context(fault(Category.OUTPUT, "notKept"), generation=2)) == "later"
 
 
 def test_where_there_is_one_host_only_nobody_is_sent_elsewhere() -> None:
