@@ -3,12 +3,15 @@
 What they ask for is known only when they are evaluated. Most of a flow is plain data, so that is what is ruled out
 first: a flow of ten thousand jobs is looked at in a moment."""
 
+import re
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, Final
 
 import msgspec
 
-from mendflow.core.expressions import ExpressionError, expressions_of, is_template, problem
+from mendflow.core.expressions import ExpressionError, expressions_of, problem
+from mendflow.core.expressions.scan import KEPT, WORDS
 from mendflow.core.model.flow import (
     Assign,
     Branch,
@@ -67,31 +70,54 @@ FIELDS: Final[dict[type, tuple[str, ...]]] = {
 }
 """Where expressions and templates stand. What is not here is taken as it is written."""
 
+JUDGED_MAX: Final = 50_000
+"""How many verdicts are remembered: the same flow is judged when it is deployed and again with each case."""
+
 _PLAIN_RESOURCES: Final = NeededResources()
+_NAME: Final = r"[A-Za-z_][A-Za-z0-9_]*"
+_PLAIN: Final = re.compile(rf"\$\{{\{{\s*(?!(?:{'|'.join(KEPT | WORDS)})\b){_NAME}(?:\.{_NAME})*\s*\}}\}}")
+"""An expression that is no more than a path, about which there is nothing to say."""
 
 
 def misworded(activity: Any) -> Iterator[str]:
     """What is wrong with the expressions of an activity, a handler or the flow, apart from what is inside it."""
-    name = getattr(activity, "name", "") or getattr(activity, "channel", "") or "an alarm"
     for text, reason in _flaws(activity):
+        name = getattr(activity, "name", "") or getattr(activity, "channel", "") or "an alarm"
         shown = " ".join(text.split())
         yield f"{name:.100}: in the expression `{shown[:57] + '...' if len(shown) > 60 else shown}`: {reason}"
 
 
 def _flaws(activity: Any) -> Iterator[tuple[str, str]]:
-    for field in (*(OF_EACH if isinstance(activity, Node) else ()), *FIELDS.get(type(activity), ())):
+    fields = FIELDS.get(type(activity), ())
+    for field in (*OF_EACH, *fields) if isinstance(activity, Node) else fields:
         value = getattr(activity, field)
+        if not value or value is True or type(value) in (int, float):
+            continue
         if isinstance(value, Expr):
-            if reason := problem(value):
+            if reason := _problem(value):
                 yield value.text, reason
-        elif isinstance(value, tuple) and value and isinstance(value[0], msgspec.Struct):
-            for part in value:
-                yield from _flaws(part)
         elif isinstance(value, NeededResources):
             if value != _PLAIN_RESOURCES:
                 yield from _flaws(value)
-        elif value and not isinstance(value, int) and is_template(value):
+        elif isinstance(value, tuple) and isinstance(value[0], msgspec.Struct):
+            for part in value:
+                yield from _flaws(part)
+        elif _needs_a_look(value):
             yield from _flaws_of_template(value)
+
+
+@lru_cache(maxsize=JUDGED_MAX)
+def _problem(expr: Expr) -> str | None:
+    return problem(expr)
+
+
+def _needs_a_look(template: Any) -> bool:
+    """Whether any text in it holds an expression that is more than a path."""
+    if isinstance(template, str):
+        return "${{" in template and "${{" in _PLAIN.sub("", template)
+    if isinstance(template, dict):
+        return any(map(_needs_a_look, template)) or any(map(_needs_a_look, template.values()))
+    return isinstance(template, (list, tuple)) and any(map(_needs_a_look, template))
 
 
 def _flaws_of_template(template: Any) -> Iterator[tuple[str, str]]:
@@ -101,5 +127,5 @@ def _flaws_of_template(template: Any) -> Iterator[tuple[str, str]]:
         yield str(template), error.message
         return
     for piece in found:
-        if reason := problem(Expr(piece.text)):
+        if reason := _problem(Expr(piece.text)):
             yield piece.text, reason
