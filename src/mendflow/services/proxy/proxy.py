@@ -58,7 +58,7 @@ class Proxy:
         self.recovery = Recovery(
             inner=inner, ledger=ledger, clock=clock, talks=self._talks, watched=self._watched, patterns=patterns
         )
-        self.recovery.heard = self._heard
+        self.recovery.heard = self._listener = self._heard
         self.recovery.repairs = repairs
 
     @property
@@ -81,9 +81,10 @@ class Proxy:
     # The meta-scheduler's face
 
     async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+        watched = self._watched
         for new in jobs:
-            if new.id not in self._watched:
-                self._watched[new.id] = Watched(new)
+            if new.id not in watched:
+                watched[new.id] = Watched(new)
         if again:
             jobs = [new for new in jobs if not await self._take_up(new)]
         if jobs:
@@ -101,7 +102,8 @@ class Proxy:
             if not over.done():
                 over.set_result(outcome)
 
-        self._watched[job.id] = Watched(job, Message.RUN)
+        watched = self._watched[job.id] = Watched(job)
+        watched.waited_for = True
         await self.submit([job], again=again)
         await self.subscribe(job.id, tell)
         return await over
@@ -137,15 +139,17 @@ class Proxy:
             await self._queue.subscribe(id, callback)
             return
         watched.callback = callback
-        talk = self._talks.get(id)
         if watched.outcome is not None:
             self._later(self.recovery.tell(watched, watched.outcome))
-        elif talk is None or talk.held is None:
-            domain, real = _newest(id, talk)
-            try:
-                await self.recovery.at(domain).subscribe(real, self._heard)
-            except SubmissionFailed as failed:
-                await self.recovery.failed(watched, Outcome(fault=failed.fault), stage="notification")
+            return
+        talk = self._troubled.get(id)
+        try:
+            if talk is None:
+                await self._queue.subscribe(id, self._listener)
+            elif talk.held is None:
+                await self.recovery.at(talk.domain).subscribe(talk.newest, self._listener)
+        except SubmissionFailed as failed:
+            await self.recovery.failed(watched, Outcome(fault=failed.fault), stage="notification")
 
     async def suspend(self, id: JobId) -> None:
         talk = self._steered(id, suspended=True)

@@ -6,24 +6,25 @@ from mendflow.services.contracts import Callback, NewJob
 
 
 class Watched:
-    """`outcome` is set when the job is over and nobody could be told yet: whoever polls or subscribes next hears it."""
+    """`outcome` is set when the job is over and nobody could be told yet: whoever polls or subscribes next hears it.
+    There is one for every job, so it is made of as few steps as can be: what is usual stands in the class."""
 
-    __slots__ = ("_sent", "callback", "new", "outcome", "polled")
+    callback: Callback | None = None
+    outcome: Outcome | None = None
+    polled = False
+    waited_for = False  # submitted by someone whose call returns when it is over
 
-    def __init__(self, new: NewJob, sent: Message | None = None) -> None:
+    def __init__(self, new: NewJob) -> None:
         self.new = new
-        self.callback: Callback | None = None
-        self.outcome: Outcome | None = None
-        self.polled = False
-        self._sent = sent
 
     @property
     def said(self) -> tuple[Message, ...]:
         """All that was said so far, worked out when somebody wants to know."""
         spec = self.new.spec
-        sent = self._sent or (Message.POST if spec.submission is Submission.FORGET else Message.SUBMIT)
+        forgotten = spec.submission is Submission.FORGET
+        sent = Message.RUN if self.waited_for else Message.POST if forgotten else Message.SUBMIT
         said = [Message.STAGED, sent] if spec.inputs or spec.replicas else [sent]
-        if self.callback is not None and sent is not Message.RUN:
+        if self.callback is not None and not self.waited_for:
             said.append(Message.SUBSCRIBE)
         if self.polled:
             said.append(Message.POLL)
