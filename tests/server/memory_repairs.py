@@ -28,6 +28,7 @@ from mendflow.core.model.repair_views import (
 )
 from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.patterns import Patterns
 
 NOW = 1_700_000_000_000
 
@@ -36,6 +37,7 @@ class MemoryRepairs:
     def __init__(self) -> None:
         self._versions: dict[str, list[RuleSet]] = {HOUSE: [RuleSet(name=HOUSE)]}
         self._engines: dict[str, EngineView] = {}
+        self._patterns = Patterns()
 
     async def rule_sets(self) -> list[RuleSetView]:
         return [_view(versions[-1]) for versions in self._versions.values()]
@@ -108,6 +110,13 @@ class MemoryRepairs:
         if level not in ("1", "all"):
             raise NotFound(f"there is no level {level!r}", level=level)
         return Drained(level=1, let_go=0)
+
+    async def patterns(self) -> Patterns:
+        return self._patterns
+
+    async def add_patterns(self, patterns: Patterns, *, who: str) -> Patterns:
+        self._patterns = self._patterns.with_more(patterns)
+        return self._patterns
 
     async def engines(self) -> list[EngineView]:
         return list(self._engines.values())

@@ -10,7 +10,7 @@ import msgspec
 from mendflow.cli.printing import say
 from mendflow.client import Client
 from mendflow.core.model.jobs import Job, JobState, Submission
-from mendflow.core.model.repair_views import DecisionQuery, DecisionView
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView, HistoryEntry
 from mendflow.core.model.views import CaseView, ItemView, JobQuery
 from mendflow.report.words import count_text
 
@@ -33,6 +33,7 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True):
     called: list[CaseView] = []
     called_items: list[ItemView] = []
     decisions: list[DecisionView] = []
+    steps: dict[str, list[HistoryEntry]] = {}  # what the first exlets did, by their cases
     left: list[Job] = []
 
 
@@ -45,6 +46,7 @@ async def ending_of(client: Client, case: CaseView) -> Ending:
         items=await all_items(client, case.id),
         called=called,
         decisions=decisions[::-1],
+        steps={str(each.id): await client.history(each.id) for each in looked_into if each.mends},
         called_items=[item for each in looked_into for item in await all_items(client, each.id)],
         left=[
             job

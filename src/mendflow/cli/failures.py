@@ -127,7 +127,7 @@ def _show(view: FailureView) -> None:
     if group.unhandled:
         say(f"  {count_text(group.unhandled, 'time')} no rule held")
     say("newest:")
-    print_table(("  at", "decision", "item", "state", "fault"), [_sample(s) for s in view.samples[:SAMPLES_SHOWN]])
+    print_table(("at", "decision", "item", "state", "fault"), [_sample(s) for s in view.samples[:SAMPLES_SHOWN]])
     _show_values(view)
     _show_candidates(view)
 
@@ -135,7 +135,7 @@ def _show(view: FailureView) -> None:
 def _sample(decision: DecisionView) -> tuple[str | Text, ...]:
     fault = decision.fault.message if decision.fault else decision.note
     about = str(decision.item or "")
-    return f"  {short_time_text(decision.at)}", decision.id, about, state_text(decision.state), fault
+    return short_time_text(decision.at), decision.id, about, state_text(decision.state), fault
 
 
 def _show_values(view: FailureView) -> None:

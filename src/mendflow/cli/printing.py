@@ -47,14 +47,18 @@ def state_text(state: str) -> Text:
     return Text(state, style=STYLES.get(state, ""))
 
 
+def table_width() -> int:
+    made = console()
+    return made.width if made.is_terminal or "COLUMNS" in os.environ else WIDTH_PIPED
+
+
 def print_table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]], *, fold: int = -1) -> None:
     """A table without lines. All columns keep their content whole but the one to fold, which gives way."""
     cells = [[Text(head, style="dim") for head in heads]]
     cells += [
         [cell if isinstance(cell, Text) else Text(one_line(cell, CELL_CHARS_MAX)) for cell in row] for row in rows
     ]
-    made = console()
-    wide = made.width if made.is_terminal or "COLUMNS" in os.environ else WIDTH_PIPED
+    made, wide = console(), table_width()
     widths = [max(row[index].cell_len for row in cells) for index in range(len(heads))]
     others = sum(widths) - widths[fold] + GAP * (len(heads) - 1)
     widths[fold] = min(widths[fold], max(wide - others, FOLDED_MIN))

@@ -22,11 +22,18 @@ from mendflow.core.model.repair_views import (
     RejectWish,
     TriggerView,
 )
+from mendflow.formats.files import flow_text
+from mendflow.formats.patterns import read_patterns
 from mendflow.report.words import count_text, duration_text, short_time_text
 
 app = typer.Typer()
 levels_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(levels_app, name="levels", help="List the levels that retries wait in; drain one.")
+
+patterns_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
+app.add_typer(
+    patterns_app, name="patterns", help="List how conversations run and what repairs are called; add to them."
+)
 
 OptionalCase = Annotated[
     str,
@@ -98,8 +105,10 @@ def _write_xes(ask: Ask, case: str, flow: str, limit: int, path: Path) -> None:
 
 
 def _entry_row(entry: HistoryEntry) -> tuple[str | Text, ...]:
-    about = str(entry.item or entry.name)
-    return short_time_text(entry.at)[5:], entry.by or entry.source, _styled(entry.what), about, entry.message
+    step = entry.exlet and entry.what not in ("decided", "repaired")
+    about = f"{entry.exlet}: {entry.name}" if step else str(entry.item or entry.name)
+    at = f"{short_time_text(entry.at)[5:]}.{entry.at % 1000:03}"
+    return at, entry.by or entry.source, _styled(entry.what), about, entry.message
 
 
 def _styled(what: str) -> Text:
@@ -204,6 +213,36 @@ def decided_text(decision: DecisionView) -> str:
     if not decision.exlet:
         return f"{about}: no rule held; nothing is done"
     return f"{about}: {decision.exlet}{by}{runs}"
+
+
+@patterns_app.callback()
+@asks
+def patterns(ask: Ask) -> None:
+    """List how conversations run and what repairs are called; add to them."""
+    if ask.inner:
+        return
+    found = ask.of(lambda client: client.patterns())
+    if ask.json:
+        print_json(found)
+        return
+    conversations = [("conversation", each.name, each.messages, each.note) for each in found.conversations]
+    repairs = [("repair", each.name, each.do.value, each.does) for each in found.repairs]
+    print_table(("kind", "name", "runs as", "about"), [*conversations, *repairs])
+
+
+@patterns_app.command("add")
+@asks
+def add_patterns(
+    ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="A YAML file with conversations and repairs.")]
+) -> None:
+    """Add patterns from a file; one by the same name is replaced."""
+    given = read_patterns(flow_text(Path(file), file))
+    found = ask.of(lambda client: client.add_patterns(given))
+    if ask.json:
+        print_json(found)
+    else:
+        names = [each.name for each in given.conversations] + [each.name for each in given.repairs]
+        say(f"{', '.join(names)} can be used from now on")
 
 
 @levels_app.callback()

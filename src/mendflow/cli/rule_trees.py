@@ -7,13 +7,14 @@ from collections.abc import Iterator
 
 from rich.text import Text
 
-from mendflow.cli.printing import say
+from mendflow.cli.printing import say, table_width
 from mendflow.core.model.mending import CASE_LEVEL
 from mendflow.core.model.repair_views import RuleSetView
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
 from mendflow.report.words import count_text, one_line, short_time_text
 
-CONDITION_CHARS = 160
+CONDITION_CHARS = 400
+NOTE_CHARS = 300
 DEPTH_MAX = 40
 """Deeper than this the lines go no further in: a screen has an end."""
 
@@ -31,7 +32,7 @@ def show_set(view: RuleSetView) -> None:
     for title, key, tree in trees_of(rules):
         say()
         say(Text(title, style="bold"))
-        for line in drawn(tree, {id: view.decided.get(f"{key}/{id}", 0) for id in tree.rules}):
+        for line in drawn(tree, {id: view.decided.get(f"{key}/{id}", 0) for id in tree.rules}, table_width()):
             say(line)
 
 
@@ -47,31 +48,39 @@ def trees_of(rules: RuleSet) -> Iterator[tuple[str, str, Tree]]:
             yield f"{type.value}, {about}: {count_text(len(tree.rules), 'rule')}", f"{type.value}/{task}", tree
 
 
-def drawn(tree: Tree, decided: dict[int, int]) -> Iterator[Text]:
-    """Line by line, without recursion: a chain of alternatives may be thousands of rules long."""
-    pending: list[tuple[int, int, str]] = [(tree.root, 0, "if")]
+def drawn(tree: Tree, decided: dict[int, int], width: int) -> Iterator[Text]:
+    """Line by line, without recursion: a chain of alternatives may be thousands of rules long. What does not fit beside
+    a condition goes below it."""
+    pending: list[tuple[int, int, str]] = [(tree.root, 0, "if")] if tree.rules else []
     wide = len(str(max(tree.rules, default=0)))
     while pending:
         id, depth, word = pending.pop()
-        rule = tree.rules[id]
-        yield _line(rule, depth, word, wide, decided.get(id, 0))
+        rule, indent = tree.rules[id], "    " * min(depth, DEPTH_MAX)
+        line = Text.assemble(
+            f"  {id:>{wide}}  {indent}", (f"{word} ", "dim"), one_line(rule.condition, CONDITION_CHARS)
+        )
+        for part in _beside(rule, decided.get(id, 0)):
+            if line.cell_len + part.cell_len > width:
+                yield line
+                line = Text(f"  {' ' * wide}  {indent}   ")
+            line.append_text(part)
+        line.truncate(width, overflow="ellipsis")
+        yield line
         if rule.on_false is not None:
             pending.append((rule.on_false, depth, "else if"))
         if rule.on_true is not None:
             pending.append((rule.on_true, depth + 1, "except if"))
 
 
-def _line(rule: Rule, depth: int, word: str, wide: int, decided: int) -> Text:
-    line = Text(f"  {rule.id:>{wide}}  {'    ' * min(depth, DEPTH_MAX)}")
-    line.append(f"{word} ", style="dim")
-    line.append(one_line(rule.condition, CONDITION_CHARS))
-    line.append(f"  →  {rule.exlet or 'nothing'}", style="" if rule.exlet else "dim")
+def _beside(rule: Rule, decided: int) -> Iterator[Text]:
+    """What a rule concludes, how often it did, and what its author says of it."""
+    told = Text(f"  →  {rule.exlet or 'nothing'}", style="" if rule.exlet else "dim")
     if rule.passive:
-        line.append("  on trial", style="yellow")
+        told.append("  on trial", style="yellow")
     if decided:
-        line.append(f"  decided {decided:,}", style="green")
+        told.append(f"  decided {decided:,}", style="green")
     if rule.author:
-        line.append(f"  {rule.author}", style="dim")
+        told.append(f"  by {rule.author}", style="dim")
+    yield told
     if rule.note:
-        line.append(f"  # {one_line(rule.note, 80)}", style="dim")
-    return line
+        yield Text(f"  # {one_line(rule.note, NOTE_CHARS)}", style="dim")

@@ -33,6 +33,7 @@ async def write_report(client: Client, ending: Ending, path: Path) -> Path:
         called=ending.called,
         called_items=ending.called_items,
         decisions=ending.decisions,
+        steps=ending.steps,
         version=version("mendflow"),
     )
     await asyncio.to_thread(_write_page, path, page)

@@ -48,6 +48,7 @@ from mendflow.core.model.views import (
     PilotView,
     TaskView,
 )
+from mendflow.core.recovery.patterns import Patterns
 
 T = TypeVar("T")
 
@@ -255,6 +256,12 @@ class SyncClient:
 
     def drain(self, level: str) -> Drained:
         return self._wait(self._client.drain(level))
+
+    def patterns(self) -> Patterns:
+        return self._wait(self._client.patterns())
+
+    def add_patterns(self, patterns: Patterns) -> Patterns:
+        return self._wait(self._client.add_patterns(patterns))
 
     def engines(self) -> list[EngineView]:
         return self._wait(self._client.engines())

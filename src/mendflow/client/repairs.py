@@ -30,6 +30,7 @@ from mendflow.core.model.repair_views import (
 )
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.patterns import Patterns
 
 
 class RepairCalls:
@@ -113,6 +114,15 @@ class RepairCalls:
 
     async def drain(self, level: str) -> Drained:
         return await self._line.ask("POST", f"/levels/{quote(level, safe='')}/drain", Drained)
+
+    # the repository of patterns
+
+    async def patterns(self) -> Patterns:
+        return await self._line.ask("GET", "/patterns", Patterns)
+
+    async def add_patterns(self, patterns: Patterns) -> Patterns:
+        """Added twice they are the same, so this is repeated when the line breaks."""
+        return await self._line.ask("POST", "/patterns", Patterns, body=patterns, repeatable=True)
 
     # engines of other systems
 

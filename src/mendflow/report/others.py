@@ -2,8 +2,9 @@
 same page, so that links lead somewhere wherever the page is taken."""
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import CaseView, ItemView
 from mendflow.report.attempts import ran
 from mendflow.report.words import count_text, duration_text, escaped, one_line
@@ -11,6 +12,7 @@ from mendflow.report.words import count_text, duration_text, escaped, one_line
 CASES_MAX = 300
 ITEMS_MAX = 200
 CELL_CHARS_MAX = 160
+_COLOURS = {"mended": "mended", "failed": "failed", "completed": "completed"}
 
 
 def anchor(case: str) -> str:
@@ -18,15 +20,17 @@ def anchor(case: str) -> str:
     return "case-" + hashlib.sha256(case.encode()).hexdigest()[:12]
 
 
-def other_cases(cases: Sequence[CaseView], items: dict[str, list[ItemView]]) -> str:
-    """A table of them, and each one's items below."""
+def other_cases(
+    cases: Sequence[CaseView], items: Mapping[str, Sequence[ItemView]], steps: Mapping[str, Sequence[HistoryEntry]]
+) -> str:
+    """A table of them, and each one's items, or an exlet's steps, below."""
     shown = cases[:CASES_MAX]
     rows = "".join(_row(case) for case in shown)
     more = f"{count_text(len(cases) - CASES_MAX, 'more case')}; mendflow cases has them all. "
     note = f"{more if len(cases) > CASES_MAX else ''}mendflow report CASE writes a case's own report."
     heads = ("case", "flow", "for", "status", "took", "done", "failed", "cancelled", "mended", "why")
     head = "".join(f"<th>{word}</th>" for word in heads)
-    details = "".join(_detail(case, items.get(str(case.id), [])) for case in shown)
+    details = "".join(_detail(case, items.get(str(case.id), ()), steps.get(str(case.id), ())) for case in shown)
     return (
         f'<p class="quiet">{note}</p><div class="scroll tall"><table><thead><tr>{head}</tr></thead>'
         f"<tbody>{rows}</tbody></table></div>{details}"
@@ -56,17 +60,28 @@ def purpose(case: CaseView) -> str:
     return f"called by {case.parent}" if case.parent else ""
 
 
-def _detail(case: CaseView, items: list[ItemView]) -> str:
+def _detail(case: CaseView, items: Sequence[ItemView], steps: Sequence[HistoryEntry]) -> str:
     rows = "".join(_item(item) for item in sorted(items, key=lambda item: (item.created_at, item.serial))[:ITEMS_MAX])
     more = f'<p class="quiet">and {len(items) - ITEMS_MAX:,} more.</p>' if len(items) > ITEMS_MAX else ""
     head = "".join(f"<th>{word}</th>" for word in ("item", "kind", "state", "attempts", "took", "remark"))
     table = f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>{more}'
-    shown = table if rows else '<p class="quiet">Its items are not shown here.</p>'
+    shown = (table if rows else "") + step_list(steps)
+    shown = shown or '<p class="quiet">What it did is not shown here.</p>'
     return (
         f'<details class="other" id="{anchor(str(case.id))}"><summary><b>{_text(str(case.id))}</b> '
         f'{_text(case.flow, 60)} <span class="quiet">{_text(purpose(case))}</span> '
         f'<span class="pill {escaped(case.status)}">{escaped(case.status)}</span></summary>{shown}</details>'
     )
+
+
+def step_list(steps: Sequence[HistoryEntry]) -> str:
+    """What an exlet ordered, and what came of it, in the order of time."""
+    rows = "".join(
+        f'<li>{_text(entry.name, 80)} <span class="pill {_COLOURS.get(entry.what, "")}">{escaped(entry.what)}</span> '
+        f'<span class="quiet">{_text(entry.message, 240)}</span></li>'
+        for entry in [entry for entry in steps if entry.item is not None][:ITEMS_MAX]
+    )
+    return f'<ol class="steps">{rows}</ol>' if rows else ""
 
 
 def _item(item: ItemView) -> str:

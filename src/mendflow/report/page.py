@@ -16,7 +16,7 @@ from mendflow.core.model.views import CaseView, ItemView
 from mendflow.report.attempts import ran
 from mendflow.report.graph import graph
 from mendflow.report.others import other_cases
-from mendflow.report.repairs import repairs
+from mendflow.report.repairs import Steps, repairs
 from mendflow.report.sections import failures, items_table, resources, values_table
 from mendflow.report.timeline import timeline
 from mendflow.report.words import duration_text, escaped, one_line, size_text, time_text
@@ -33,6 +33,7 @@ def render(
     called: Sequence[CaseView] = (),
     called_items: Sequence[ItemView] = (),
     decisions: Sequence[DecisionView] = (),
+    steps: Steps | None = None,
     now: Instant = 0,
     version: str = "",
 ) -> str:
@@ -51,12 +52,13 @@ def render(
         ("Inputs", "inputs", values_table(case.inputs, "The case was given no inputs.")),
         ("Items", "items-section", items_table(items, now)),
     ]
-    if called:
-        title = "Called cases" if not any(other.mends for other in called) else "Called cases and exlets"
-        sections.insert(1, (title, "called", other_cases(called, theirs)))
     if decisions:
-        after = next(place for place, (_, key, _) in enumerate(sections) if key == "failures") + 1
-        sections.insert(after, ("Repairs", "repairs", repairs(decisions, items, theirs)))
+        sections.insert(3, ("Repairs", "repairs", repairs(decisions, items, steps or {})))
+    if called:
+        any_called, any_exlet = (any(getattr(other, word) for other in called) for word in ("parent", "mends"))
+        title = "Called cases and exlets" if any_called and any_exlet else "Exlets" if any_exlet else "Called cases"
+        place = 1 if any_called else 4
+        sections.insert(place, (title, "called", other_cases(called, theirs, steps or {})))
     body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)
     links = "".join(f'<a href="#{key}">{title}</a>' for title, key, _ in sections)
     title = escaped(one_line(f"{flow.name}: {case.status} ({case.id})", 120))

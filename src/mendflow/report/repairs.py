@@ -3,16 +3,16 @@
 The trail is what the service itself went by, so that the page answers "why this repair?" without anything else."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.repair_views import DecisionView, TrailStep
+from mendflow.core.model.repair_views import DecisionView, HistoryEntry, TrailStep
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import ItemView
 from mendflow.report.attempts import ran
-from mendflow.report.others import anchor
+from mendflow.report.others import anchor, step_list
 from mendflow.report.words import count_text, duration_text, escaped, one_line, short_time_text
 
 REPAIRS_MAX = 300
@@ -27,14 +27,20 @@ class Cost(msgspec.Struct, frozen=True):
     took_ms: int = 0
 
 
-def repairs(decisions: Sequence[DecisionView], items: Sequence[ItemView], steps: dict[str, list[ItemView]]) -> str:
-    """`steps` are the items of the exlets' cases, by case."""
+Steps = Mapping[str, Sequence[HistoryEntry]]
+"""What exlets did, by the exlet's case."""
+
+
+def repairs(decisions: Sequence[DecisionView], items: Sequence[ItemView], steps: Steps) -> str:
     shown = sorted(decisions, key=lambda decision: decision.at)[:REPAIRS_MAX]
     if not shown:
         return '<p class="quiet">Nothing had to be repaired.</p>'
     spent = costs(decisions, items)
     parts = [_summary(decisions, spent)]
-    parts += [_repair(decision, spent[decision.id], steps.get(str(decision.exlet_case), [])) for decision in shown]
+    parts += [
+        _repair(decision, spent[decision.id], steps.get(str(decision.exlet_case), ()), opened=place == 0)
+        for place, decision in enumerate(shown)
+    ]
     if len(decisions) > len(shown):
         parts.append(f'<p class="quiet">and {len(decisions) - len(shown):,} more; mendflow history has them all.</p>')
     return "".join(parts)
@@ -65,13 +71,13 @@ def _summary(decisions: Sequence[DecisionView], spent: dict[str, Cost]) -> str:
     return f'<p class="quiet">{escaped(" · ".join(told))}</p>'
 
 
-def _repair(decision: DecisionView, cost: Cost, steps: list[ItemView]) -> str:
+def _repair(decision: DecisionView, cost: Cost, steps: Sequence[HistoryEntry], *, opened: bool) -> str:
     word = decision.result or decision.state
     css = "mended" if word in GOOD else "running" if decision.state in ("running", "waiting") else "failed"
     what = decision.fault.message if decision.fault else decision.type.value
     done = f"→ <b>{_text(decision.exlet, 80)}</b>" if decision.exlet else "→ nothing"
     return (
-        f'<details class="failure repair{" made-good" if word in GOOD else ""}">'
+        f'<details class="failure repair{" made-good" if word in GOOD else ""}"{" open" if opened else ""}>'
         f"<summary><b>{_text(str(decision.item or decision.case), 80)}</b> {_text(what, 240)} {done} "
         f'<span class="pill {css}">{escaped(word)}</span></summary>'
         f"{_facts(decision, cost)}{_trail(decision)}{_steps(decision, steps)}</details>"
@@ -108,18 +114,11 @@ def _step_row(step: TrailStep, decision: DecisionView) -> str:
     )
 
 
-def _steps(decision: DecisionView, steps: list[ItemView]) -> str:
+def _steps(decision: DecisionView, steps: Sequence[HistoryEntry]) -> str:
     if decision.exlet_case is None:
         return ""
     case = escaped(str(decision.exlet_case))
-    rows = "".join(
-        f'<li>{_text(str(item.item), 80)} <span class="quiet">{_text(item.kind, 20)}</span> '
-        f'<span class="pill {escaped(item.state)}">{escaped(item.state)}</span>'
-        f"{' ' + _text(item.fault.message, 200) if item.fault else ''}</li>"
-        for item in sorted(steps, key=lambda item: (item.created_at, item.serial))
-    )
-    listed = f'<ol class="steps">{rows}</ol>' if rows else ""
-    return f'<p>exlet case <a href="#{anchor(str(decision.exlet_case))}">{case}</a></p>{listed}'
+    return f'<p>exlet case <a href="#{anchor(str(decision.exlet_case))}">{case}</a></p>{step_list(steps)}'
 
 
 def _short(value: Value) -> str:

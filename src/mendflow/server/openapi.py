@@ -38,6 +38,7 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView
+from mendflow.core.recovery.patterns import Patterns
 from mendflow.server.access import API
 from mendflow.server.routes.cases import Removal, Rerun, Sent, Start, Which
 from mendflow.server.routes.engines import Done, Registration
@@ -63,7 +64,19 @@ _TYPES = [
     *(CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView, Explanation),
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
     *(RuleSet, RuleSetView, RuleWish, RuleAdded, TrialView, PutRules, Restore),
-    *(FailureGroup, FailureView, DecisionView, Applied, RejectWish, MendWish, Raised, TriggerView, LevelView, Drained),
+    *(
+        FailureGroup,
+        FailureView,
+        DecisionView,
+        Applied,
+        RejectWish,
+        MendWish,
+        Raised,
+        TriggerView,
+        LevelView,
+        Drained,
+        Patterns,
+    ),
     *(HistoryEntry, XEvent, Told, EngineView, EngineOrder, Registration, Done),
 ]
 # Two types are called Job: the activity of a flow, and the document that a pilot works on.

@@ -44,6 +44,7 @@ from mendflow.core.model.views import (
     PilotView,
     TaskView,
 )
+from mendflow.core.recovery.patterns import Patterns
 
 
 class Domain(Protocol):
@@ -163,6 +164,12 @@ class Domain(Protocol):
     async def levels(self) -> list[LevelView]: ...
     async def drain(self, level: str, *, who: str) -> Drained:
         """Let all that waits in a level, or in `all`, go on now."""
+        ...
+
+    # the repository of patterns
+    async def patterns(self) -> Patterns: ...
+    async def add_patterns(self, patterns: Patterns, *, who: str) -> Patterns:
+        """Add these, or put them in the place of those by the same names; all of them, or none."""
         ...
 
     # engines of other systems

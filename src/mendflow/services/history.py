@@ -5,6 +5,7 @@ So the history has nothing of its own that could differ from what happened."""
 
 import asyncio
 from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 import msgspec
 
@@ -86,13 +87,21 @@ async def journal(store: Store, case: CaseId) -> list[HistoryEntry]:
     return reader.entries
 
 
+class _Out(NamedTuple):
+    """Something that went out to the world: the item, the word for what was wanted, and the name to tell it by."""
+
+    item: ItemId
+    what: str
+    name: str
+
+
 class _Reader:
     """Plays the journal once more and writes down what the engine wanted of the world, and what it was told."""
 
     def __init__(self, case: CaseId) -> None:
         self._id = case
         self._case = Case.blank()
-        self._items: dict[int, tuple[ItemId, str]] = {}  # by serial: the item, and the word for what was wanted
+        self._items: dict[int, _Out] = {}  # by serial
         self.entries: list[HistoryEntry] = []
 
     def take(self, event: Event) -> None:
@@ -114,14 +123,13 @@ class _Reader:
                 self._steered(at, fact)
 
     def _finished(self, at: Instant, fact: FinishItem) -> None:
-        item, wanted = self._items[fact.serial]
-        fault = fact.outcome.fault
+        out, fault = self._items[fact.serial], fact.outcome.fault
         if fault is not None:
-            self._add(at, "failed", item=item, lifecycle="ate_abort", message=fault.message)
+            self._add(at, "failed", name=out.name, item=out.item, lifecycle="ate_abort", message=fault.message)
             return
         reused = f"taken over from {fact.outcome.reused_from}" if fact.outcome.reused_from else ""
-        what = {"staging": "staged", "mending": "mended"}.get(wanted, "completed")
-        self._add(at, what, item=item, lifecycle="complete", message=reused)
+        what = {"staging": "staged", "mending": "mended"}.get(out.what, "completed")
+        self._add(at, what, name=out.name, item=out.item, lifecycle="complete", message=reused)
 
     def _steered(self, at: Instant, fact: Command) -> None:
         what, lifecycle = _STEERED[type(fact)]
@@ -159,13 +167,14 @@ class _Reader:
             self._went_out(at, order)
         elif type(order) in _BACK and (known := self._items.get(getattr(order, "serial", 0))):
             what, lifecycle = _BACK[type(order)]
-            self._add(at, what, item=known[0], lifecycle=lifecycle)
+            self._add(at, what, name=known.name, item=known.item, lifecycle=lifecycle)
 
     def _went_out(self, at: Instant, order: Order) -> None:
         what, lifecycle = _OUT[type(order)]
         item = order.spec.item if isinstance(order, SubmitJob) else getattr(order, "item", ItemId(""))
-        self._items[getattr(order, "serial", 0)] = (item, what)
-        self._add(at, what, item=item, lifecycle=lifecycle, message=_wanted(order))
+        name = order.do.value if isinstance(order, DoMend) else name_of(item)
+        self._items[getattr(order, "serial", 0)] = _Out(item, what, name)
+        self._add(at, what, name=name, item=item, lifecycle=lifecycle, message=_wanted(order))
 
     def _add(
         self,
@@ -278,8 +287,9 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
             case=decision.case,
             source="service",
             what="decided" if decision.exlet else decision.state,
-            name=decision.task or decision.type.value,
+            name=decision.exlet or decision.task or decision.type.value,
             item=decision.item,
+            lifecycle="start" if decision.exlet and decision.state != "passive" else "",
             by=_rule_of(decision),
             message=_concluded(decision),
             decision=decision.id,
@@ -289,7 +299,8 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
         if decision.ended_at and decision.state in ("done", "failed", "rejected"):
             came = decision.result or decision.state
             told = f"{decision.exlet}: {came}" + (f" ({decision.note})" if decision.note else "")
-            yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=told)
+            how = "complete" if decision.state == "done" else "ate_abort"
+            yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=told, lifecycle=how)
 
 
 def _rule_of(decision: Decision) -> str:
@@ -304,10 +315,18 @@ def _concluded(decision: Decision) -> str:
     return f"{about}; {'would run' if decision.state == 'passive' else 'runs'} {decision.exlet}"
 
 
-_ORDER = {"engine": 1, "pilot": 0, "service": 2, "person": 0}
+_RANKS = {"decided": 2, "repaired": 4}
+_BEFORE = ("pilot", "person")
+
+
+def _rank(entry: HistoryEntry) -> int:
+    """Of one moment: what pilots and people did, what the engine made of it, what was decided, what the exlet did."""
+    if entry.source in _BEFORE:
+        return 0
+    return 1 if entry.source == "engine" else _RANKS.get(entry.what, 3)
 
 
 def merged(parts: Sequence[Iterable[HistoryEntry]]) -> list[HistoryEntry]:
-    """In the order of time. Of one moment, what pilots and people did comes before what the engine made of it."""
+    """All of it in the order of time."""
     entries = [entry for part in parts for entry in part]
-    return sorted(entries, key=lambda entry: (entry.at, _ORDER[entry.source]))
+    return sorted(entries, key=lambda entry: (entry.at, _rank(entry)))

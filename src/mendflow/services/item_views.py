@@ -42,6 +42,13 @@ def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False) -
     return msgspec.structs.replace(last, **changes)
 
 
+def whole_story(submissions: Sequence[Job]) -> Job:
+    """The last submission under the id that the flow knows, with the attempts of all, counted through."""
+    made = [attempt for job in submissions for attempt in job.history]
+    counted = [msgspec.structs.replace(attempt, fence=number) for number, attempt in enumerate(made, 1)]
+    return msgspec.structs.replace(submissions[-1], id=submissions[0].id, history=counted, fence=len(counted))
+
+
 def of_job(job: Job, log_tail: str = "") -> ItemView:
     outcome = job.outcome
     return ItemView(

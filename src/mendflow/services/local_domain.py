@@ -260,12 +260,14 @@ class LocalDomain(LocalRepairs):
         return _decode_job(found.body)
 
     async def newest_submission(self, job: str) -> Job:
-        """The job, as it was submitted last."""
+        """The job as it was submitted last; when it is over, with the attempts of all its submissions."""
         known = await self.job(job)
         base, _ = item_views.generation_of(known.id)
-        later = [found.id async for found in (await self._read()).scan("job", f"{base}~")]
-        newest = max(later, key=lambda id: item_views.generation_of(id)[1], default=known.id)
-        return known if newest == known.id else await self.job(newest)
+        if base != known.id:
+            return known
+        later = [await self.job(found.id) async for found in (await self._read()).scan("job", f"{base}~")]
+        submissions = sorted([known, *later], key=lambda each: item_views.generation_of(each.id)[1])
+        return item_views.whole_story(submissions) if submissions[-1].finished else submissions[-1]
 
     async def log(self, job: str) -> str:
         found = await self.newest_submission(job)

@@ -9,7 +9,7 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.mending import Decision, XEvent
+from mendflow.core.model.mending import Decision, ExceptionType, XEvent
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.repair_views import (
     Applied,
@@ -33,6 +33,7 @@ from mendflow.core.model.repair_views import (
 )
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.patterns import JobPattern, Patterns, check_pattern
 from mendflow.core.rules import growth
 from mendflow.services import history
 from mendflow.services.case_book import CaseDocument
@@ -145,10 +146,13 @@ class LocalRepairs(_OtherHalf):
         return await view_of(await self._book.get(decision), self._conditions, whole=True)
 
     async def reject_choice(self, wish: RejectWish, *, who: str) -> DecisionView:
+        exlet, wrong = _named(wish), await self._book.get(wish.decision)
+        rules = wrong.conclusion.rules if wrong.conclusion else wrong.flow
+        known = wrong.type is ExceptionType.SELECTION or wish.flow is not None
         right = await self._office.reject(
             wish.decision,
-            exlet=_named(wish),
-            steps=wish.flow,
+            exlet=exlet,
+            steps=wish.flow if known else await RuleDesk(self._house).along(exlet, None, rules),
             condition=wish.condition,
             note=wish.note,
             who=who,
@@ -203,12 +207,12 @@ class LocalRepairs(_OtherHalf):
         return await self._told(await self._office.raise_exception(id, trigger, item, who=who, data=data))
 
     async def mend(self, case: str, wish: MendWish, *, who: str) -> DecisionView:
-        id = await self._id(case)
-        await self._document(id)
+        id, exlet = await self._id(case), _named(wish)
+        flow = wish.rules or (await self._document(id)).flow
         decision = await self._office.mend(
             id,
-            exlet=_named(wish),
-            steps=wish.flow,
+            exlet=exlet,
+            steps=await RuleDesk(self._house).along(exlet, wish.flow, flow),
             condition=wish.condition,
             item=wish.item,
             decision=wish.decision,
@@ -217,6 +221,19 @@ class LocalRepairs(_OtherHalf):
             who=who,
         )
         return await self._told(decision)
+
+    # Patterns
+
+    async def patterns(self) -> Patterns:
+        return self._house.services.patterns.patterns
+
+    async def add_patterns(self, patterns: Patterns, *, who: str) -> Patterns:
+        for pattern in (*patterns.conversations, *patterns.repairs):
+            if problem := check_pattern(pattern.messages) if isinstance(pattern, JobPattern) else "":
+                raise Invalid(f"{pattern.name}: {problem}", field=pattern.name)
+        for pattern in (*patterns.conversations, *patterns.repairs):
+            await self._house.services.patterns.add(pattern)
+        return self._house.services.patterns.patterns
 
     # Engines of other systems
 

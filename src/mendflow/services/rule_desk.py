@@ -14,6 +14,7 @@ from mendflow.core.model.problems import Invalid, Mistake, NotFound
 from mendflow.core.model.repair_views import Candidate, RuleAdded, RuleSetView, RuleWish, TrialView, Tried
 from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.patterns import exlet_of
 from mendflow.core.rules import growth, trials
 from mendflow.core.rules.candidates import Candidate as Distinction
 from mendflow.services.exception_service.administration import Administration, Wish
@@ -86,19 +87,34 @@ class RuleDesk:
         )
 
     async def _steps(self, wish: RuleWish, rules: RuleSet, type: ExceptionType) -> Flow | None:
-        """The exlet that comes with the rule: given along, or of the house rules, or a flow that is deployed."""
+        """The exlet that comes with the rule: given along, or found by its name."""
         if wish.flow is not None or wish.exlet in rules.exlets or type is ExceptionType.SELECTION:
             return wish.flow
-        shipped = self._rules.newest(HOUSE).exlets.get(wish.exlet)
+        found = await self.found(wish.exlet)
+        if found is None:
+            house, patterns = self._rules.newest(HOUSE).exlets, self._house.services.patterns.patterns.repairs
+            known = ", ".join(sorted({*rules.exlets, *house, *(pattern.name for pattern in patterns)})) or "none"
+            raise Invalid(f"there is no exlet {wish.exlet!r}; known are {known}. Give another as a file", field="exlet")
+        return found
+
+    async def found(self, exlet: str) -> Flow | None:
+        """An exlet of the house rules, a fault pattern of the repository, or a deployed flow, by its name."""
+        shipped = self._rules.newest(HOUSE).exlets.get(exlet)
         if shipped is not None:
             return shipped
+        pattern = self._house.services.patterns.patterns.repair(exlet)
+        if pattern is not None:
+            return exlet_of(pattern)
         try:
-            return (await self._flows.find(wish.exlet))[0]
+            return (await self._flows.find(exlet))[0]
         except NotFound:
-            known = ", ".join(sorted({*rules.exlets, *self._rules.newest(HOUSE).exlets})) or "none"
-            raise Invalid(
-                f"there is no exlet {wish.exlet!r}; known are {known}. Give another as a file: --do FILE", field="exlet"
-            ) from None
+            return None
+
+    async def along(self, exlet: str, flow: Flow | None, name: str) -> Flow | None:
+        """What is to be sent along with an order to run an exlet that neither the flow's rules nor the house's have."""
+        if flow is not None or exlet in self._rules.newest_or_empty(name).exlets:
+            return flow
+        return None if exlet in self._rules.newest(HOUSE).exlets else await self.found(exlet)
 
     # Trying
 

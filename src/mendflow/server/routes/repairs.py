@@ -20,6 +20,7 @@ from mendflow.core.model.repair_views import (
     TriggerView,
 )
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.patterns import Patterns
 from mendflow.server.routes.cases import Wish
 from mendflow.server.routes.given import CaseName, Limit, Offset, Text, TheCaller, TheDomain
 
@@ -120,6 +121,17 @@ async def mend(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONB
     return await domain.mend(case, data, who=caller.name)
 
 
+@get("/patterns", summary="How conversations run, and repairs by name", operation_id="patterns", tags=["repairs"])
+async def patterns(domain: TheDomain) -> Patterns:
+    return await domain.patterns()
+
+
+@post("/patterns", status_code=201, summary="Add patterns", operation_id="add_patterns", tags=["repairs"])
+async def add_patterns(domain: TheDomain, caller: TheCaller, data: JSONBody[Patterns]) -> Patterns:
+    """One by the same name is replaced. They hold at once; rules conclude repairs by their names."""
+    return await domain.add_patterns(data, who=caller.name)
+
+
 @get("/levels", summary="Levels of retries, and how many wait in each", operation_id="levels", tags=["repairs"])
 async def levels(domain: TheDomain) -> list[LevelView]:
     return await domain.levels()
@@ -138,5 +150,5 @@ async def drain(domain: TheDomain, caller: TheCaller, level: FromPath[str]) -> D
 
 ROUTES = [
     *(failures, failure, apply_rules, decisions, decision, reject_choice),
-    *(triggers, raise_trigger, mend, levels, drain),
+    *(triggers, raise_trigger, mend, patterns, add_patterns, levels, drain),
 ]
