@@ -5,7 +5,7 @@ import pytest
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome, Resources, Submission, sources_of
-from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.change import next_source
 from mendflow.core.recovery.conversation import Message, Phase
@@ -239,7 +239,8 @@ async def test_a_job_that_never_arrived_is_told_as_that() -> None:
 async def test_asking_again_does_not_help_a_job_that_has_failed() -> None:
     async with World() as world:
         await failed_on(world, EXIT)
-        await world.proxy.repoll(JOB, key="k")
+        with pytest.raises(Conflict, match="has failed, and would only say so again"):
+            await world.proxy.repoll(JOB, key="k")
         assert world.proxy.standing(JOB) == "held" and len(world.failures) == 1
 
 

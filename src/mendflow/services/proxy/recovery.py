@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Job, JobState, Outcome
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.recovery.change import changed
 from mendflow.core.recovery.conversation import Conversation, Held, Message, begin
 from mendflow.core.recovery.patterns import Patterns, recognise
@@ -180,14 +180,16 @@ class Recovery:
         await self._ledger.settled()
 
     async def ask_again(self, id: JobId, message: Message, key: str) -> None:
-        """Poll for the newest submission, or register for its end, once more: an answer was lost. A job that is known
-        to have failed is not asked about."""
+        """Poll for the newest submission, or register for its end, once more: an answer was lost. Refused for a job
+        that is known to have failed, because it would say so again."""
         watched = self._watched.get(id)
         if watched is None or watched.outcome is not None:
             return
         talk = self._talk(watched)
-        if key in talk.keys or (talk.held is not None and talk.held.stage not in LOST_ANSWERS):
+        if key in talk.keys:
             return
+        if talk.held is not None and talk.held.stage not in LOST_ANSWERS:
+            raise Conflict(f"job {talk.newest} has failed, and would only say so again; re-submit it")
         talk = talk.ask_again(message, key)
         self._talks.keep(talk)
         try:
