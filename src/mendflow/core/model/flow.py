@@ -240,7 +240,8 @@ class NeededResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
 class Job(Node, frozen=True, tag="job"):
     """A batch job: a shell command (a template) or a Python function. `inputs` maps paths in the job's folder to
     sources: a template that gives a kept file (`${{ jobs.a.files.table }}`) or the path of a given one. Sources that
-    are paths are staged first, together or one after another."""
+    are paths are staged first, together or one after another. `replicas` maps such paths to the places where the pilot
+    finds them, best first: each a template, for a list or for one place."""
 
     command: str | None = None
     function: FunctionRef | None = None
@@ -248,6 +249,7 @@ class Job(Node, frozen=True, tag="job"):
     kwargs: dict[str, Template] = {}
     env: dict[str, Template] = {}
     inputs: dict[str, Template] = {}
+    replicas: dict[str, Template] = {}
     files: dict[str, Template] = {}
     resources: NeededResources = NeededResources()
     limits: Limits = Limits()

@@ -87,6 +87,7 @@ def common(build: Build, fields: Fields) -> dict[str, Any]:
     return {
         "env": {**build.env, **(build.defaults.get("env") or {}), **(fields.get("env") or {})},
         "inputs": inputs_of(build.reading, fields),
+        "replicas": replicas_of(build.reading, fields),
         "files": files_of(build.reading, fields),
         "resources": NeededResources(
             cpus=value("cpus", 1.0),
@@ -140,6 +141,17 @@ def inputs_of(reading: Reading, fields: Fields) -> dict[str, Any]:
             demand_inner(reading, entry.key, path)
             demand_given(reading, entry.value, given.get(path))
     return {path: source for path, source in given.items() if source is not None}
+
+
+def replicas_of(reading: Reading, fields: Fields) -> dict[str, Any]:
+    given = fields.get("replicas", {})
+    node = fields.node_of("replicas")
+    if isinstance(node, Entries):
+        for path, entry in node.entries.items():
+            demand_inner(reading, entry.key, path)
+            if given.get(path) == []:
+                reading.problem(entry.value, f"`{path}` needs at least one place where it can be had")
+    return {path: places for path, places in given.items() if places}
 
 
 def files_of(reading: Reading, fields: Fields) -> dict[str, Any]:

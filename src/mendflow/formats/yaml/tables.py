@@ -96,6 +96,11 @@ JOB_FILES: Final[Table] = {
         "Files the job finds in its folder: the path there, and the file given or another job's file. "
         "A list of paths keeps them as they are.",
     ),
+    "replicas": Key(
+        MapOf(ListOf(Text("a path or URL"), single=True), wants="a map from paths to places"),
+        "Files that the pilot fetches itself: the path in the job's folder, and the places where it can be had, best "
+        "first: URLs, or paths on the pilot's machine.",
+    ),
     "files": Key(
         MapOf(Text("a path"), Name("the name of a file"), "a map from names to paths"),
         "Files the job leaves: a name for each and its path in the job's folder; others use `jobs.NAME.files.FILE`.",

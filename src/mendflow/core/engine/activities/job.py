@@ -31,7 +31,7 @@ from mendflow.core.model.flow import Job, NeededResources
 from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 
-PARTS: Final = ("command", "args", "kwargs", "env", "files", "resources")
+PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "resources")
 
 
 class Prepared(msgspec.Struct):
@@ -208,11 +208,27 @@ def as_resources(value: Value, name: str) -> Resources:
     return Resources(site=as_text(value["site"]), **numbers)
 
 
+def as_places(value: Value, name: str) -> dict[str, tuple[str, ...]]:
+    """Where each input can be had: a list of places, or one."""
+    places = {path: tuple(as_text(each) for each in _as_many(given)) for path, given in value.items()}
+    for path, listed in places.items():
+        if not listed or not all(listed) or any("\0" in each for each in listed):
+            raise thrown(
+                INVALID_EXPRESSION_VALUE, f"{name}: input {path} needs places where it can be had, not {listed}"
+            )
+    return places
+
+
+def _as_many(given: Value) -> list[Value]:
+    return given if isinstance(given, list) else [given]
+
+
 _SHAPES: Final = {
     "command": as_command,
     "args": as_list,
     "kwargs": as_map,
     "env": as_env,
     "files": as_texts,
+    "replicas": as_places,
     "resources": as_resources,
 }
