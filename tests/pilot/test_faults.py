@@ -16,7 +16,7 @@ import pytest
 from aiohttp import web
 
 from mendflow.core.model.faults import Category, Fault, Stage
-from mendflow.core.model.ids import ItemId
+from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, Resources
 from mendflow.core.model.values import Value
 from mendflow.pilot import processes, shell
@@ -208,7 +208,7 @@ def test_without_a_shell_the_place_is_at_fault(tmp_path: Path, monkeypatch: pyte
     home.make()
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(shell, "SHELL", "/no/such/shell")
-    work = Work("c/1", 1, "c", "i", "true", NIL, "", "", {}, {}, False, 0, 0, Limits())  # type: ignore[arg-type]
+    work = Work(JobId("c/1"), 1, "c", "i", "true", NIL, "", "", {}, {}, False, 0, 0, Limits())
     with pytest.raises(OSError, match="such") as failure:
         shell.ShellRun(work, home, {}, Leash())
     fault = cannot_start(failure.value, str(tmp_path / "attempts" / "a"))

@@ -300,7 +300,10 @@ class Exchange:
 
 
 def _clean(outcome: Outcome) -> Outcome:
-    """What a pilot may tell: outputs that are no value are the job's fault, and are not let in."""
+    """What a pilot may tell: outputs that are no value are the job's fault, and are not let in; nor are values of that
+    kind that it reported of itself, which are nobody's fault."""
+    if outcome.values and check_value(outcome.values):
+        outcome = msgspec.structs.replace(outcome, values={})
     problem = check_value(outcome.outputs)
     if not problem:
         return outcome

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Measures, Resources
 from mendflow.core.model.sync import Beat, Capacity, Order, SyncRequest
-from mendflow.core.model.values import Value
+from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.offer import Offer
 
@@ -31,7 +31,7 @@ class Held:
     def hear(self, beat: Beat) -> None:
         self.begun |= beat.state != "held"
         self.measures = beat.measures
-        if beat.values:
+        if beat.values and not check_value(beat.values):
             self.values = beat.values
 
 

@@ -81,6 +81,14 @@ def test_no_part_of_an_outcome_can_spoil_the_journal(outcome: Outcome) -> None:
     msgspec.json.encode(play.journal)
 
 
+@pytest.mark.parametrize("value", NO_VALUES)
+def test_what_a_job_reported_of_itself_and_is_no_value_is_left_out(value: Value) -> None:
+    play = started(job("a"))
+    play.finish(play.serial("a"), Outcome(outputs=1, values={"a": value}))
+    assert play.status == "completed"
+    msgspec.json.encode(play.journal)
+
+
 def test_a_value_that_grows_deeper_with_each_turn_is_a_fault_in_time() -> None:
     again = While(name="w", condition=Expr("true"), body=Assign(name="a", copies=(Copy("x", {"in": "${{ x }}"}),)))
     play = started(Scope(name="s", body=again, variables={"x": 0})).run_out()

@@ -43,6 +43,8 @@ def demand_plain(command: ForceComplete | ForceFail) -> None:
 
 def clean(outcome: Outcome) -> Outcome:
     """The outcome, or a fault in its place where the journal could not hold it."""
+    if outcome.values and check_value(outcome.values):
+        outcome = replace(outcome, values={})  # what it said of itself is for whoever watches; no end hangs on it
     fault = outcome.fault
     if fault is not None and (reason := _flaw_of_fault(fault)):
         return Outcome(fault=_not_data(f"it failed, and its fault cannot be kept: {reason}"))
@@ -58,7 +60,7 @@ def clean(outcome: Outcome) -> Outcome:
 
 def _flaw_of_fault(fault: Fault) -> str:
     return check_value(fault.data) or check_value(
-        [fault.name, fault.message, fault.exit_code, fault.signal, fault.log_tail]
+        [fault.name, fault.message, fault.exit_code, fault.signal, fault.log_tail, fault.stage, fault.file]
     )
 
 
