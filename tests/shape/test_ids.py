@@ -12,6 +12,17 @@ PROMISES: dict[str, str] = {
     "FM-5": "four ways to submit a job",
     "FM-6": "files are staged in sequence or in parallel, and a job is submitted when all its data is there",
     "FM-7": "the states of a job, from staging to its end",
+    "FM-8": "fault-tolerant patterns: re-stage, re-submit, re-poll, re-register, force-fail, force-complete",
+    "FM-8a": "re-stage: the same again",
+    "FM-8b": "re-stage: other transfer parameters",
+    "FM-8c": "re-stage: another replica",
+    "FM-8d": "re-stage: another target",
+    "FM-10": "a transparent proxy: monitor, correlator, recovery, neither neighbour changed",
+    "FM-11": "an extensible repository of job-flow patterns and fault patterns",
+    "FM-12": "failures told apart: submission and execution",
+    "AD-2": "a failure waits in a durable queue, or in memory where that was asked for",
+    "AD-3": "a dispatcher classifies: recovery or compensation",
+    "AD-4": "recovery goes through levels, each with its own wait",
     "AD-6": "a person's work is an item like any other",
     "JS-1": "a job is acquired by compare-and-set; the loser is told that it is taken",
     "JS-2": "available, running, completed, failed, each transition recorded",
@@ -23,6 +34,6 @@ PROMISES: dict[str, str] = {
 
 @pytest.mark.parametrize("promise", PROMISES)
 def test_a_promise_is_named_by_a_test(promise: str) -> None:
-    named = re.compile(rf"{promise}(?![\d])")
+    named = re.compile(rf"{promise}(?!\d)")
     naming = [path for path in python_files("tests") if path.name != "test_ids.py" and named.search(path.read_text())]
     assert naming, f"no test names {promise}: {PROMISES[promise]}"
