@@ -44,9 +44,9 @@ class Fails(msgspec.Struct, frozen=True, kw_only=True):
 
 def _about_input(spec: JobSpec, stage: Stage) -> dict[str, Any]:
     """What a pilot says of an input that it could not have: which, from where, and where else it can be had."""
-    if stage is not Stage.STAGE_IN or not spec.inputs:
+    if stage is not Stage.STAGE_IN or not spec.replicas:
         return {}
-    path = next(iter(spec.inputs))
+    path = next(iter(spec.replicas))
     first, *others = sources_of(spec, path)
     return {"file": path, "data": {"source": first, "others": others, "reason": "not there"}}
 
@@ -154,7 +154,7 @@ class Nature:
 
 def source(spec: JobSpec) -> str:
     """Where the job's input is fetched from first."""
-    return next((sources_of(spec, path)[0] for path in spec.inputs), "")
+    return next((places[0] for places in spec.replicas.values()), "")
 
 
 def _too_large(asked: int) -> Outcome:

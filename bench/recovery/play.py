@@ -23,6 +23,7 @@ from mendflow.core.model.jobs import Submission
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
 
+PLACES = ("one", "two")
 BOUND_S = 6 * 3600.0
 """Nothing that can be mended takes longer than this; what is not over by then counts as failed."""
 
@@ -94,6 +95,7 @@ def _flow(name: str, count: int, scenario: Scenario) -> Flow:
         Job(
             name=f"job-{number}",
             command="work",
+            replicas={"plate": [f"/archive/{place}/plate" for place in (PLACES if scenario.replicas else PLACES[:1])]},
             resources=NeededResources(memory_bytes=scenario.memory_bytes, wall_ms=wall_ms),
             submission=scenario.pattern,
         )

@@ -235,7 +235,7 @@ DATA: Final = [
         category=Category.DATA,
         stage=Stage.STAGE_IN,
         replicas=True,
-        troubles=(_stage_in(source="kept:one"),),
+        troubles=(_stage_in(source="/archive/one/plate"),),
     ),
     Scenario(
         name="a replica is gone, another is there, poll",
@@ -243,7 +243,7 @@ DATA: Final = [
         stage=Stage.STAGE_IN,
         pattern=POLL,
         replicas=True,
-        troubles=(_stage_in(source="kept:one"),),
+        troubles=(_stage_in(source="/archive/one/plate"),),
     ),
     Scenario(
         name="the data store is away for 9 min",
