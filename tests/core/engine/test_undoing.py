@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.engine import compensations, compile_flow, restore, snapshot
+from mendflow.core.engine import compensations, compile_flow, restore, snapshot, undoable
 from mendflow.core.engine.messages import ForceFail, MarkCompensated, StartCase, SubmitJob
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
@@ -32,16 +32,17 @@ def job(name: str, command: str = "") -> Job:
     return Job(name=name, command=command or name)
 
 
-def undoable(name: str, undo: Activity | None = None) -> Scope:
+def kept(name: str, undo: Activity | None = None) -> Scope:
     return Scope(name=f"{name}.kept", label=name, body=job(name), compensation=undo or job(f"undo-{name}"))
 
 
 def names(play: World) -> list[str]:
+    assert undoable(play.case) == len(compensations(play.case))
     return [each.name for each in compensations(play.case)]
 
 
 def test_a_completed_activity_pushes_its_compensation() -> None:  # AD-1
-    play = started(Sequence(name="s", body=(undoable("a"), undoable("b"), job("c"))))
+    play = started(Sequence(name="s", body=(kept("a"), kept("b"), job("c"))))
     assert names(play) == []
     play.done("a")
     assert names(play) == ["a"]
@@ -52,8 +53,8 @@ def test_a_completed_activity_pushes_its_compensation() -> None:  # AD-1
 
 
 def test_the_order_is_that_of_completion_across_branches_and_loops() -> None:  # AD-1
-    each = ForEach(name="each", items=[1, 2], body=undoable("turn"))
-    play = started(Parallel(name="p", branches=(undoable("a"), undoable("b"), each, job("c"))))
+    each = ForEach(name="each", items=[1, 2], body=kept("turn"))
+    play = started(Parallel(name="p", branches=(kept("a"), kept("b"), each, job("c"))))
     play.done("turn[1]", "b", "turn[0]", "a")
     assert [done.item for done in compensations(play.case)] == ["turn[1]", "b", "turn[0]", "a"]
     assert [done.number for done in compensations(play.case)] == [1, 2, 3, 4]
@@ -65,7 +66,7 @@ def test_the_compensation_is_a_flow_that_knows_what_was_known_then() -> None:  #
         name="s",
         body=(
             Assign(name="first", copies=(Copy("n", 1),)),
-            undoable("a", undo),
+            kept("a", undo),
             job("c"),
         ),
     )
@@ -82,7 +83,7 @@ def test_the_compensation_is_a_flow_that_knows_what_was_known_then() -> None:  #
 def test_a_worklet_that_came_with_the_flow_is_found_by_the_compensation() -> None:
     free = Flow(name=FlowName("free"), body=job("x"))
     undo = Call(name="undo", flow="free", inputs={"stall": "${{ jobs.a.outputs }}"})
-    play = Play(Flow(name=FlowName("f"), body=Sequence(name="s", body=(undoable("a", undo), job("c"))), calls=(free,)))
+    play = Play(Flow(name=FlowName("f"), body=Sequence(name="s", body=(kept("a", undo), job("c"))), calls=(free,)))
     play.done("a", outputs=3)
     (done,) = compensations(play.case)
     assert done.flow is not None
@@ -91,7 +92,7 @@ def test_a_worklet_that_came_with_the_flow_is_found_by_the_compensation() -> Non
 
 
 def test_what_was_marked_is_undone_by_nobody_again() -> None:  # AD-5
-    body = Sequence(name="s", body=(undoable("a"), undoable("b"), job("x")))
+    body = Sequence(name="s", body=(kept("a"), kept("b"), job("x")))
     play = started(Scope(name="all", body=body, catches=(Catch(body=Compensate(name="undo")),)))
     play.done("a", "b")
     last = compensations(play.case)[-1]
@@ -105,7 +106,7 @@ def test_what_was_marked_is_undone_by_nobody_again() -> None:  # AD-5
 
 
 def test_what_the_flow_undoes_itself_leaves_the_list() -> None:  # AD-5
-    body = Sequence(name="s", body=(undoable("a"), job("x")))
+    body = Sequence(name="s", body=(kept("a"), job("x")))
     play = started(
         Sequence(
             name="t", body=(Scope(name="all", body=body, catches=(Catch(body=Compensate(name="undo")),)), job("z"))
@@ -118,7 +119,7 @@ def test_what_the_flow_undoes_itself_leaves_the_list() -> None:  # AD-5
 
 
 def test_a_handler_answers_for_the_scopes_inside_its_own() -> None:
-    inner = Sequence(name="s", body=(undoable("a"), undoable("b")))
+    inner = Sequence(name="s", body=(kept("a"), kept("b")))
     play = started(Sequence(name="t", body=(Scope(name="whole", body=inner, compensation=job("undo-whole")), job("z"))))
     play.done("a")
     assert names(play) == ["a"]
@@ -129,7 +130,7 @@ def test_a_handler_answers_for_the_scopes_inside_its_own() -> None:
 
 
 def test_a_handler_that_leaves_the_inner_scopes_to_compensate_is_listed_with_them() -> None:
-    inner = Sequence(name="s", body=(undoable("a"), undoable("b")))
+    inner = Sequence(name="s", body=(kept("a"), kept("b")))
     undo = Sequence(name="u", body=(Compensate(name="rest"), job("undo-whole")))
     play = started(Sequence(name="t", body=(Scope(name="whole", body=inner, compensation=undo), job("z"))))
     play.done("a", "b")
@@ -142,8 +143,17 @@ def test_a_handler_that_leaves_the_inner_scopes_to_compensate_is_listed_with_the
     assert names(play) == []
 
 
+def test_handlers_inside_a_handler_stay_as_they_are() -> None:
+    inner = Scope(name="again", body=job("try"), catches=(Catch(body=Compensate(name="back")),))
+    play = started(Sequence(name="t", body=(kept("a", inner), job("z"))))
+    play.done("a")
+    (done,) = compensations(play.case)
+    assert done.flow is not None and done.flow.body == inner
+    assert Play(done.flow).fail("try").status == "completed"
+
+
 def test_scopes_without_a_handler_pass_on_what_is_inside() -> None:
-    inner = Scope(name="plain", body=Sequence(name="s", body=(undoable("a"), undoable("b"))))
+    inner = Scope(name="plain", body=Sequence(name="s", body=(kept("a"), kept("b"))))
     play = started(Sequence(name="t", body=(inner, job("z"))))
     play.done("a", "b")
     assert names(play) == ["a", "b"]
@@ -152,7 +162,7 @@ def test_scopes_without_a_handler_pass_on_what_is_inside() -> None:
 
 
 def test_an_activity_that_was_made_to_fail_has_not_completed() -> None:
-    play = started(Sequence(name="s", body=(undoable("a"), job("z"))))
+    play = started(Sequence(name="s", body=(kept("a"), job("z"))))
     play.do(ForceFail(item=ItemId("a"), fault=FAULT, proceed=True))
     assert (names(play), play.jobs) == ([], ["z"])
 
@@ -170,7 +180,7 @@ def test_items_of_remembered_tasks_are_listed_with_their_data(
         parallel=False,
         body=Job(name="c.turn", label="c", command="c", env={"N": "${{ item }}"}),
     )
-    body = Sequence(name="s", body=(job("a"), undoable("b"), each, job("z")))
+    body = Sequence(name="s", body=(job("a"), kept("b"), each, job("z")))
     play = World()
     play.do(StartCase(case=CaseId("c"), flow=Flow(name=FlowName("f"), body=body), remember=remember))
     for _ in range(4):
@@ -190,7 +200,7 @@ def test_items_of_remembered_tasks_are_listed_with_their_data(
 
 
 def test_a_case_that_is_over_has_nothing_left_to_undo() -> None:
-    play = started(undoable("a")).done("a")
+    play = started(kept("a")).done("a")
     assert names(play) == []
     with pytest.raises(Conflict):
         play.do(MarkCompensated(numbers=(1,)))

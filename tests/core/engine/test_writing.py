@@ -96,8 +96,9 @@ def test_a_case_that_is_over_still_says_what_it_knew() -> None:
         (Task(name="a", role="r"), {"seats": 9}, {"seats": 9}),
         (Call(name="a", flow="g", inputs={"x": [1, 2]}), {"x[1]": 5}, {"x": [1, 5]}),
         (Job(name="a", command="x", inputs={"in": "a/path"}), {"F": 1}, {"F": "1"}),
+        (Stage(name="a", files={"f": "p", "g": "q"}), {"f": "other"}, {"f": "other", "g": "q"}),
     ],
-    ids=["function", "command", "task", "empty-task", "call", "staging"],
+    ids=["function", "command", "task", "empty-task", "call", "staging", "stage"],
 )
 def test_data_goes_into_a_live_item_and_its_order_goes_out_with_it(
     body: Activity, values: dict[str, Value], after: dict[str, Value]
@@ -118,7 +119,8 @@ def test_data_goes_into_a_live_item_and_its_order_goes_out_with_it(
     ("body", "values", "said"),
     [
         (Wait(name="a", duration=1), {"x": 1}, "item a: it has no data to write to"),
-        (Stage(name="a", files={"f": "p"}), {"x": 1}, "no data"),
+        (Stage(name="a", files={"f": "p"}), {"x": "q"}, "it stages no file 'x'; it has f"),
+        (Stage(name="a", files={"f": "p"}), {"f": 1}, "the source of f is 1"),
         (Task(name="a", role="r", data=[1]), {"x": 1}, "not a map"),
         (function("a"), {"x y": 1}, "not a path into data"),
         (function("a", n=1), {"n.m": 1}, "cannot be put into something that is not a map"),
@@ -151,6 +153,15 @@ def test_what_cannot_be_written_into_a_case_is_refused(values: dict[str, Value],
     with pytest.raises(Mistake, match=said):
         play.do(WriteData(values=values))
     assert snapshot(play.case) == before
+
+
+def test_a_job_whose_files_could_not_be_brought_is_restarted_with_other_sources() -> None:  # FM-8
+    play = started(Job(name="a", command="x", inputs={"data/in.csv": "a/path", "b": "b/path"}))
+    play.do(RestartItem(item=A, values={"data/in.csv": "another/replica", "E": 1}))
+    (order,) = play.out.values()
+    assert isinstance(order, StageFiles) and order.files == {"data/in.csv": "another/replica", "b": "b/path"}
+    assert item_data(play.case, A) == {"E": "1"}
+    play.crash(with_snapshot=False)
 
 
 def test_an_order_that_nobody_waits_for_is_not_given() -> None:

@@ -19,7 +19,7 @@ from mendflow.core.engine.evolve import evolve
 from mendflow.core.engine.owed import LiveItem, find_item, item_data, item_order, live_items, owed
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, restore, snapshot
-from mendflow.core.engine.undoing import Completed, compensations
+from mendflow.core.engine.undoing import Completed, compensations, undoable
 from mendflow.core.engine.validate import validate
 
 __all__ = [
@@ -40,5 +40,6 @@ __all__ = [
     "owed",
     "restore",
     "snapshot",
+    "undoable",
     "validate",
 ]

@@ -30,7 +30,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, Item
 from mendflow.core.engine.steering import PERSON, holders_of, key_of
-from mendflow.core.engine.writing import case_with, rewritten
+from mendflow.core.engine.writing import case_with, demand_writable
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.ids import Instant, ItemId
 from mendflow.core.model.problems import Conflict, Mistake, NotFound
@@ -187,7 +187,7 @@ def _demand_writable(values: dict[str, Value], item: Item) -> None:
     for path, value in values.items():
         demand_value(value, path)
     try:
-        rewritten(item.order, values)
+        demand_writable(item, values)
     except Mistake as mistake:
         raise Mistake(f"item {item.item}: {mistake.message}", item=item.item) from None
 

@@ -128,8 +128,9 @@ class RemoveItem(Message, frozen=True, tag="remove-item"):
 
 class WriteData(Message, frozen=True, tag="write-data"):
     """Put values into the case (its inputs, or variables of the flow by that name, or new ones), or into a live item: a
-    task's data, a function's keyword arguments, a command's environment, a call's inputs. Names may be paths:
-    `order.rows[0]`. It takes effect at once, also while the case or the item is suspended.
+    task's data, a function's keyword arguments, a command's environment, a call's inputs, other sources for files that
+    are staged. Names may be paths: `order.rows[0]`. It takes effect at once, also while the case or the item is
+    suspended.
 
     An item's order is other from then on, under the same serial. `held` says that it has not gone out: then this is the
     item's data at its start. Otherwise a restart forgets what was written."""

@@ -18,7 +18,6 @@ from mendflow.core.engine.messages import (
     ForceComplete,
     ForceFail,
     MarkCompensated,
-    Order,
     RemoveItem,
     RestartItem,
     Suspend,
@@ -27,7 +26,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Case, Item
 from mendflow.core.engine.undoing import forget
-from mendflow.core.engine.writing import rewritten, write_case
+from mendflow.core.engine.writing import rewritten, write_case, write_item
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.problems import Mistake
@@ -157,15 +156,15 @@ def restart(run: Run, fact: RestartItem) -> None:
         instance, kind = found
         instance.order = run.case.at_start.pop(instance.id, instance.order)
         if fact.values:
-            instance.order = _rewritten_if_it_fits(instance.order, fact.values)
+            _write_if_it_fits(instance, fact.values)
         guarded(run, instance, kind.restart, instance)
 
 
-def _rewritten_if_it_fits(order: Order | None, values: dict[str, Value]) -> Order | None:
+def _write_if_it_fits(instance: Item, values: dict[str, Value]) -> None:
     try:
-        return rewritten(order, values)
+        instance.order = write_item(instance, values)
     except Mistake:
-        return order
+        return
 
 
 def force_complete(run: Run, fact: ForceComplete) -> None:
@@ -199,20 +198,20 @@ def write(run: Run, fact: WriteData) -> None:
         if fact.item is None:
             write_case(run.case, fact.values)
         elif (found := live(run, fact.item)) is not None:
-            write_item(run.case, found[0], fact)
+            write_live(run.case, found[0], fact)
     except Mistake:
         return
 
 
-def write_item(case: Case, instance: Item, fact: WriteData) -> None:
-    before, after = instance.order, rewritten(instance.order, fact.values)
-    assert before is not None
-    if fact.held:
-        if (first := case.at_start.get(instance.id)) is not None:
-            case.at_start[instance.id] = rewritten(first, fact.values)
-    else:
+def write_live(case: Case, instance: Item, fact: WriteData) -> None:
+    before = instance.order
+    instance.order = write_item(instance, fact.values)
+    if before is None or instance.order is before:
+        return
+    if not fact.held:
         case.at_start.setdefault(instance.id, before)
-    instance.order = after
+    elif (first := case.at_start.get(instance.id)) is not None:
+        case.at_start[instance.id] = rewritten(first, fact.values)
 
 
 def mark_compensated(run: Run, fact: MarkCompensated) -> None:

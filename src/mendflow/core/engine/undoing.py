@@ -15,11 +15,10 @@ from msgspec.structs import replace
 
 from mendflow.core.engine import data
 from mendflow.core.engine.activities.compensation import discard
-from mendflow.core.engine.plan import below
 from mendflow.core.engine.run import Run, item_id
 from mendflow.core.engine.state import Case, Record, ScopeInstance
 from mendflow.core.expressions import ExpressionError, references
-from mendflow.core.model.flow import Activity, Compensate, Empty, Expr, Flow, Input
+from mendflow.core.model.flow import Activity, Compensate, Empty, Expr, Flow, Input, Scope
 from mendflow.core.model.ids import FlowName, ItemId
 from mendflow.core.model.values import Value
 
@@ -58,38 +57,52 @@ def compensations(case: Case) -> list[Completed]:
     return sorted(found, key=lambda each: each.number)
 
 
+def undoable(case: Case) -> int:
+    """How much there is to undo."""
+    return len(case.done) + sum(1 for _ in _records(case))
+
+
+class Handler(msgspec.Struct, frozen=True):
+    """What undoes a scope, as a body of its own, and the names that it asks for. `passes_on`: it leaves the scopes
+    inside to `compensate`, so that they are in the list by themselves."""
+
+    body: Activity
+    asked: tuple[str, ...]
+    passes_on: bool
+
+
 def _records(case: Case) -> Iterator[Record]:
-    """Records of scopes with handlers. A handler answers for the scopes inside its own, unless it leaves them to
-    `compensate`."""
+    """Records of scopes with handlers. A handler answers for the scopes inside its own, unless it passes them on."""
     pending = [record for each in case.instances.values() if isinstance(each, ScopeInstance) for record in each.records]
     while pending:
         record = pending.pop()
         handler = _handler(case, record)
         if handler is not None:
             yield record
-        if handler is None or any(isinstance(each, Compensate) for each in _within(handler)):
+        if handler is None or handler.passes_on:
             pending.extend(record.inner)
 
 
-def _handler(case: Case, record: Record) -> Activity | None:
+def _handler(case: Case, record: Record) -> Handler | None:
+    """Worked out once for each scope of the flow."""
     node = case.plan.nodes[record.node]
     if node.compensation < 0:
         return None
-    handler: Activity = node.activity.compensation
-    return handler
-
-
-def _within(activity: Activity) -> Iterator[Activity]:
-    return below(Flow(name=FlowName("x"), body=activity))
+    if node.prepared is None:
+        body = node.activity.compensation
+        alone = _alone(body)
+        node.prepared = Handler(alone, tuple(sorted(_asked(alone))), alone is not body)
+    assert isinstance(node.prepared, Handler)
+    return node.prepared
 
 
 def _registered(case: Case, record: Record) -> Completed:
     node, handler = case.plan.nodes[record.node], _handler(case, record)
     assert handler is not None and case.flow is not None
-    variables, results = _known(case, record, handler)
+    variables, results = _known(case, record, handler.asked)
     flow = Flow(
         name=FlowName(f"{case.flow.name}.undo.{node.shown}"),
-        body=_alone(handler),
+        body=handler.body,
         inputs={name: Input() for name in case.inputs},
         calls=case.flow.calls,
         folder=case.flow.folder,
@@ -102,12 +115,12 @@ def _registered(case: Case, record: Record) -> Completed:
     )
 
 
-def _known(case: Case, record: Record, handler: Activity) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
+def _known(case: Case, record: Record, asked: Iterable[str]) -> tuple[dict[str, Value], dict[str, dict[str, Value]]]:
     """What the handler asks for, as it was when the scope completed."""
     variables: dict[str, Value] = {}
     results: dict[str, dict[str, Value]] = {}
     names = data.Names(case.envs, record.env)
-    for name in sorted(_asked(handler)):
+    for name in asked:
         try:
             value = names(name)
         except KeyError:
@@ -140,17 +153,21 @@ def _asked(activity: Activity) -> set[str]:
 
 
 def _alone(activity: Any) -> Any:
-    """The handler as the body of a flow: what it leaves to `compensate` is in the list by itself."""
+    """The handler as the body of a flow: what it leaves to `compensate` is in the list by itself. Handlers of scopes
+    inside it compensate those scopes, and stay as they are."""
     if isinstance(activity, Compensate):
         return Empty(name=activity.name)
     if isinstance(activity, tuple):
-        return tuple(_alone(each) for each in activity)
+        parts = tuple(_alone(each) for each in activity)
+        return parts if any(new is not old for new, old in zip(parts, activity, strict=True)) else activity
     if not isinstance(activity, msgspec.Struct):
         return activity
     changed = {}
     for field in activity.__struct_fields__:
+        if isinstance(activity, Scope) and field in ("catches", "compensation", "termination"):
+            continue
         before = getattr(activity, field)
-        if (after := _alone(before)) is not before and after != before:
+        if (after := _alone(before)) is not before:
             changed[field] = after
     return replace(activity, **changed) if changed else activity
 
@@ -174,7 +191,7 @@ def _left(run: Run, records: list[Record], wanted: frozenset[int]) -> Iterator[R
             continue
         handler = _handler(run.case, record)
         inner, record.inner = record.inner, []
-        if handler is not None and any(isinstance(each, Compensate) for each in _within(handler)):
+        if handler is not None and handler.passes_on:
             yield from _left(run, inner, wanted)
         else:
             discard(run, inner)

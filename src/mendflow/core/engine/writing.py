@@ -1,8 +1,8 @@
 """The data of items and of the case, as people and rules see it, and how it is changed from outside.
 
 An item's data is what its order says: a function's keyword arguments, a command's environment, a task's data, a call's
-inputs. Writing into it makes another order under the same serial. Whoever carries orders out late, because something
-held them, asks for the order as it is then."""
+inputs, the sources of files that are staged. Writing into it makes another order under the same serial. Whoever carries
+orders out late, because something held them, asks for the order as it is then."""
 
 import re
 from typing import Final
@@ -11,8 +11,8 @@ from msgspec.structs import replace
 
 from mendflow.core.engine import data
 from mendflow.core.engine.faults import Thrown
-from mendflow.core.engine.messages import CallPartner, OfferTask, Order, StartCalled, SubmitJob
-from mendflow.core.engine.state import Case
+from mendflow.core.engine.messages import CallPartner, OfferTask, Order, StageFiles, StartCalled, SubmitJob
+from mendflow.core.engine.state import Case, Item, JobItem
 from mendflow.core.expressions import RESERVED
 from mendflow.core.expressions.texts import as_text
 from mendflow.core.model.problems import Mistake
@@ -34,6 +34,8 @@ def order_data(order: Order | None) -> dict[str, Value]:
             return dict(given) if isinstance(given, dict) else {"data": given}
         case StartCalled(inputs=inputs):
             return dict(inputs)
+        case StageFiles(files=files):
+            return dict(files)
     return {}
 
 
@@ -50,6 +52,8 @@ def rewritten(order: Order | None, values: dict[str, Value]) -> Order:
             return replace(order, inputs=_with(order.inputs, values))
         case CallPartner():
             return replace(order, value=_with(order.value, values))
+        case StageFiles():
+            return replace(order, files=with_sources(order.files, values))
     raise Mistake(NO_DATA)
 
 
@@ -60,6 +64,40 @@ def _with(given: Value, values: dict[str, Value]) -> Value:
     for path, value in values.items():
         whole = _put(whole, path, value)
     return whole
+
+
+def with_sources(given: dict[str, str], values: dict[str, Value]) -> dict[str, str]:
+    """Files that are to be staged, from other sources."""
+    for name, source in values.items():
+        if name not in given:
+            raise Mistake(f"it stages no file {name!r:.80}; it has {', '.join(given)}")
+        if not isinstance(source, str) or not source or "\0" in source:
+            raise Mistake(f"the source of {name} is {source!r:.80}; give a path or a URL")
+    return {**given, **values}
+
+
+def sources_in(item: Item, values: dict[str, Value]) -> dict[str, Value]:
+    """Those values that are other sources for files which a job's item stages first."""
+    if not isinstance(item, JobItem) or not item.sources:
+        return {}
+    return {path: source for path, source in values.items() if path in item.sources}
+
+
+def demand_writable(item: Item, values: dict[str, Value]) -> None:
+    """Refuse values that the item has no place for."""
+    write_item(item, values, dry=True)
+
+
+def write_item(item: Item, values: dict[str, Value], *, dry: bool = False) -> Order | None:
+    """The item's order with these values; other sources of a job's files go into the item itself. `dry` only looks."""
+    sources = sources_in(item, values)
+    rest = {name: value for name, value in values.items() if name not in sources}
+    order = rewritten(item.order, rest) if rest or not sources else item.order
+    if sources and isinstance(item, JobItem):
+        renewed = with_sources(item.sources, sources)
+        if not dry:
+            item.sources = renewed
+    return order
 
 
 def _with_env(given: dict[str, str], values: dict[str, Value]) -> dict[str, str]:

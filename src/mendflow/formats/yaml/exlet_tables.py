@@ -129,7 +129,11 @@ PRIMITIVES: Final[dict[str, tuple[Key, Table]]] = {
     Primitive.REREGISTER: (Key(Mark(), "Ask again to be told when the job is over."), {**ITEM, **HOW_LONG}),
     Primitive.RETRY_LATER: (
         Key(Level(), "Wait in a level, then submit the job again; in the next level unless one is given."),
-        {**ITEM, **CHANGES},
+        {
+            **ITEM,
+            **CHANGES,
+            "mode": Key(Word("recoverable", "express"), "Whether it waits on disk (unless given) or in memory alone."),
+        },
     ),
     Primitive.UNWIND: (Key(Mark(), "Undo what the case has completed, the last first."), {}),
     Primitive.NOTIFY: (

@@ -1,7 +1,8 @@
 """Exlets: flows whose steps are primitives, and whatever else a flow can do.
 
 An exlet has one input, `context`: what is known of the case that it mends. Its body stands in a scope whose variables
-are those roots of the context that its expressions ask for, so that a step can say `${{ job.memory_bytes * 2 }}`.
+are those roots of the context that its expressions ask for, so that a step can say `${{ job.memory_bytes * 2 }}`. One
+that the context does not have is null.
 
 What a primitive is told becomes the settings of its `Mend`:
 
@@ -11,7 +12,7 @@ What a primitive is told becomes the settings of its `Mend`:
     force-fail                  fault, message, throw
     write                       values; target is case or item
     re-submit, retry-later      resources (by their names in Resources), env, avoid_hosts, sources, domain, wait_ms, as
-                                Change has them; retry-later also level, 0 for the next
+                                Change has them; retry-later also level, 0 for the next, and mode
     re-stage                    way (same, parameters, replica, target), sources, parameters, resources.site, wait_ms
     re-poll, re-register        wait_ms
     notify                      message, to, data
@@ -28,6 +29,7 @@ from mendflow.core.model.flow import Activity, Call, Empty, Flow, Input, Mend, P
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.mending import Primitive, Target
 from mendflow.core.model.problems import BadFlow
+from mendflow.core.rules import ROOTS
 from mendflow.formats.files import flow_text
 from mendflow.formats.names import NAME
 from mendflow.formats.yaml import exlet_tables as words
@@ -40,29 +42,6 @@ from mendflow.formats.yaml.reading import Reading
 from mendflow.formats.yaml.shapes import Data, MapOf
 
 CONTEXT: Final = "context"
-ROOTS: Final = frozenset(
-    {
-        "case",
-        "item",
-        "job",
-        "fault",
-        "items",
-        "history",
-        "site",
-        "capacity",
-        "now",
-        "trigger",
-        "pattern",
-        "outcome",
-        "measures",
-        "values",
-        "timed_out",
-        "event",
-        "sources",
-    }
-)
-"""What a context may hold. One that is not there is null."""
-
 RESOURCES: Final = {
     "cpus": "cpus",
     "memory": "memory_bytes",
@@ -215,7 +194,8 @@ def resubmitted(fields: Fields) -> dict[str, Any]:
 
 
 def retried(fields: Fields) -> dict[str, Any]:
-    return {"level": fields.get(Primitive.RETRY_LATER, 0), **changes(fields)}
+    level = fields.get(Primitive.RETRY_LATER, 0)
+    return {"level": level, **said(fields, {"mode": "mode"}), **changes(fields)}
 
 
 def restaged(fields: Fields) -> dict[str, Any]:
