@@ -1,6 +1,7 @@
 """Plain data as YAML that our reader gives back as it was, or nothing where YAML cannot say it so."""
 
 import json
+import re
 from typing import Any, Final
 
 import yaml
@@ -10,6 +11,8 @@ from mendflow.core.model.values import Value
 from mendflow.formats.yaml.document import FRACTION, WHOLE, WORDS, parse, plain
 
 WIDTH: Final = 110
+PAGE: Final = re.compile(r"(?:[!-~](?:[ -~]*[!-~])?\n)+")
+"""Lines that can stand as they are."""
 
 
 class Dumper(yaml.SafeDumper):
@@ -32,8 +35,8 @@ def _text(dumper: yaml.SafeDumper, text: str) -> yaml.Node:
     style = None
     if text in WORDS or WHOLE.fullmatch(text) or FRACTION.fullmatch(text) or text == "<<":
         style = '"'
-    elif "\n" in text:
-        style = "|"
+    elif "\n" in text or not text.isprintable():
+        style = "|" if PAGE.fullmatch(text) else '"'
     return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
 
 

@@ -85,6 +85,8 @@ class Reader:
             type = PLACED[path.lower()]
             trees.setdefault(type, {}).update(self.trees(type, place))
         kept: dict[str, Value] = {"root": root.tag, "attributes": said, "order": order}
+        if not said.get("uri") and not said.get("name"):
+            kept["file"] = stem
         if any(child.local == "task" for child in root.elements()):
             kept["selection_only"] = True
         if others:

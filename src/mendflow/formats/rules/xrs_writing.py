@@ -145,7 +145,7 @@ class Writer:
             said = own_words.rule_words(rule, read, node)
             if said is not None:
                 node.children.append(said)
-        read_set = Reader("").rule_set(root, "rules")
+        read_set = Reader("").rule_set(root, str(self.kept.get("file", "rules")))
         about = own_words.set_words(self.rule_set, read_set)
         if about is not None:
             root.children.insert(0, about)

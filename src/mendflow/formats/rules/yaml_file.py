@@ -91,7 +91,9 @@ class File:
         if isinstance(node, Items):
             return {HOUSE: self.tree(type, HOUSE, node)}
         if not isinstance(node, Entries):
-            self.reading.problem(node, f"`{type}` is a list of rules, or a map of such lists by task; {describe(node)}")
+            self.reading.problem(
+                node, f"`{type}` is a list of rules, or a map of such lists by task, not {describe(node)}"
+            )
             return {}
         if "" in node.entries:
             self.reading.problem(node.entries[""].key, "a task has a name; `*` stands for all that have no rules here")

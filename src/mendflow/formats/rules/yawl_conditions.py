@@ -105,8 +105,8 @@ class Parser:
         return left
 
     def beside(self, left: Part, do: str, right: Part) -> Tree:
-        """A word that is compared with something, and of which nothing is known, is a text."""
-        is_text = isinstance(right, Word) and do in COMPARED and right.text not in self.names | OWN_ROOTS
+        """A word that something is to be equal to, and of which nothing is known, is a text. Texts have no order."""
+        is_text = isinstance(right, Word) and do in ("==", "!=") and right.text not in self.names | OWN_ROOTS
         if is_text and isinstance(right, Word) and right.text.lower() not in ("true", "false"):
             return Constant(right.text)
         return self.valued(right)
@@ -199,7 +199,11 @@ def in_cel(tree: Tree, around: int = 0) -> str:
 
 def cel_path(path: Path) -> str:
     plain = all(IDENTIFIER.fullmatch(each) and each not in WORDS | KEPT for each in path.members)
-    return path.name if plain else path.root + "".join(f"[{json.dumps(each)}]" for each in path.members)
+    return (
+        path.name
+        if plain
+        else path.root + "".join(f"[{json.dumps(each, ensure_ascii=False)}]" for each in path.members)
+    )
 
 
 def to_yawl(condition: str) -> str | None:

@@ -1,0 +1,99 @@
+"""What distinguishes a case from its neighbour."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mendflow.core.model.values import Value
+from mendflow.core.rules import candidates
+from mendflow.core.rules.candidates import between
+from tests.core.rules.trees import holds
+
+HERE: dict[str, Value] = {
+    "fault": {"type": "disk-full", "category": "execution", "message": "write /scratch/x7: No space left on device"},
+    "job": {
+        "memory_bytes": 8_000_000_000,
+        "attempts": 3,
+        "exit_code": 28,
+        "site": "leeds",
+        "pilot": "p-77",
+        "hosts": ["n1"],
+    },
+    "case": {"id": "c-1", "data": {"samples": 900, "max-size": 3, "kind": "wgs"}},
+    "now": 3,
+}
+THERE: dict[str, Value] = {
+    "fault": {"type": "out-of-memory", "category": "execution", "message": "write: memory limit"},
+    "job": {
+        "memory_bytes": 2_000_000_000,
+        "attempts": 1,
+        "exit_code": 137,
+        "site": "leeds",
+        "pilot": "p-3",
+        "hosts": [],
+    },
+    "case": {"id": "c-2", "data": {"samples": 20, "kind": "wgs"}},
+    "now": 4,
+}
+
+
+def test_candidates_are_equalities_thresholds_and_words_the_most_telling_first() -> None:  # EX-7
+    found = [each.condition for each in candidates(HERE, THERE)]
+    assert found[:2] == ['fault.type == "disk-full"', "job.exit_code == 28"]
+    assert {"job.attempts >= 3", "case.data.samples >= 900", "case.data['max-size'] == 3", '"n1" in job.hosts'} <= set(
+        found
+    )
+    assert 'fault.message.contains("No space left on")' in found
+
+
+def test_what_is_the_same_or_fleeting_is_not_among_them() -> None:
+    text = " ".join(each.condition for each in candidates(HERE, THERE))
+    assert not [word for word in ("category", "site", "c-1", "p-77", "now", "kind") if word in text]
+
+
+def test_each_says_what_is_here_and_there() -> None:
+    first = candidates(HERE, THERE)[0]
+    assert (first.path, first.here, first.there) == ("fault.type", "disk-full", "out-of-memory")
+
+
+def test_without_a_neighbour_the_telling_facts_of_the_case_are_shown() -> None:
+    found = [each.condition for each in candidates(HERE, None)]
+    assert 'fault.type == "disk-full"' in found[:3]
+
+
+VALUES = st.recursive(
+    st.one_of(
+        st.none(),
+        st.booleans(),
+        st.integers(-(10**6), 10**6),
+        st.floats(-1e6, 1e6),
+        st.text("ab \n'\"\\é$", max_size=8),
+    ),
+    lambda inner: st.one_of(
+        st.lists(inner, max_size=3), st.dictionaries(st.sampled_from(["type", "in", "x-y", "z'"]), inner)
+    ),
+    max_leaves=8,
+)
+CONTEXTS = st.dictionaries(st.sampled_from(["fault", "job", "case"]), VALUES)
+
+
+@given(here=CONTEXTS, there=CONTEXTS)
+def test_every_candidate_holds_here_and_not_there(here: dict[str, Value], there: dict[str, Value]) -> None:  # EX-7
+    for each in candidates(here, there):
+        assert holds(each.condition, here)
+        assert not holds(each.condition, there)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "found"),
+    [(1, 3, 3), (20, 900, 900), (2.1, 2.4, 2.4), (2.14, 2.69, 2.4), (0, 1, 1), (1234, 1300, 1300)],
+)
+def test_a_threshold_is_a_round_number_between(low: float, high: float, found: float) -> None:
+    assert between(low, high) == found
+
+
+@given(st.floats(-1e9, 1e9), st.floats(-1e9, 1e9))
+def test_a_threshold_is_above_the_one_and_not_above_the_other(a: float, b: float) -> None:
+    low, high = sorted((a, b))
+    if low < high:
+        assert low < between(low, high) <= high

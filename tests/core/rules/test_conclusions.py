@@ -1,0 +1,174 @@
+"""What rule sets conclude, and how they say why."""
+
+import pytest
+from hypothesis import given, settings
+
+from mendflow.core.model import mending
+from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.values import Value
+from mendflow.core.rules import compiled, looking_into, triggers, way
+from mendflow.core.rules.chains import LINES_MAX
+from tests.core.rules.trees import ABORT, CONTEXTS, as_the_paper_says, exlet, one_tree, row, trees
+
+# The rules for the item DoShow of the paper's figure 4.
+SHOW = Tree(
+    {
+        0: Rule(id=0, condition="true", on_true=1),
+        1: Rule(id=1, condition="data.TicketsSold < data.Seating * 0.75", exlet="mid-venue", on_true=2),
+        2: Rule(id=2, condition="data.TicketsSold < data.Seating * 0.5", exlet="small-venue", on_true=3),
+        3: Rule(id=3, condition="data.TicketsSold < data.Seating * 0.2", exlet="cancel"),
+    }
+)
+
+
+@pytest.mark.parametrize(
+    ("sold", "concluded", "rules"),
+    [(900, None, []), (700, "mid-venue", [0, 1]), (400, "small-venue", [0, 1, 2]), (100, "cancel", [0, 1, 2, 3])],
+)
+def test_the_concert_moves_to_where_its_tickets_fit(sold: int, concluded: str | None, rules: list[int]) -> None:  # EX-5
+    asked = compiled(one_tree(SHOW, "DoShow", ExceptionType.ITEM_PRE))
+    context: dict[str, Value] = {
+        "case": {"data": {"Seating": 1000, "TicketsSold": 5000}},
+        "item": {"data": {"TicketsSold": sold}},
+    }
+    conclusion = asked.conclude(ExceptionType.ITEM_PRE, "DoShow", looking_into(context))
+    assert (conclusion.exlet if conclusion else None) == concluded
+    if conclusion:
+        assert [tested.rule for tested in conclusion.trail if tested.held] == rules
+        assert conclusion.trail[-1].values["data.TicketsSold"] == sold
+
+
+@settings(max_examples=300)
+@given(tree=trees(), context=CONTEXTS)
+def test_the_last_rule_that_held_decides_and_the_trail_is_the_way(
+    tree: Tree, context: dict[str, Value]
+) -> None:  # EX-5
+    verdict = compiled(one_tree(tree)).judge(ABORT, "align", looking_into(context))
+    decided, asked = as_the_paper_says(tree, context)
+    if decided is None or not tree.rules[decided].exlet:
+        assert verdict.conclusion is None
+        return
+    conclusion = verdict.conclusion
+    assert conclusion is not None
+    assert (conclusion.rule, conclusion.exlet) == (decided, tree.rules[decided].exlet)
+    assert way(tree, conclusion) == asked
+    in_force = [id for id in asked if not tree.rules[id].passive]
+    lines = [tested.rule for tested in conclusion.trail]
+    assert [id for id in in_force if id in lines] == lines, "the trail is in the order of the way"
+    assert len(lines) + conclusion.others == len(in_force), "every rule on the way has a line or is counted"
+
+
+@given(tree=trees(passive=False), context=CONTEXTS)
+def test_every_line_of_a_trail_is_true(tree: Tree, context: dict[str, Value]) -> None:
+    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into(context))
+    for tested in conclusion.trail if conclusion else ():
+        alone = compiled(one_tree(Tree({0: Rule(id=0, condition=tree.rules[tested.rule].condition, exlet="x")})))
+        assert (alone.conclude(ABORT, "align", looking_into(context)) is not None) is tested.held
+        assert not (tested.held and tested.error)
+
+
+@given(tree=trees(), context=CONTEXTS)
+def test_a_rule_on_trial_changes_nothing_and_tells_what_it_would_have(tree: Tree, context: dict[str, Value]) -> None:
+    verdict = compiled(one_tree(tree)).judge(ABORT, "align", looking_into(context))
+    for trial in verdict.trials:
+        assert trial.passive
+        path = [tested.rule for tested in trial.trail if tested.held]
+        assert path[-1] == trial.rule
+        on_trial = [id for id in path if tree.rules[id].passive]
+        live = {
+            id: Rule(
+                id=id,
+                condition=rule.condition,
+                exlet=rule.exlet,
+                on_true=rule.on_true,
+                on_false=rule.on_false,
+                passive=rule.passive and id not in on_trial,
+            )
+            for id, rule in tree.rules.items()
+        }
+        decided, _ = as_the_paper_says(Tree(live, tree.root), context)
+        assert decided == trial.rule, "in force, it would have decided so"
+
+
+def test_a_task_has_its_own_tree_or_that_of_all_tasks() -> None:  # EX-5
+    rules = RuleSet(
+        name="flow",
+        trees={ABORT: {HOUSE: row(("true", "general")), "align": row(("true", "special"))}},
+        exlets={"general": exlet("general"), "special": exlet("special")},
+    )
+    asked = compiled(rules)
+    assert asked.tree_for(ABORT, "align") == "align"
+    assert asked.tree_for(ABORT, "sort") == HOUSE
+    found = [asked.conclude(ABORT, task, looking_into({})) for task in ("align", "sort")]
+    assert [conclusion.exlet for conclusion in found if conclusion] == ["special", "general"]
+
+
+def test_a_type_without_rules_concludes_nothing() -> None:  # EX-5
+    asked = compiled(one_tree(row(("true", "a"))))
+    assert asked.tree_for(ExceptionType.TIMEOUT, "align") is None
+    assert asked.judge(ExceptionType.TIMEOUT, "align", looking_into({})) == (None, [])
+
+
+def test_an_error_counts_as_not_held_and_is_told() -> None:  # EX-6
+    tree = row(("job.exit_code > 'a'", "a"), ("job.gone == 1", "b"), ("1 / job.zero == 1", "c"), ("true", "d"))
+    context: dict[str, Value] = {"job": {"exit_code": 3, "zero": 0}}
+    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into(context))
+    assert conclusion is not None
+    assert conclusion.exlet == "d"
+    assert [bool(tested.error) for tested in conclusion.trail] == [True, True, True, False]
+    assert "there is no `job.gone`" in conclusion.trail[1].error
+    assert conclusion.trail[0] == mending.Tested(1, False, {"job.exit_code": 3}, conclusion.trail[0].error)
+
+
+def test_a_missing_name_is_told_by_one_of_the_many_rules_that_ask_for_it() -> None:
+    tree = row(*((f"job.gone == {number}", "a") for number in range(50)), ("true", "b"))
+    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into({"job": {}}))
+    assert conclusion is not None
+    assert [tested.error for tested in conclusion.trail if tested.error] == ["`job.gone == 0`: there is no `job.gone`"]
+    assert conclusion.others == 49
+
+
+def test_a_trail_is_bounded_and_counts_the_rest() -> None:
+    tree = row(*((f"job.name.contains('{number}')", "a") for number in range(500)), ("true", "b"))
+    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into({"job": {"name": "x"}}))
+    assert conclusion is not None
+    assert len(conclusion.trail) == LINES_MAX + 1
+    assert conclusion.others == 500 - LINES_MAX
+    assert len(way(tree, conclusion)) == 501
+
+
+def test_what_conditions_see() -> None:  # EX-6
+    context: dict[str, Value] = {
+        "case": {"data": {"samples": 3}},
+        "item": {"status": "running"},
+        "items": {"fetch": "failed"},
+        "site": {"slots_free": 0},
+        "history": {"task": {"failed": 7}},
+        "sources": {"weather": {"rain": True}},
+    }
+    condition = (
+        "case.data.samples == 3 && item.status == 'running' && items.fetch == 'failed' && site.slots_free == 0 && "
+        "history.task.failed > 5 && sources.weather.rain"
+    )
+    assert compiled(one_tree(row((condition, "a")))).conclude(ABORT, "align", looking_into(context))
+
+
+def test_a_tree_as_deep_as_its_authors_like_is_walked() -> None:
+    depth = 5000
+    rules = {
+        id: Rule(id=id, condition="true", exlet=str(id), on_true=id + 1 if id < depth - 1 else None)
+        for id in range(depth)
+    }
+    conclusion = compiled(RuleSet(name="flow", trees={ABORT: {HOUSE: Tree(rules)}})).conclude(
+        ABORT, "align", looking_into({})
+    )
+    assert conclusion is not None
+    assert conclusion.exlet == str(depth - 1)
+
+
+def test_the_triggers_of_a_case_are_those_that_its_rules_define() -> None:
+    tree = row(('trigger == "Band Broken Up"', "a"), ('trigger in ["Rain", "Snow"] && now > 3', "b"), ("true", "c"))
+    found = triggers(one_tree(tree, "", ExceptionType.CASE_EXTERNAL), ExceptionType.CASE_EXTERNAL)
+    assert [trigger.name for trigger in found] == ["Band Broken Up", "Rain", "Snow"]
+    assert triggers(one_tree(tree), ExceptionType.CASE_EXTERNAL) == []

@@ -1,0 +1,182 @@
+"""Rule files: what they say, and that writing and reading them loses nothing."""
+
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+
+from mendflow.core.model.flow import Call, Job, Mend, Scope, Sequence
+from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.problems import BadRules
+from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.model.values import Value
+from mendflow.core.rules import compiled, looking_into, problems_of
+from mendflow.formats.rules import load_rules, read_rules, rules_text, write_rules
+from tests.formats.rules.rule_sets import rule_sets
+
+FILE = """
+rules: align
+note: after the first night
+author: ann
+at: 2026-01-02T03:04:05Z
+
+case-external:
+  - if: trigger == "Band Broken Up"
+    do:
+      - suspend: case
+      - compensate: CancelShow
+      - remove: case
+
+abort:
+  align:
+    - if: fault.type == "out-of-memory"
+      do: more-memory
+      note: samples grow
+      except:
+        - if: job.attempts > 3
+          do: give-up
+          passive: true
+        - if: ${{ job.site == "york" }}
+          # york has large nodes: nothing to do
+    - if: sources.weather.storm
+      do:
+        - retry-later: 2
+          wait: 10 min
+      cornerstone: {sources: {weather: {storm: true}}}
+  "*":
+    - if: true
+      do: give-up
+
+selection:
+  treat:
+    - if: case.data.fever
+      do: treat-fever
+
+exlets:
+  more-memory:
+    - re-submit:
+      memory: ${{ job.memory_bytes * 2 }}
+  give-up:
+    - run: echo "giving up"
+    - notify: could not mend ${{ item.name }}
+"""
+
+
+def test_a_rule_file_is_a_rule_set() -> None:  # EX-5
+    rules = read_rules(FILE, "align.rules.yaml")
+    assert (rules.name, rules.note, rules.author, rules.at) == ("align", "after the first night", "ann", 1767323045000)
+    tree = rules.trees[ExceptionType.ABORT]["align"]
+    assert [(rule.condition, rule.on_true, rule.on_false) for rule in tree.rules.values()] == [
+        ('fault.type == "out-of-memory"', 2, 4),
+        ("job.attempts > 3", None, 3),
+        ('job.site == "york"', None, None),
+        ("sources.weather.storm", None, None),
+    ]
+    assert (tree.rules[2].passive, tree.rules[3].exlet, tree.rules[1].note) == (True, "", "samples grow")
+    assert tree.rules[4].cornerstone == {"sources": {"weather": {"storm": True}}}
+    assert rules.trees[ExceptionType.SELECTION]["treat"].rules[1].exlet == "treat-fever"
+    assert set(rules.trees[ExceptionType.ABORT]) == {"align", HOUSE}
+    assert not problems_of(rules)
+
+
+def test_steps_that_stand_in_a_rule_are_an_exlet_with_a_name_of_its_own() -> None:
+    rules = read_rules(FILE, "align.rules.yaml")
+    [rule] = rules.trees[ExceptionType.CASE_EXTERNAL][""].rules.values()
+    assert rule.exlet == "case-external.1"
+    body = rules.exlets[rule.exlet].body
+    assert isinstance(body, Sequence)
+    suspend, compensate, remove = body.body
+    assert isinstance(suspend, Mend)
+    assert (suspend.do, suspend.target) == (Primitive.SUSPEND, "case")
+    assert isinstance(compensate, Sequence)
+    assert isinstance(compensate.body[0], Call)
+    assert compensate.body[0].flow == "CancelShow"
+    assert isinstance(remove, Mend)
+
+
+def test_an_exlet_may_do_what_flows_do() -> None:
+    body = read_rules(FILE, "align.rules.yaml").exlets["give-up"].body
+    assert isinstance(body, Scope)
+    assert isinstance(body.body, Sequence)
+    assert isinstance(body.body.body[0], Job)
+
+
+@pytest.mark.parametrize(
+    ("context", "concluded"),
+    [
+        ({"fault": {"type": "out-of-memory"}, "job": {"attempts": 9, "site": "leeds"}}, "more-memory"),
+        ({"fault": {"type": "out-of-memory"}, "job": {"attempts": 1, "site": "york"}}, None),
+        ({"fault": {"type": "other"}, "sources": {"weather": {"storm": True}}}, "abort.align.4"),
+        ({"fault": {"type": "other"}, "sources": {}}, None),
+    ],
+)
+def test_rows_are_asked_from_the_top_and_exceptions_only_where_their_rule_holds(
+    context: dict[str, Value], concluded: str | None
+) -> None:
+    rules = compiled(read_rules(FILE, "align.rules.yaml"))
+    conclusion = rules.conclude(ExceptionType.ABORT, "align", looking_into(context))
+    assert (conclusion.exlet if conclusion else None) == concluded
+
+
+def test_a_list_alone_is_for_all_tasks() -> None:
+    rules = read_rules("abort:\n  - if: true\n    do:\n      - restart:\n", "x.yaml")
+    assert list(rules.trees[ExceptionType.ABORT]) == [HOUSE]
+    assert rules.name == "x"
+    assert "abort:\n  - if: true\n    do:\n      - restart:" in write_rules(rules)
+
+
+def test_a_file_is_written_as_people_write_it() -> None:
+    rules = read_rules(FILE, "align.rules.yaml")
+    written = write_rules(rules)
+    assert read_rules(written, "align.rules.yaml") == rules
+    for line in ('    - if: fault.type == "out-of-memory"', "        - if: job.attempts > 3", "          wait: 10 min"):
+        assert line in written
+    assert "model" not in written
+    assert "id:" not in written
+
+
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@given(rules=rule_sets())
+def test_whatever_is_written_is_read_again(rules: RuleSet) -> None:  # EX-12, FM-11
+    assert read_rules(write_rules(rules), "any.yaml") == rules
+
+
+def test_a_tree_too_deep_for_a_file_is_written_rule_by_rule() -> None:
+    depth = 300
+    tree = Tree(
+        {id: Rule(id=id, condition="true", on_true=id + 1 if id < depth else None) for id in range(1, depth + 1)}, 1
+    )
+    rules = RuleSet(name="deep", trees={ExceptionType.ABORT: {"align": tree}})
+    written = write_rules(rules)
+    assert "then: 2" in written
+    assert read_rules(written, "deep.yaml") == rules
+
+
+def test_many_rules_fit_into_a_file() -> None:
+    count = 10_000
+    tree = Tree(
+        {
+            id: Rule(
+                id=id,
+                condition=f"job.exit_code == {id}",
+                note="x",
+                cornerstone={"job": {"exit_code": id}, "fault": {"type": "a"}},
+                on_false=id + 1 if id < count else None,
+            )
+            for id in range(1, count + 1)
+        },
+        1,
+    )
+    rules = RuleSet(name="many", trees={ExceptionType.ABORT: {"align": tree}})
+    assert read_rules(write_rules(rules), "many.yaml") == rules
+
+
+def test_the_ending_of_a_file_says_what_it_is(tmp_path: Path) -> None:
+    rules = read_rules("rules: x\nabort:\n  - if: data.n > 3\n    do:\n      - suspend: case\n", "x.yaml")
+    for name in ("x.yaml", "x.xrs"):
+        (tmp_path / name).write_text(rules_text(rules, tmp_path / name))
+        assert load_rules(tmp_path / name) == rules
+    with pytest.raises(BadRules, match="there is no such file"):
+        load_rules(tmp_path / "gone.yaml")
+    with pytest.raises(BadRules, match="it cannot be read"):
+        load_rules(tmp_path / "gone.xrs")
