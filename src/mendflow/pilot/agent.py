@@ -13,7 +13,7 @@ from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.jobs import Outcome, Resources
 from mendflow.core.model.sync import Assignment, Capacity, Control, SyncAnswer
 from mendflow.core.scheduling import batch
-from mendflow.pilot.appetite import slot_depth
+from mendflow.pilot.appetite import SHORT_MS, slot_depth
 from mendflow.pilot.attempts import Attempts, Held
 from mendflow.pilot.background import Background
 from mendflow.pilot.bringing import Bringing
@@ -24,6 +24,7 @@ from mendflow.pilot.keeping import Keeping
 from mendflow.pilot.lease import LeaseClock, boot_ms
 from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.staging import Staging
+from mendflow.pilot.watch import now_ms
 from mendflow.pilot.wire import AttemptKey, Done, FromSlot, Pulse
 
 log = logging.getLogger("mendflow.pilot")
@@ -44,6 +45,7 @@ class Agent:
         self.changed = asyncio.Event()
         self.leaving = False
         self.paused = False  # there is no room for more jobs
+        self._sated = False  # every slot has a job that is long
         self.state_news = False  # an attempt was stopped or went on since the server was last told
         self.live_news = False  # a running job has reported something, or its memory has grown
         self.idle_since = boot_ms()
@@ -82,6 +84,9 @@ class Agent:
         """Let others have what no slot here will come to soon. What the server took for begun stays: it would count as
         lost."""
         slow = self._crew.slow(batch.MISTAKEN * batch.window_ms(self._exchange_ms))
+        if self._sated != (slow >= self._capacity.slots):
+            self._sated = not self._sated
+            self.changed.set()
         unbegun = [held for held in self.attempts.ready if held.may_go_back]
         many = batch.too_many(
             slots=self._capacity.slots,
@@ -134,6 +139,11 @@ class Agent:
             exchange_ms=exchange_ms,
             slow_slots=self._crew.slow(batch.window_ms(exchange_ms)),
         )
+
+    @property
+    def wants_no_more(self) -> bool:
+        """Whether what was asked for is no longer wanted, and others should have it."""
+        return self._sated or self.paused
 
     @property
     def well_supplied(self) -> bool:
@@ -254,11 +264,13 @@ class Agent:
             self._dispatch()
 
     def _dispatch(self) -> None:
-        """Hand ready attempts to slots: to idle ones first, then a few ahead if jobs are short."""
+        """Hand ready attempts to slots: to idle ones first, then a few ahead if jobs are short. A slot whose attempt is
+        long already would give them back."""
         ready = self.attempts.ready
         if not ready or self.leaving or self.lease.over(boot_ms()):
             return
-        links = self._crew.open
+        now = now_ms()
+        links = [link for link in self._crew.open if link.busy_ms(now) <= SHORT_MS]
         depth = slot_depth(self.mean_ms)
         waiting: list[Held] = []
         while ready and links:

@@ -12,8 +12,9 @@ from mendflow.core.model.sync import Capacity
 from mendflow.pilot.devices import visible
 from mendflow.pilot.memory import machine_bytes
 from mendflow.pilot.shell import SHELL
+from mendflow.pilot.verdicts import ROOM_BYTES
 
-DISK_BYTES_MIN = 16 << 20
+DISK_BYTES_MIN = ROOM_BYTES
 
 
 class BadEnvironment(Mistake):

@@ -2,6 +2,7 @@
 until nobody needs them."""
 
 import asyncio
+import logging
 import os
 from collections.abc import Callable
 
@@ -13,6 +14,8 @@ from mendflow.pilot.home import BESIDE, Home, remove_attempt, write_whole
 from mendflow.pilot.http import ServerAway
 from mendflow.pilot.staging import Staging
 from mendflow.pilot.works import has_own_folder
+
+log = logging.getLogger("mendflow.pilot")
 
 KEEP_AGAIN_S = 1.0
 _ENCODER = msgspec.msgpack.Encoder()
@@ -93,4 +96,7 @@ class Keeping:
         """Results that the server has not judged wait on disk for the next agent."""
         for held in self._attempts.all.values():
             if held.done is not None:
-                write_whole(self._home.result(*held.key), _ENCODER.encode(held.done))
+                try:
+                    write_whole(self._home.result(*held.key), _ENCODER.encode(held.done))
+                except OSError as error:
+                    log.error("the result of %s is lost: %s", held.job, error)

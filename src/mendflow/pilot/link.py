@@ -129,7 +129,11 @@ class Link:
         """Whether there is something to tell that the request on its way does not say."""
         if any(key not in flight.reports for key in self._agent.attempts.reports):
             return True
-        return self._agent.state_news or (self._agent.appetite(self._exchange_ms) > flight.want and flight.want == 0)
+        if self._agent.state_news:
+            return True
+        if flight.want == 0:
+            return self._agent.appetite(self._exchange_ms) > 0
+        return self._agent.wants_no_more and self._agent.appetite(self._exchange_ms) == 0
 
     def _speak(self, *, leaving: bool) -> "asyncio.Task[None]":
         attempts = self._agent.attempts

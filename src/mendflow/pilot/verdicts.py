@@ -11,9 +11,13 @@ from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.values import Value
 from mendflow.core.scheduling.amounts import size
 from mendflow.pilot.memory import near_bound
+from mendflow.pilot.space import used_bytes
 
 DISK_FULL_BYTES = 1 << 20
 """With less free space than this, a job's failure is laid to the disk."""
+
+ROOM_BYTES = 16 << 20
+"""With so much free space a pilot takes jobs; a job whose files take up what would be that has taken all there was."""
 
 NO_ROOM = frozenset({errno.ENOSPC, errno.EDQUOT})
 SHELL_SAYS = {126: "a command cannot be executed", 127: "a command is not found"}
@@ -104,8 +108,8 @@ def _sizes(peak_bytes: int, limit_bytes: int) -> dict[str, Value]:
 
 
 def full_disk(folder: str, what: str, *, stage: Stage = Stage.EXECUTION, known: bool = False) -> Fault | None:
-    """If the pilot's disk is full, that is the likelier reason of a failure, and not the job's own. `known`: somebody
-    was told so by the system."""
+    """If the pilot's disk is full, that is the likelier reason of a failure. It is the job's own if there would be room
+    enough without what lies in its folder, and otherwise not. `known`: somebody was told so by the system."""
     where = os.path.dirname(folder)
     try:
         free = shutil.disk_usage(where).free
@@ -113,8 +117,14 @@ def full_disk(folder: str, what: str, *, stage: Stage = Stage.EXECUTION, known: 
         free = 0 if known else DISK_FULL_BYTES
     if free >= DISK_FULL_BYTES and not known:
         return None
-    text = f"the pilot's disk is full ({free} bytes left at {where}): {what}"
+    own = used_bytes(folder, enough=ROOM_BYTES) if stage in (Stage.EXECUTION, Stage.STAGE_OUT) else 0
     data = {"free_bytes": free, "folder": where}
+    if own and free + own >= ROOM_BYTES:
+        text = f"it has filled the pilot's disk itself, with {size(own)} or more in its own folder: {what}"
+        return Fault(
+            name="diskFilled", category=Category.JOB, message=text, stage=stage, data=data | {"own_bytes": own}
+        )
+    text = f"the pilot's disk is full ({free} bytes left at {where}): {what}"
     return Fault(name="diskFull", category=Category.RESOURCE, message=text, stage=stage, data=data)
 
 

@@ -77,7 +77,7 @@ class Worker:
             value = function(*args, **kwargs)
             outputs, spills, fault = _as_data(value, call)
         except BaseException as error:  # noqa: BLE001 - whatever a function raises, an exit included, is its outcome
-            fault, crash = fault_of(error, stage, call.attempt_folder, _peak_bytes()), traceback_of(error)
+            fault, crash = fault_of(error, stage, call.cwd or self._cwd, _peak_bytes()), traceback_of(error)
         ran_us = (time.perf_counter_ns() - clock) // 1000
         left = self._end_of_children()
         log, log_bytes = self._take_log()

@@ -1,0 +1,204 @@
+"""What jobs leave behind, when that is too much, too deep, or not what it should be."""
+
+import asyncio
+import math
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.faults import Category
+from mendflow.core.model.jobs import Resources
+from mendflow.core.model.values import VALUE_BYTES_MAX, Value
+from mendflow.pilot.home import remove_tree
+from mendflow.pilot.outputs import LINES_MAX, BadOutput, parse_outputs, within_bounds
+from mendflow.pilot.plain import NotPlain, as_plain
+from mendflow.pilot.promised import missing_files
+from tests.pilot.conftest import Pilot, Server
+from tests.pilot.test_survival import slots_of
+
+Hire = Callable[..., Pilot]
+
+
+# outputs
+
+
+async def test_very_many_outputs_are_refused_within_the_time_of_the_job(server: Server, hire: Hire) -> None:
+    pilot = hire()
+    line = "x" * 60
+    command = f'seq 100000 | sed "s/.*/k&={line}/" > $MENDFLOW_OUTPUT'
+    fault = (await server.outcome(await server.shell(command, resources=Resources(wall_ms=10_000)))).fault
+    assert fault is not None and fault.name == "badOutput" and "100000 values" in fault.message
+    (slot,) = slots_of(pilot)
+    assert (await server.outcome(await server.shell("true"))).ok
+    assert slots_of(pilot) == [slot]
+
+
+def test_the_work_on_outputs_grows_as_they_do(tmp_path: Path) -> None:
+    def work(count: int) -> float:
+        outputs: dict[str, Value] = {f"k{number}": "x" * 60 for number in range(count)}
+        begun = time.process_time()
+        with pytest.raises(BadOutput, match=f"{count} values"):
+            within_bounds(outputs, str(tmp_path))
+        return time.process_time() - begun
+
+    assert work(40_000) < 20 * work(10_000), "four times as many should cost about four times as much"
+    assert not list(tmp_path.iterdir()), "nothing is spilled in vain"
+
+
+def test_values_are_spilled_only_when_their_reference_is_smaller(tmp_path: Path) -> None:
+    outputs: dict[str, Value] = {f"k{number}": "x" * 400 for number in range(300)}
+    kept, paths = within_bounds(outputs | {"small": "y"}, str(tmp_path))
+    assert kept["small"] == "y" and 0 < len(paths) < 300
+    with pytest.raises(BadOutput, match="leave them in a file"):
+        within_bounds({f"k{number}": "x" * 90 for number in range(2 * VALUE_BYTES_MAX // 90)}, str(tmp_path))
+
+
+def test_lines_that_give_values_are_bounded() -> None:
+    assert parse_outputs("a=1\n" * LINES_MAX) == {"a": 1}
+    with pytest.raises(BadOutput, match=f"line {LINES_MAX + 1}"):
+        parse_outputs("a=1\n" * (LINES_MAX + 1))
+    assert parse_outputs("a<<END\n" + "x\n" * LINES_MAX + "END")["a"].count("x") == LINES_MAX
+
+
+# folders
+
+DEEP = "import os\nfor _ in range(1600): open('f', 'w').close(); os.mkdir('a' * 20); os.chdir('a' * 20)"
+
+
+async def test_a_job_that_leaves_a_very_deep_folder_is_credited_and_its_folder_goes(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:
+    pilot = hire()
+    job = await server.shell(f'python3 -c "{DEEP}"')
+    assert (await server.outcome(job)).ok and server.ledger.accepted_fences[job] == [1]
+    (slot,) = slots_of(pilot)
+    assert (await server.outcome(await server.shell("true"))).ok
+    assert slots_of(pilot) == [slot]
+    await server.until(lambda: not os.listdir(pilot.work / "attempts"), "the folder to go")
+
+
+async def test_a_result_is_told_before_its_folder_is_removed(server: Server, hire: Hire, tmp_path: Path) -> None:
+    """What cannot be removed until somebody allows it keeps nobody waiting: here, many files."""
+    pilot = hire()
+    job = await server.shell("mkdir d; cd d; seq 30000 | xargs touch")
+    assert (await server.outcome(job)).ok
+    assert os.listdir(pilot.work / "attempts"), "it is still being removed"
+    await server.until(lambda: not os.listdir(pilot.work / "attempts"), "the folder to go")
+
+
+async def test_a_job_that_puts_a_link_in_the_place_of_its_folder_gets_nothing_removed(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:
+    pilot = hire()
+    (tmp_path / "theirs").mkdir()
+    (tmp_path / "theirs" / "letter").touch()
+    job = await server.shell(f'here=$PWD; cd /; rmdir "$here"; ln -s {tmp_path}/theirs "$here"')
+    assert (await server.outcome(job)).ok
+    assert (await server.outcome(await server.shell("true"))).ok
+    assert await asyncio.to_thread(pilot.end) == 0
+    assert (tmp_path / "theirs" / "letter").exists()
+
+
+def test_a_folder_is_removed_whatever_its_rights_and_what_cannot_be_is_left(tmp_path: Path) -> None:
+    root = tmp_path / "root"
+    (root / "a" / "b" / "c").mkdir(parents=True)
+    (root / "a" / "b" / "file").touch()
+    (root / "a" / "link").symlink_to("/nowhere")
+    for folder in (root / "a" / "b" / "c", root / "a" / "b", root / "a", root):
+        folder.chmod(0)
+    remove_tree(str(root))
+    assert not root.exists()
+    remove_tree(str(root))
+
+
+# promised files
+
+
+async def test_a_promised_file_that_is_something_else_is_told_as_what_it_is(server: Server, hire: Hire) -> None:
+    hire()
+    job = await server.shell("mkfifo o", files={"o": "o"})
+    fault = (await server.outcome(job)).fault
+    assert fault is not None and fault.category is Category.OUTPUT and "is a named pipe" in fault.message
+
+
+async def test_a_link_to_a_file_of_others_is_not_taken_for_the_work_of_the_job(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:
+    hire()
+    (tmp_path / "secret").write_text("theirs")
+    fault = (await server.outcome(await server.shell(f"ln -s {tmp_path}/secret o", files={"o": "o"}))).fault
+    assert fault is not None and f"is a link to {tmp_path}/secret, outside" in fault.message
+    assert not server.ledger.files
+    source = "import os\ndef f(p): os.symlink(p, 'o')"
+    call = await server.call(source, "f", str(tmp_path / "secret"), files={"o": "o"})
+    fault = (await server.outcome(call)).fault
+    assert fault is not None and "outside of the job's folder" in fault.message
+
+
+def test_what_is_wrong_with_a_promised_file_is_said(tmp_path: Path) -> None:
+    folder = tmp_path / "job"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "good").touch()
+    (folder / "near").symlink_to("good")
+    (folder / "nowhere").symlink_to("gone")
+    (folder / "out").symlink_to(tmp_path)
+    (tmp_path / "other").touch()
+    (folder / "null").symlink_to("/dev/null")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(folder / "socket"))
+    listener.close()
+    assert missing_files({"a": "good", "b": "near"}, str(folder)) is None
+    for path, words in {
+        "none": "is not there",
+        "sub": "is a folder",
+        "socket": "is a socket",
+        "null": "is a device",
+        "nowhere": "is a link to gone, which leads nowhere",
+        "out/other": f"is a link to {tmp_path}/other, outside",
+        "good/x": "cannot be read: Not a directory",
+    }.items():
+        fault = missing_files({"o": path}, str(folder))
+        assert fault is not None and fault.message.startswith(f"the promised file o ({path}) {words}")
+
+
+# results of functions
+
+
+@pytest.mark.parametrize(
+    ("expression", "words"),
+    [
+        ("float('nan')", "it is nan"),
+        ("{'a': [1, {'b': float('inf')}]}", "its ['a'][1]['b'] is inf"),
+        ("{'a': b'x'}", "its ['a'] is a bytes"),
+        ("[{1: 'a'}]", "its [0] has the key 1, which is not a text"),
+        ("({2, 1},)", "its [0] is a set"),
+        ("{'when': __import__('datetime').datetime(2026, 1, 1)}", "its ['when'] is a datetime"),
+        ("{'x': [object()]}", "its ['x'][0] is a object"),
+        ("__import__('decimal').Decimal('1.5')", "it is a Decimal"),
+    ],
+)
+async def test_a_result_that_is_not_plain_data_is_refused_with_its_place(expression: str, words: str) -> None:
+    with pytest.raises(NotPlain) as refusal:
+        as_plain(eval(expression))
+    assert words in str(refusal.value)
+
+
+async def test_what_is_not_plain_data_is_the_fault_of_the_function(server: Server, hire: Hire) -> None:
+    hire()
+    source = (
+        "import datetime\ndef f(n): return {'ok': 1, 'when': [datetime.date(2026, 1, n)]}\ndef g(): return (1, (2,))"
+    )
+    fault = (await server.outcome(await server.call(source, "f", 2))).fault
+    assert fault is not None and fault.name == "notData" and "its ['when'][0] is a date" in fault.message
+    assert (await server.outcome(await server.call(source, "g"))).outputs == [1, [2]]
+
+
+def test_plain_data_comes_back_as_it_is() -> None:
+    value = {"a": [1, 2.5, -0.0, True, None, "ä"], "b": {"c": {}}, "d": 2**63}
+    assert as_plain(value)[1] == value
+    assert as_plain((1, [2, (3,)]))[1] == [1, [2, [3]]]
+    assert math.copysign(1, as_plain([-0.0])[1][0]) == -1
