@@ -280,7 +280,7 @@ class Administration:
             right = await self._replace(wrong, said, engine, note or f"rejected by {who}")
         finally:
             await engine.resume(wrong.case, None, holder=holder, by=f"{wrong.id}/replaced")
-        return right
+        return right if wrong.type is not ExceptionType.SELECTION else await self._chosen_again(wrong, engine)
 
     def _corrected(
         self, wrong: Decision, exlet: str, steps: Flow | None, condition: str, note: str, who: str
@@ -305,7 +305,9 @@ class Administration:
         wrong.result = wrong.result or "rejected"
         self._decisions.close(wrong)
         if wrong.type is ExceptionType.SELECTION:
-            return await self._select_again(wrong, engine)
+            assert wrong.item is not None
+            await engine.restart(wrong.case, wrong.item, by=f"{wrong.id}/again")
+            return wrong
         if exlet_case is not None:
             if running:
                 await self._service.engines[""].cancel(exlet_case, reason=note, by=f"{wrong.id}/wrong")
@@ -317,10 +319,8 @@ class Administration:
         for item in {None, wrong.item}:
             await engine.resume(wrong.case, item, holder=holder, by=f"{wrong.id}/undo/{item or ''}")
 
-    async def _select_again(self, wrong: Decision, engine: Engine) -> Decision:
-        """The call is restarted: the wrong worklet is cancelled, and the rules are asked again."""
-        assert wrong.item is not None
-        await engine.restart(wrong.case, wrong.item, by=f"{wrong.id}/again")
+    async def _chosen_again(self, wrong: Decision, engine: Engine) -> Decision:
+        """The call was restarted: the wrong worklet is cancelled, and the rules are asked again, for another serial."""
         facts = await engine.facts(wrong.case, wrong.item)
         serial = next((each.serial for each in facts.items if each.item == wrong.item), 0) if facts else 0
         again = await self._decisions.reopen(wrong.id)

@@ -140,6 +140,7 @@ def facts_of(live: LiveCase, item: ItemId | None = None) -> CaseFacts:
     case, document = live.case, live.document
     at_hand = case.instances.get(case.index.items.get(item, 0)) if item else None
     variables, results = _visible(case, at_hand.env) if at_hand is not None else _all_visible(case)
+    variables.pop("inputs", None)
     held = document.status if case.over else case.status
     return CaseFacts(
         case=live.id,
