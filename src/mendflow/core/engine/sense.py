@@ -82,7 +82,7 @@ def _job(job: Job) -> Iterator[str]:
     for path in (*job.inputs, *(path for path in job.files.values() if isinstance(path, str))):
         yield from _path(path)
     yield from _numbers(job)
-    yield from _data(list(job.args), job.kwargs, job.env, job.inputs, job.files)
+    yield from _data(list(job.args), job.kwargs, job.env, job.inputs, job.replicas, job.files)
 
 
 def _path(path: str) -> Iterator[str]:

@@ -61,7 +61,7 @@ FIELDS: Final[dict[type, tuple[str, ...]]] = {
     Receive: ("correlation",),
     Reply: ("value",),
     Invoke: ("value",),
-    Job: ("command", "args", "kwargs", "env", "inputs", "files", "resources"),
+    Job: ("command", "args", "kwargs", "env", "inputs", "replicas", "files", "resources"),
     NeededResources: NeededResources.__struct_fields__,
     Task: ("title", "description", "data", "deadline_ms"),
     Stage: ("files",),
