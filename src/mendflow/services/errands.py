@@ -273,7 +273,7 @@ class OrderDesk:
     # Ends
 
     async def _skipped(self, live: LiveCase, order: ItemSkipped, again: bool) -> None:
-        self._note(live, order, "skipped", reason=order.reason)
+        self._note(live, order, "cancelled" if order.cancelled else "skipped", reason=order.reason)
 
     async def _failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
         self._note(live, order, "failed", fault=order.fault)

@@ -6,7 +6,7 @@ done to it then stands in its document, because its journal takes no more."""
 from collections.abc import Iterator
 from typing import Final
 
-from mendflow.core.engine import Case, case_data, compensations, find_item, item_data
+from mendflow.core.engine import Case, case_data, find_item, item_data, undoable
 from mendflow.core.engine.catching import caught_around
 from mendflow.core.engine.messages import (
     Cancel,
@@ -154,7 +154,7 @@ def facts_of(live: LiveCase, item: ItemId | None = None) -> CaseFacts:
         items=list(_items(case, item)),
         statuses=live.tally.statuses(),
         jobs=results,
-        undoable=len(compensations(case)),
+        undoable=undoable(case),
         catches=caught_around(case, item) if item is not None else [],
     )
 
