@@ -23,7 +23,7 @@ from mendflow.stores.memory import MemoryStore
 AGAIN: Final = """
 rules: "*"
 abort:
-  - if: job.id != "" && job.generation <= 3
+  - if: job.id != "" && job.final && job.generation <= 3
     do:
       - wait: "${{ 10000 * (job.generation == 1 ? 1 : job.generation == 2 ? 2 : 4) }}"
       - re-submit:

@@ -33,6 +33,7 @@ JOB: dict[str, Any] = {
     "avoid_hosts": [],
     "domain": "",
     "stage": "execution",
+    "final": True,
 }
 
 
@@ -169,6 +170,23 @@ def test_files_that_did_not_travel_are_sent_again_once_before_anybody_waits() ->
     assert concluded(context(fault(Category.OUTPUT, "notKept"), generation=2)) == "later"
 
 
+def test_a_job_that_was_lost_with_its_pilot_is_left_to_the_queue() -> None:
+    assert concluded(context(fault(Category.RESOURCE, "lost"), final=False)) == ""
+
+
+@pytest.mark.parametrize("name", ["diskFull", "cannotStart", "slotDied"])
+def test_a_place_that_is_broken_and_idle_does_not_get_the_job_again(name: str) -> None:
+    known = context(fault(Category.RESOURCE, name), final=False)
+    assert concluded(known) == "elsewhere"
+    known["capacity"]["hosts"] = 1
+    assert concluded(known) == ""
+
+
+def test_an_attempt_that_the_jobs_own_retries_follow_is_left_to_them() -> None:
+    for category in Category:
+        assert concluded(context(fault(category, "lost"), final=False)) == ""
+
+
 def test_where_there_is_one_host_only_nobody_is_sent_elsewhere() -> None:
     known = context(fault(Category.RESOURCE))
     known["capacity"]["hosts"] = 1
@@ -231,8 +249,9 @@ def test_every_rule_has_its_reason_and_a_cornerstone_that_it_decides() -> None:
             for rule in tree.rules.values():
                 assert len(rule.note) > 40, rule.id
                 assert rule.cornerstone is not None
-                found = COMPILED.conclude(ExceptionType.ABORT, "any", looking_into(copy.deepcopy(rule.cornerstone)))
-                assert found is not None and found.rule == rule.id
+                known = looking_into(copy.deepcopy(rule.cornerstone))
+                found = COMPILED.conclude(ExceptionType.ABORT, "any", known)
+                assert (found.rule if found is not None else 1) == rule.id, "the first rule concludes nothing"
 
 
 def test_they_are_rules_like_any_other_that_can_be_written_and_read_again() -> None:

@@ -145,8 +145,8 @@ class ExceptionService:
         return await self._decide(replace(event, id=id)) is not None
 
     async def failed(self, failure: Failure) -> bool:
-        """An attempt failed. One that whoever executes it would try again by itself is the house's business only when
-        that has given up: until then the flow's own rules are asked."""
+        """An attempt failed. One that whoever executes it would try again by itself is the house's business only if it
+        was the infrastructure that failed; else, until that has given up, the flow's own rules are asked."""
         document = await self._case_of(failure)
         if document is None:
             return False
@@ -154,7 +154,8 @@ class ExceptionService:
         known = self.decisions.open.get(event.id)
         if known is not None and known.state == "running":
             return True
-        return await self._decide(event, own_only=not failure.final) is not None
+        own_only = not failure.final and not failure.fault.infrastructure
+        return await self._decide(event, own_only=own_only) is not None
 
     async def _case_of(self, failure: Failure) -> CaseDocument | None:
         """The case of a failed job. A job that nobody waits for may outlive its case."""
