@@ -57,6 +57,12 @@ def pinned(dice: random.Random, number: int) -> Resources:
     return Resources(memory_bytes=dice.choice((1, 2, 4)) * GB, site=f"site{dice.randrange(5000)}")
 
 
+def shy(dice: random.Random, number: int) -> Resources:
+    """Each keeps away from some hosts of its own, as jobs do that failed there."""
+    hosts = tuple(f"host{dice.randrange(50)}" for _ in range(dice.randrange(4)))
+    return Resources(memory_bytes=dice.choice((1, 2, 4)) * GB, avoid_hosts=hosts)
+
+
 SCENES: dict[str, Callable[[random.Random, int], Resources]] = {
     "plain": plain,
     "common": common,
@@ -64,6 +70,7 @@ SCENES: dict[str, Callable[[random.Random, int], Resources]] = {
     "too large": too_large,
     "awkward": awkward,
     "pinned": pinned,
+    "shy": shy,
 }
 
 
@@ -79,6 +86,7 @@ def offer(dice: random.Random) -> Offer:
         gpus=dice.choice((0, 0, 1, 4)),
         ttl_ms=dice.choice((0, 60_000, 3_600_000)),
         site=f"site{dice.randrange(6000)}",
+        host=f"host{dice.randrange(60)}",
         pilot=PilotId(f"p-{dice.randrange(1000)}"),
         whole=Capacity(slots=cpus, cpus=cpus, memory_bytes=memory, disk_bytes=disk, gpus=4),
     )

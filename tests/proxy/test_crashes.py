@@ -99,6 +99,12 @@ async def test_a_job_that_was_mended_before_a_crash_is_followed_after_it() -> No
         await world.sync(align=Outcome(outputs=1))
         assert [outcome.outputs for _, outcome in world.told] == [1]
         assert len([found async for found in world.store.scan(JOB_KIND)]) == 2
+        talk = await world.proxy.last_conversation(JOB)
+        assert talk is not None and talk.over and talk.newest == "c-1/1~2"
+        await world.crash()
+        await world.submit(new(), again=True)
+        await world.sync()
+        assert [outcome.outputs for _, outcome in world.told] == [1, 1], "who asks again is told again, the same"
 
 
 async def test_an_attempt_that_was_mended_before_the_queue_wrote_its_end_runs_no_more_after_a_crash() -> None:

@@ -125,6 +125,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     suspended: bool = False
     not_before: Instant = 0
     held: Held | None = None
+    over: bool = False  # the flow has heard how it ended, or no longer wants to
     spec: JobSpec | None = None  # of the newest submission, where it is not the one that the flow gave
 
     @property

@@ -3,6 +3,9 @@
 A pilot that fetches short jobs ahead runs them one after another, so they share the same room: each must fit into what
 is free, and all together into that as many times over as the pilot has `rounds`."""
 
+from collections.abc import Hashable, Iterable
+from typing import TypeVar
+
 import msgspec
 
 from mendflow.core.model.ids import PilotId
@@ -13,6 +16,8 @@ CPU_GRAIN = 1e-6
 """Ten tenths of a cpu fit into one, whatever floating point makes of them."""
 
 FOREVER_MS = 1 << 62
+
+Kind = TypeVar("Kind", bound=Hashable)
 
 
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,3 +84,32 @@ def room_when_empty(offer: Offer) -> Room | None:
     if whole is None or not offer.pilot:
         return None
     return Room(whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus, offer.ttl_ms, offer.host)
+
+
+class Rooms:
+    """What there would be in all pilots if they were empty, by site; those of one size count as one. Only for jobs that
+    keep away from hosts it matters where a pilot is."""
+
+    def __init__(self, offers: Iterable[Offer]) -> None:
+        self._by_size: dict[str, dict[Capacity, Room]] = {}
+        self._by_host: dict[str, dict[tuple[str, Capacity], Room]] = {}
+        for offer in offers:
+            room = room_when_empty(offer)
+            if room is None or offer.whole is None:
+                continue
+            for site in {"", offer.site}:
+                _longest_lived(self._by_size.setdefault(site, {}), offer.whole, room)
+                _longest_lived(self._by_host.setdefault(site, {}), (offer.host, offer.whole), room)
+
+    def any_fits(self, needs: Resources) -> bool:
+        """Whether some pilot could ever take such a job."""
+        if needs.avoid_hosts:
+            return any(room.fits(needs) for room in self._by_host.get(needs.site, {}).values())
+        return any(room.fits(needs) for room in self._by_size.get(needs.site, {}).values())
+
+
+def _longest_lived(rooms: dict[Kind, Room], kind: Kind, room: Room) -> None:
+    """Of pilots of one kind the one that lives longest can take whatever the others can."""
+    known = rooms.get(kind)
+    if known is None or known.ttl < room.ttl:
+        rooms[kind] = room

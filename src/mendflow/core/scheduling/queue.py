@@ -10,7 +10,6 @@ A match looks at shapes, not at jobs (line.py, match.py), so a million waiting j
 
 from collections.abc import Iterable
 from heapq import heappop, heappush
-from itertools import islice
 
 import msgspec
 
@@ -18,7 +17,7 @@ from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.scheduling.line import Entry, Line
 from mendflow.core.scheduling.match import Match, order, since
-from mendflow.core.scheduling.offer import Offer, Room, room_now, room_when_empty
+from mendflow.core.scheduling.offer import Offer, Rooms, room_now, room_when_empty
 
 PATIENCE_MS = 60_000
 """How long a job may be passed over before a pilot is kept free for it."""
@@ -31,6 +30,9 @@ WAKES_MAX = 1000
 
 LOOK_BEHIND_EVERY = 8
 """Every so many matches the jobs behind the heads of rough shapes go first, so that none is hidden for ever."""
+
+LOOKS_LIKE = 4
+"""Of jobs that are like another, so many times over are looked at as are wanted."""
 
 Later = tuple[Instant, int, JobId, Resources]
 
@@ -124,23 +126,23 @@ class Queue:
     def waiting(self, offers: Iterable[Offer]) -> list[Waiting]:
         """What waits, a line for each shape. It looks at shapes and kinds of pilots, never at all jobs: behind the head
         of a rough shape there may be others, and they are seen when they come to its head."""
-        kinds = {(offer.site, offer.host, offer.whole, offer.ttl_ms): offer for offer in offers}
-        rooms = [(offer.site, room) for offer in kinds.values() if (room := room_when_empty(offer)) is not None]
+        rooms = Rooms(offers)
         return [
-            Waiting(needs=head[2], first=head[1], since=since(head), jobs=jobs, able=_able(head[2], rooms))
+            Waiting(needs=head[2], first=head[1], since=since(head), jobs=jobs, able=rooms.any_fits(head[2]))
             for place in self._line.places.values()
             for shape in place.shapes.values()
             for head, jobs in ((shape.heap[0], len(shape.heap) - shape.dead),)
         ]
 
     def like(self, first: JobId, most: int) -> list[JobId]:
-        """Waiting jobs of the same needs as this one, itself among them; at most so many."""
+        """Waiting jobs of the same needs as this one, itself among them; at most so many, of those near it in line."""
         waiting = self._line.waiting
         entry = waiting.get(first)
         if entry is None:
             return []
-        needs, heap = entry[2], self._line.shape(entry).heap
-        return list(islice((each[1] for each in heap if each[2] == needs and waiting.get(each[1]) is each), most))
+        near = self._line.shape(entry).heap[: LOOKS_LIKE * most]
+        found = [each[1] for each in near if each[2] == entry[2] and waiting.get(each[1]) is each]
+        return (found if first in found else [first, *found])[:most]
 
     def next_wake(self) -> Instant | None:
         """When the next job's wait is over, if any waits for its time."""
@@ -204,7 +206,3 @@ class Queue:
             if self._later.get(later[2]) is later:
                 del self._later[later[2]]
                 self._line.add(*later[1:])
-
-
-def _able(needs: Resources, rooms: Iterable[tuple[str, Room]]) -> bool:
-    return any(needs.site in ("", site) and room.fits(needs) for site, room in rooms)

@@ -2,9 +2,11 @@
 
 A job that runs well has no conversation here: what was said of it is known from how it was submitted. One is begun when
 something fails, and written when somebody mends it. A document is never taken away: after a crash it says which
-submission is the newest, and a flow that has heard of the end no longer asks."""
+submission is the newest. One that is over stays on disk, and is read only if a flow asks again that had not written
+down what it heard."""
 
 import msgspec
+from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.recovery.conversation import Conversation
@@ -20,7 +22,9 @@ class Talks:
         self._store = store
         self._ledger = ledger
         self.open: dict[JobId, Conversation] = {}
+        self._kept: set[JobId] = set()  # of those, which have a document
         self._read: set[CaseId] = set()
+        self._over: set[JobId] = set()  # those over in cases that were taken up
 
     def get(self, job: JobId) -> Conversation | None:
         return self.open.get(job)
@@ -32,13 +36,15 @@ class Talks:
     def keep(self, talk: Conversation) -> None:
         """In memory and on disk."""
         self.open[talk.job] = talk
+        self._kept.add(talk.job)
         self._ledger.touch(CONVERSATION_KIND, talk.job, talk)
 
     def close(self, job: JobId) -> Conversation | None:
         """Nobody waits for this job any more."""
         talk = self.open.pop(job, None)
-        if talk is not None:
-            self._ledger.leave(CONVERSATION_KIND, job)
+        if talk is not None and job in self._kept:
+            self._kept.discard(job)
+            self._ledger.touch(CONVERSATION_KIND, job, replace(talk, over=True), last=True)
         return talk
 
     async def take_up(self, case: CaseId, job: JobId) -> Conversation | None:
@@ -46,10 +52,22 @@ class Talks:
         if case not in self._read:
             self._read.add(case)
             async for found in self._store.scan(CONVERSATION_KIND, f"{case}/"):
-                self._ledger.known(CONVERSATION_KIND, found.id, found.version)
                 talk = _decode(found.body)
-                self.open.setdefault(talk.job, talk)
+                if talk.over:
+                    self._over.add(talk.job)
+                else:
+                    self._reopen(talk, found.version)
+        if job in self._over and job not in self.open:
+            again = await self._store.get(CONVERSATION_KIND, job)
+            assert again is not None, f"the conversation of {job} was there"
+            self._reopen(replace(_decode(again.body), over=False), again.version)
         return self.open.get(job)
+
+    def _reopen(self, talk: Conversation, version: int) -> None:
+        if talk.job not in self.open:
+            self._ledger.known(CONVERSATION_KIND, talk.job, version)
+            self._kept.add(talk.job)
+            self.open[talk.job] = talk
 
     async def look_up(self, job: JobId) -> Conversation | None:
         """The conversation of a job, also one that is over."""
