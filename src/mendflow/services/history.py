@@ -4,7 +4,7 @@ The journal holds facts alone; what followed from them is worked out by the engi
 So the history has nothing of its own that could differ from what happened."""
 
 import asyncio
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -235,7 +235,7 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                 yield msgspec.convert(
                     {
                         **known,
-                        "at": max(attempt.ended_at, begun),
+                        "at": max(attempt.ended_at, begun + 1),  # so that its end follows its begin
                         "what": attempt.end,
                         "lifecycle": "withdraw" if attempt.end == "cancelled" else "ate_abort",
                         "by": attempt.pilot,
@@ -245,15 +245,22 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                 )
 
 
-def by_whom(entries: list[HistoryEntry], jobs: Iterable[Job]) -> list[HistoryEntry]:
-    """The engine's entries, with the pilot that each job ended on."""
+def by_whom(
+    entries: Iterable[HistoryEntry], jobs: Iterable[Job], tasks: Iterable[TaskDocument]
+) -> Iterator[HistoryEntry]:
+    """The engine's entries, with the pilot that each job ended on, and the person who ended a task."""
     pilots = {job.spec.item: job.history[-1].pilot for job in jobs if job.history}
-    return [
-        msgspec.structs.replace(entry, by=pilots[entry.item])
-        if entry.item in pilots and entry.what in ("completed", "failed")
-        else entry
-        for entry in entries
-    ]
+    people = {task.item: task for task in tasks if task.ended_by}
+    for entry in entries:
+        ends = entry.what in ("completed", "failed") and entry.item is not None
+        if ends and entry.item in pilots:
+            yield msgspec.structs.replace(entry, by=pilots[entry.item])
+        elif ends and entry.item in people:
+            task = people[entry.item]
+            said = task.comment or entry.message
+            yield msgspec.structs.replace(entry, source="person", what=task.state, by=task.ended_by, message=said)
+        else:
+            yield entry
 
 
 def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[HistoryEntry]:
@@ -261,22 +268,6 @@ def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[
     for entry in entries:
         if entry.item is not None:
             yield msgspec.structs.replace(entry, source="service", decision=decision.id, exlet=decision.exlet)
-
-
-def people(tasks: Iterable[TaskDocument]) -> Iterator[HistoryEntry]:
-    """Who did what a person was asked to do."""
-    for task in tasks:
-        if task.ended_by:
-            yield HistoryEntry(
-                at=task.ended_at,
-                case=task.case,
-                source="person",
-                what=task.state,
-                name=name_of(task.item),
-                item=task.item,
-                by=task.ended_by,
-                message=task.comment,
-            )
 
 
 def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
@@ -315,18 +306,22 @@ def _concluded(decision: Decision) -> str:
     return f"{about}; {'would run' if decision.state == 'passive' else 'runs'} {decision.exlet}"
 
 
-_RANKS = {"decided": 2, "repaired": 4}
-_BEFORE = ("pilot", "person")
+_DECIDED, _STEPS, _REPAIRED, _BEGAN = 2, 3, 4, 5
+
+
+def merged(
+    journal: Iterable[HistoryEntry], told: Iterable[HistoryEntry], steps: Iterable[HistoryEntry]
+) -> list[HistoryEntry]:
+    """All of it in the order of time; of one moment, causes before what followed from them. `told` is what pilots
+    and the service did, `steps` what exlets did."""
+    ranked = [(entry.at, 1, entry) for entry in journal]
+    ranked += [(entry.at, _rank(entry), entry) for entry in told]
+    ranked += [(entry.at, _STEPS, entry) for entry in steps]
+    return [entry for _, _, entry in sorted(ranked, key=lambda each: each[:2])]
 
 
 def _rank(entry: HistoryEntry) -> int:
-    """Of one moment: what pilots and people did, what the engine made of it, what was decided, what the exlet did."""
-    if entry.source in _BEFORE:
-        return 0
-    return 1 if entry.source == "engine" else _RANKS.get(entry.what, 3)
-
-
-def merged(parts: Sequence[Iterable[HistoryEntry]]) -> list[HistoryEntry]:
-    """All of it in the order of time."""
-    entries = [entry for part in parts for entry in part]
-    return sorted(entries, key=lambda entry: (entry.at, _rank(entry)))
+    """The end of an attempt comes before what the engine made of it, its begin after what was asked for."""
+    if entry.source == "service":
+        return _REPAIRED if entry.what == "repaired" else _DECIDED
+    return _BEGAN if entry.what == "began" else 0

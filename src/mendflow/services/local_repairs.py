@@ -2,7 +2,7 @@
 
 Like the other half it answers only when what it says is on disk."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Protocol
 
 import msgspec
@@ -33,7 +33,7 @@ from mendflow.core.model.repair_views import (
 )
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
-from mendflow.core.recovery.patterns import JobPattern, Patterns, check_pattern
+from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
 from mendflow.core.rules import growth
 from mendflow.services import history
 from mendflow.services.case_book import CaseDocument
@@ -188,11 +188,13 @@ class LocalRepairs(_OtherHalf):
         jobs = [job for submissions in (await self._jobs_of(id)).values() for job in submissions]
         tasks = [_decode_task(found.body) async for found in store.scan(TASK_KIND, f"{id}/")]
         decisions = await self._book.of_case(id)
-        parts: list[Iterable[HistoryEntry]] = [history.by_whom(await history.journal(store, id), jobs)]
+        journal = history.by_whom(await history.journal(store, id), jobs, tasks)
+        told = [*history.attempts(jobs), *history.decided(decisions)]
+        steps = list[HistoryEntry]()
         for decision in decisions:
-            if decision.exlet_case is not None:
-                parts.append(history.primitives(await history.journal(store, decision.exlet_case), decision))
-        return history.merged([*parts, history.attempts(jobs), history.people(tasks), history.decided(decisions)])
+            if decision.exlet_case is not None and decision.exlet_case != id:
+                steps += history.primitives(await history.journal(store, decision.exlet_case), decision)
+        return history.merged(journal, told, steps)
 
     # From outside, and by hand
 
@@ -228,10 +230,11 @@ class LocalRepairs(_OtherHalf):
         return self._house.services.patterns.patterns
 
     async def add_patterns(self, patterns: Patterns, *, who: str) -> Patterns:
-        for pattern in (*patterns.conversations, *patterns.repairs):
-            if problem := check_pattern(pattern.messages) if isinstance(pattern, JobPattern) else "":
-                raise Invalid(f"{pattern.name}: {problem}", field=pattern.name)
-        for pattern in (*patterns.conversations, *patterns.repairs):
+        for talk in patterns.conversations:
+            if problem := check_pattern(talk.messages):
+                raise Invalid(f"{talk.name}: {problem}", field=talk.name)
+        more: list[JobPattern | FaultPattern] = [*patterns.conversations, *patterns.repairs]
+        for pattern in more:
             await self._house.services.patterns.add(pattern)
         return self._house.services.patterns.patterns
 

@@ -1,0 +1,398 @@
+"""What a domain tells and takes about repairs: rules for a case at hand, trials on the past, one history, exceptions
+that people raise, choices that they reject, levels that they drain."""
+
+from typing import Any
+
+import pytest
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Call, Empty, Flow, ForEach, Input, Job, Mend, Sequence, Task
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView, MendWish, RejectWish, RuleWish
+from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns
+from mendflow.core.rules import WouldChange
+from mendflow.services.local_domain import LocalDomain
+
+CONTEXT = {"context": Input(type="map", required=True)}
+
+
+def exlet(name: str, *steps: Mend) -> Flow:
+    return Flow(name=FlowName(name), exlet=True, inputs=CONTEXT, body=Sequence(name=f"{name}.steps", body=steps))
+
+
+AGAIN = exlet("again", Mend(name="again", do=Primitive.RESUBMIT, settings={"env": {"MENDED": "yes"}}))
+TOUCH = exlet("touch", Mend(name="touch", do=Primitive.WRITE, target="case", settings={"values": {"touched": True}}))
+STOP = exlet("stop", Mend(name="stop", do=Primitive.REMOVE, target="case"))
+
+
+def failed(code: int) -> Outcome:
+    fault = Fault(name="exitCode", category=Category.JOB, message=f"it ended with exit code {code}", exit_code=code)
+    return Outcome(fault=fault, exit_code=code)
+
+
+def play(spec: JobSpec) -> Outcome:
+    """Turn 0 fails with 7, turn 1 with 9, unless they were mended."""
+    if spec.env.get("MENDED") == "yes" or "[" not in spec.item:
+        return Outcome()
+    return failed(7 if spec.item.endswith("[0]") else 9)
+
+
+def loop(name: str = "f", turns: int = 2) -> Flow:
+    body = ForEach(name="loop", items=list(range(turns)), body=Job(name="a", command="true"), on_fault="finish")
+    return Flow(name=FlowName(name), body=body)
+
+
+def rules_for(name: str, **conditions: str) -> RuleSet:
+    """Rules for aborts of `a`, in a row: exlet by condition."""
+    rows = list(conditions.items())
+    rules = {
+        number: Rule(id=number, condition=condition, exlet=to, on_false=number + 1 if number < len(rows) else None)
+        for number, (to, condition) in enumerate(rows, 1)
+    }
+    exlets = {str(each.name): each for each in (AGAIN, TOUCH, STOP)}
+    return RuleSet(name=name, trees={ExceptionType.ABORT: {"a": Tree(rules, 1)}}, exlets=exlets)
+
+
+async def ran(domain: LocalDomain, pilot: Any, flow: Flow | None = None) -> str:
+    made = flow or loop()
+    await domain.deploy(made)
+    case = (await domain.start(made.name, {}, who="me")).id
+    await pilot.run_all(play)
+    return case
+
+
+async def decided(domain: LocalDomain, case: str) -> dict[str, DecisionView]:
+    """The decisions about a case, by item."""
+    return {str(each.item): each for each in await domain.decisions(DecisionQuery(case=case))}
+
+
+async def test_a_repair_is_told_with_its_trail_in_the_decision_and_in_why(domain: LocalDomain, pilot: Any) -> None:
+    # EX-6
+    await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
+    case = await ran(domain, pilot)
+    repair = (await decided(domain, case))["a[0]"]
+    assert (repair.rules, repair.version, repair.rule, repair.exlet) == ("f", 1, 1, "again")
+    assert (repair.state, repair.result) == ("done", "recovered")
+    [step] = repair.trail
+    assert (step.held, step.condition, step.values) == (True, "fault.exit_code == 7", {"fault.exit_code": 7})
+    why = await domain.why(f"{case}:a[0]")
+    assert [each.id for each in why.repairs] == [repair.id]
+    assert why.sentence == "a[0] completed in attempt 2."
+    whole = await domain.decision(repair.id)
+    assert whole.context["fault"]["exit_code"] == 7
+    item = await domain.item(case, "a[0]")
+    assert (item.state, item.serial, len(item.attempts), str(item.job)) == ("completed", 1, 2, f"{case}/1")
+
+
+async def test_a_rule_is_added_for_the_case_at_hand_and_holds_at_once(domain: LocalDomain, pilot: Any) -> None:
+    # EX-7
+    await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
+    case = await ran(domain, pilot)
+    assert (await domain.case(case)).status == "failed"
+    [group] = [each for each in await domain.failures() if each.unhandled]
+    wish = RuleWish(condition="fault.exit_code == 9", exlet="again", group=group.id, note="nine too")
+    added = await domain.add_rule(wish, who="bob")
+    assert (added.rules, added.version, added.type, added.task, added.rule) == ("f", 2, ExceptionType.ABORT, "a", 2)
+    assert (added.under, added.side) == (1, "false")
+    view = await domain.rule_set("f")
+    assert view.rules is not None
+    made = view.rules.trees[ExceptionType.ABORT]["a"].rules[2]
+    assert (made.author, made.note) == ("bob", "nine too")
+    assert made.cornerstone is not None
+    assert made.cornerstone["fault"]["exit_code"] == 9
+    assert view.decided == {"abort/a/1": 1}
+    again = await ran(domain, pilot)
+    assert (await domain.case(again)).status == "completed"
+    assert {each.version for each in (await decided(domain, again)).values()} == {2}
+    assert {each.version for each in (await decided(domain, case)).values() if each.exlet} == {1}
+
+
+async def test_a_rule_that_would_change_a_cornerstone_is_refused_with_its_name(domain: LocalDomain, pilot: Any) -> None:
+    # EX-7
+    await ran(domain, pilot)
+    nine, seven = sorted(await domain.decisions(DecisionQuery()), key=lambda each: str(each.item), reverse=True)
+    await domain.add_rule(
+        RuleWish(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id), who="ann"
+    )
+    wide = RuleWish(condition="fault.exit_code > 0", exlet="stop", flow=STOP, decision=seven.id, rules="f")
+    assert "does not hold" not in (await domain.try_rule(wide)).breaks
+    added = await domain.add_rule(wide, who="ann")
+    assert added.side == "false"
+    narrow = RuleWish(condition='fault.category == "job"', exlet="touch", flow=TOUCH, decision=nine.id)
+    with pytest.raises(WouldChange, match="cornerstone of rule"):
+        await domain.add_rule(narrow, who="ann")
+    assert "cornerstone of rule" in (await domain.try_rule(narrow)).breaks
+    assert (await domain.rule_set("f")).version == 2
+
+
+async def test_a_rule_is_tried_on_past_failures_and_changes_nothing(domain: LocalDomain, pilot: Any) -> None:
+    # EX-7
+    await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
+    for _ in range(3):
+        await ran(domain, pilot)
+    [nine] = [each for each in await domain.failures() if each.unhandled]
+    trial = await domain.try_rule(RuleWish(condition="fault.exit_code == 9", exlet="stop", group=nine.id))
+    assert (trial.caught, trial.of, trial.otherwise, trial.breaks) == (3, 3, [], "")
+    assert {each.state for each in trial.caught_ids} == {"ignored"}
+    none = await domain.try_rule(RuleWish(condition="fault.exit_code == 8", exlet="never-made", group=nine.id))
+    assert (none.caught, none.of, len(none.missed_ids)) == (0, 3, 3)
+    free = RuleWish(condition="true", exlet="stop", rules="f", type=ExceptionType.ABORT, task="a")
+    assert (await domain.try_rule(free)).of == 3
+    assert (await domain.rule_set("f")).version == 1
+
+
+async def test_what_another_rule_handled_is_told_apart_in_a_trial(domain: LocalDomain, pilot: Any) -> None:
+    # EX-7
+    await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
+    await ran(domain, pilot)
+    nine = (await decided(domain, "last"))["a[1]"]
+    empty = RuleSet(name="f", exlets={"stop": STOP})
+    await domain.put_rules(empty, who="ann")
+    trial = await domain.try_rule(RuleWish(condition="fault.exit_code >= 7", exlet="stop", decision=nine.id))
+    assert (trial.caught, trial.of) == (1, 1)
+    [other] = trial.otherwise
+    assert (other.exlet, other.result, str(other.item)) == ("again", "recovered", "a[0]")
+
+
+async def test_a_passive_rule_is_recorded_and_does_nothing(domain: LocalDomain, pilot: Any) -> None:
+    # EX-7
+    case = await ran(domain, pilot)
+    seven = (await decided(domain, case))["a[0]"]
+    await domain.add_rule(
+        RuleWish(condition="fault.exit_code == 7", exlet="again", flow=AGAIN, decision=seven.id, passive=True),
+        who="ann",
+    )
+    later = await ran(domain, pilot)
+    assert (await domain.case(later)).status == "failed"
+    tried = (await decided(domain, later))["a[0]"]
+    assert tried.state == "passive"
+    assert [each.exlet for each in tried.trials] == ["again"]
+    assert (await domain.rule_sets())[1].passive_count == 1
+
+
+async def test_a_group_is_shown_with_samples_telling_values_and_conditions(domain: LocalDomain, pilot: Any) -> None:
+    # EX-7
+    await ran(domain, pilot)
+    seven = (await decided(domain, "last"))["a[0]"]
+    view = await domain.failure(seven.group)
+    assert [sample.id for sample in view.samples] == [seven.id]
+    assert view.values["fault.exit_code"] == {"7": 1}
+    assert "fault.exit_code == 7" in [each.condition for each in view.candidates]
+    assert view.candidates[0].reason == "holds in 1 of 1"
+
+
+async def test_every_version_of_the_rules_is_kept_and_can_be_restored(domain: LocalDomain) -> None:
+    # EX-7
+    await domain.put_rules(rules_for("f", again="true"), who="ann", note="first")
+    await domain.put_rules(rules_for("f", stop="true"), who="bob", note="second", expected=1)
+    with pytest.raises(Conflict, match="version 2, not 1"):
+        await domain.put_rules(rules_for("f", stop="true"), who="bob", expected=1)
+    restored = await domain.restore_rules("f", 1, who="eve")
+    assert [(each.version, each.author) for each in await domain.rule_versions("f")] == [
+        (3, "eve"),
+        (2, "bob"),
+        (1, "ann"),
+    ]
+    assert restored.version == 3
+    newest, first = await domain.rule_set("f"), await domain.rule_set("f", 1)
+    assert newest.rules is not None
+    assert first.rules is not None
+    assert newest.rules.trees == first.rules.trees
+    with pytest.raises(NotFound):
+        await domain.rule_set("f", 9)
+
+
+async def test_a_rule_needs_an_exlet_that_is_there_and_something_that_it_is_for(
+    domain: LocalDomain, pilot: Any
+) -> None:
+    await ran(domain, pilot)
+    seven = (await decided(domain, "last"))["a[0]"]
+    with pytest.raises(Invalid, match="there is no exlet 'nothing'"):
+        await domain.add_rule(RuleWish(condition="true", exlet="nothing", decision=seven.id), who="ann")
+    with pytest.raises(Invalid, match="say what the rule is for"):
+        await domain.add_rule(RuleWish(condition="true", exlet="nothing"), who="ann")
+    with pytest.raises(NotFound):
+        await domain.add_rule(RuleWish(condition="true", exlet="again", decision="none"), who="ann")
+    with pytest.raises(Invalid, match="condition"):
+        await domain.try_rule(RuleWish(condition="1 +", exlet="x", decision=seven.id))
+
+
+async def test_a_fault_pattern_is_an_exlet_by_its_name(domain: LocalDomain, pilot: Any) -> None:
+    # FM-11
+    pattern = FaultPattern(
+        name="with-a-flag", does="Again, with a flag.", do=Primitive.RESUBMIT, settings={"env": {"MENDED": "yes"}}
+    )
+    talk = JobPattern(name="hand-over", messages="submit notify end")
+    more = await domain.add_patterns(Patterns((talk,), (pattern,)), who="ann")
+    assert more.repair("with-a-flag") == pattern
+    assert (await domain.patterns()).conversations[-1].name == "hand-over"
+    with pytest.raises(Invalid):
+        await domain.add_patterns(Patterns((JobPattern(name="odd", messages="submit ("),), ()), who="ann")
+    await ran(domain, pilot)
+    seven = (await decided(domain, "last"))["a[0]"]
+    await domain.add_rule(RuleWish(condition="fault.exit_code == 7", exlet="with-a-flag", decision=seven.id), who="ann")
+    case = await ran(domain, pilot)
+    assert (await decided(domain, case))["a[0]"].result == "recovered"
+
+
+async def test_one_history_has_engine_pilots_decisions_and_the_exlets_steps_in_order(
+    domain: LocalDomain, pilot: Any
+) -> None:
+    # EX-11
+    await domain.put_rules(rules_for("f", again="fault.exit_code == 7"), who="ann")
+    case = await ran(domain, pilot, loop(turns=1))
+    entries = await domain.history(case)
+    told = {
+        source: [(entry.what, entry.name) for entry in entries if entry.source == source]
+        for source in ("engine", "pilot", "service")
+    }
+    assert told["engine"] == [("started", "f"), ("submitted", "a"), ("completed", "a"), ("completed", "f")]
+    assert told["pilot"] == [("began", "a"), ("failed", "a"), ("began", "a")]
+    assert told["service"][0] == ("decided", "again")
+    assert set(told["service"][1:]) == {("mending", "re-submit"), ("mended", "re-submit"), ("repaired", "again")}
+    assert [entry.at for entry in entries] == sorted(entry.at for entry in entries)
+    assert [str(entry.by) for entry in entries if (entry.source, entry.what) == ("engine", "completed")] == ["p-1", ""]
+    assert {entry.decision for entry in entries if entry.exlet} == {(await decided(domain, case))["a[0]"].id}
+
+
+async def test_the_history_has_what_people_did(domain: LocalDomain) -> None:
+    # EX-11
+    flow = Flow(name=FlowName("ask"), body=Task(name="approve", role="editor"))
+    await domain.deploy(flow)
+    case = (await domain.start("ask", {}, who="me")).id
+    await domain.suspend(case, who="me")
+    await domain.resume(case, who="me")
+    [task] = await domain.tasks(case=case)
+    await domain.claim(task.id, who="ann")
+    await domain.complete(task.id, {}, who="ann", comment="fine")
+    told = [(entry.source, entry.what, entry.by, entry.message) for entry in await domain.history(case)]
+    assert told == [
+        ("engine", "started", "", ""),
+        ("engine", "offered", "", "to editor"),
+        ("person", "suspended", "", ""),
+        ("person", "continued", "", ""),
+        ("person", "completed", "ann", "fine"),
+        ("engine", "completed", "", ""),
+    ]
+    with pytest.raises(NotFound):
+        await domain.history("none")
+
+
+def triggered(name: str) -> RuleSet:
+    rule = Rule(id=1, condition='trigger == "rain"', exlet="touch", note="It rains.")
+    return RuleSet(name=name, trees={ExceptionType.CASE_EXTERNAL: {"": Tree({1: rule}, 1)}}, exlets={"touch": TOUCH})
+
+
+async def waiting_case(domain: LocalDomain) -> str:
+    await domain.deploy(Flow(name=FlowName("show"), body=Task(name="play", role="band"), inputs={"touched": Input()}))
+    return (await domain.start("show", {}, who="me")).id
+
+
+async def settled(domain: LocalDomain, id: str) -> DecisionView:
+    while (found := await domain.decision(id)).state == "running":
+        await domain._house.clock.sleep(5)
+    return found
+
+
+async def test_what_the_rules_know_is_listed_and_raised(domain: LocalDomain) -> None:
+    # EX-9
+    await domain.put_rules(triggered("show"), who="ann")
+    case = await waiting_case(domain)
+    [trigger] = await domain.triggers(case)
+    assert (trigger.trigger, trigger.level, trigger.rules) == ("rain", "case", "show")
+    raised = await domain.raise_trigger("last", "rain", who="bob", data={"mm": 3})
+    assert (raised.exlet, raised.rules) == ("touch", "show")
+    assert (await settled(domain, raised.id)).state == "done"
+    exlets = [each for each in await domain.cases() if each.mends == case]
+    assert [each.decision for each in exlets] == [raised.id]
+    assert (await domain.case("last")).id == case
+
+
+async def test_an_unexpected_exception_suspends_the_case_until_somebody_mends_it(domain: LocalDomain) -> None:
+    # EX-9
+    await domain.put_rules(triggered("show"), who="ann")
+    case = await waiting_case(domain)
+    raised = await domain.raise_trigger(case, "flood", who="bob")
+    assert raised.state == "waiting"
+    assert (await domain.case(case)).status == "suspended"
+    assert any("flood" in notice.message for notice in await domain.notices())
+    with pytest.raises(Invalid, match="say what is to be done"):
+        await domain.mend(case, MendWish(), who="ann")
+    mended = await domain.mend(case, MendWish(exlet="touch", condition='trigger == "flood"', note="a boat"), who="ann")
+    assert (mended.id, (await settled(domain, mended.id)).state) == (raised.id, "done")
+    assert (await domain.case(case)).status == "running"
+    assert {each.trigger for each in await domain.triggers(case)} == {"rain", "flood"}
+    assert (await domain.raise_trigger(case, "flood", who="bob")).exlet == "touch"
+
+
+async def test_a_group_that_waits_is_mended_by_a_rule_that_is_applied_now(domain: LocalDomain) -> None:
+    # EX-9
+    await domain.put_rules(triggered("show"), who="ann")
+    cases = [await waiting_case(domain) for _ in range(2)]
+    waiting = [await domain.raise_trigger(case, "flood", who="bob") for case in cases]
+    group = waiting[0].group
+    assert (await domain.failure(group)).group.waiting == 2
+    assert (await domain.apply_rules(group, who="ann")).taken_up == []
+    await domain.add_rule(RuleWish(condition='trigger == "flood"', exlet="touch", group=group), who="ann")
+    applied = await domain.apply_rules(group, who="ann")
+    assert set(applied.taken_up) == {each.id for each in waiting}
+    for each in waiting:
+        assert (await settled(domain, each.id)).state == "done"
+    assert {(await domain.case(case)).status for case in cases} == {"running"}
+
+
+async def test_a_worklet_that_was_chosen_wrongly_is_rejected_and_replaced(domain: LocalDomain) -> None:
+    # EX-8
+    for name in ("tent", "hall"):
+        await domain.deploy(Flow(name=FlowName(name), body=Task(name=f"go-to-{name}", role="band")))
+    await domain.deploy(Flow(name=FlowName("show"), body=Call(name="venue")))
+    tree = Tree({1: Rule(id=1, condition="true", exlet="tent")}, 1)
+    await domain.put_rules(RuleSet(name="show", trees={ExceptionType.SELECTION: {"venue": tree}}), who="ann")
+    case = (await domain.start("show", {}, who="me")).id
+    while not (offered := await domain.tasks(state="offered")):
+        await domain._house.clock.sleep(5)
+    assert str(offered[0].item) == "go-to-tent"
+    chosen = (await decided(domain, case))["venue"]
+    assert (chosen.type, chosen.exlet) == (ExceptionType.SELECTION, "tent")
+    rejected = await domain.reject_choice(RejectWish(decision=chosen.id, exlet="hall", note="it rains"), who="bob")
+    assert rejected.state == "rejected"
+    while [str(task.item) for task in await domain.tasks(state="offered")] != ["go-to-hall"]:
+        await domain._house.clock.sleep(5)
+    assert (await domain.case(case)).status == "running"
+    with pytest.raises(Conflict, match="nothing to reject"):
+        await domain.reject_choice(RejectWish(decision=chosen.id, exlet="tent"), who="bob")
+
+
+async def test_levels_are_listed_and_drained(domain: LocalDomain, pilot: Any) -> None:
+    later = exlet(
+        "later", Mend(name="later", do=Primitive.RETRY_LATER, settings={"level": 2, "env": {"MENDED": "yes"}})
+    )
+    rule = Rule(id=1, condition="true", exlet="later")
+    trees = {ExceptionType.ABORT: {HOUSE: Tree({1: rule}, 1)}}
+    await domain.put_rules(RuleSet(name="f", trees=trees, exlets={"later": later}), who="ann")
+    case = await ran(domain, pilot, loop(turns=1))
+    while not (await domain.levels())[1].waiting:
+        await domain._house.clock.sleep(5)
+    second = (await domain.levels())[1]
+    assert (second.level, second.wait_ms, second.waiting, second.jobs) == (2, 600_000, 1, [f"{case}/1"])
+    item = await domain.item(case, "a[0]")
+    assert (item.state, item.reason) == ("waiting", "it failed, and is being mended")
+    assert "is being mended by later" in (await domain.why(f"{case}:a[0]")).sentence
+    with pytest.raises(NotFound, match="there is no level '7'"):
+        await domain.drain("7", who="ann")
+    assert (await domain.drain("1", who="ann")).let_go == 0
+    assert (await domain.drain("all", who="ann")).let_go == 1
+    await pilot.run_all(play)
+    assert (await domain.case(case)).status == "completed"
+
+
+async def test_nothing_stands_in_the_way_of_a_case_without_failures(domain: LocalDomain) -> None:
+    await domain.deploy(Flow(name=FlowName("calm"), body=Empty(name="nothing")))
+    case = (await domain.start("calm", {}, who="me")).id
+    assert [entry.what for entry in await domain.history(case)] == ["started", "completed"]
+    assert await domain.decisions(DecisionQuery(case=case)) == []
+    assert await domain.failures() == []
