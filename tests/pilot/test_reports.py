@@ -203,12 +203,13 @@ def test_a_report_outside_of_a_job_does_nothing_and_never_raises(
     circle.append(circle)
     report(a=circle)
     report()
-    report(a=2**70)
     assert not (tmp_path / "report").exists()
+    report(a=2**70)
     report(a=float("nan"), b={1: 2}, c={3}, d=object)
     reports = Reports(str(tmp_path / "report"))
     reports.look()
     assert reports.values == {"a": None, "b": {"1": 2}, "c": [3], "d": "<class 'object'>"}
+    assert b"too large for JSON" in reports.complaint()
 
 
 def test_the_function_is_found_under_the_name_of_the_package() -> None:
