@@ -34,6 +34,7 @@ from mendflow.stores.files import FolderKeeper
 from mendflow.stores.sqlite import SqliteStore
 
 __all__ = [
+    "DEFAULT_WAITS_MS",
     "LocalPilot",
     "RunningServer",
     "ServerFile",

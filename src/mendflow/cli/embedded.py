@@ -9,6 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from mendflow.cli.exits import Unfit
+from mendflow.cli.level_waits import level_waits
 from mendflow.cli.manning import Manning
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.client import Client
@@ -79,7 +80,7 @@ async def _serving(stack: AsyncExitStack, folder: Path, *, announce: bool = True
     give_up_at = time.monotonic() + OTHER_COMMAND_S
     while True:
         try:
-            options = ServerOptions(data=folder, files_roots=None, announce=announce)
+            options = ServerOptions(data=folder, files_roots=None, announce=announce, levels_ms=level_waits())
             return await stack.enter_async_context(running_server(options))
         except (StoreUnavailable, Conflict):
             if time.monotonic() > give_up_at or not (folder / "store.db").exists():

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from mendflow.cli.exits import Unfit
+from mendflow.cli.level_waits import level_waits
 from mendflow.cli.manning import Manning
 from mendflow.cli.options import Data, Target
 from mendflow.cli.printing import say
@@ -34,6 +35,15 @@ def serve(
     ] = "",
     slots: Annotated[int, typer.Option("--slots", min=0, metavar="N", help="Also run a pilot here, with N slots.")] = 0,
     lease: Annotated[int, typer.Option("--lease", min=2, metavar="SECONDS", help="How long a lease lasts.")] = 30,
+    level: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--level",
+            metavar="TIME",
+            help="How long what failed waits before another try; again for the next level.",
+            show_default=False,
+        ),
+    ] = None,
     files_root: Annotated[
         list[str] | None,
         typer.Option(
@@ -55,6 +65,7 @@ def serve(
         port=port,
         tokens=tuple(known),
         lease_ms=lease * 1000,
+        levels_ms=level_waits(level or ()),
         files_roots=roots if known or roots else None,
     )
     run(_serve(options, slots))

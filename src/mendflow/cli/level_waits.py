@@ -1,0 +1,24 @@
+"""How long what failed waits in each level, as the owner of a server says it."""
+
+import os
+from collections.abc import Sequence
+from typing import Final
+
+from mendflow.core.model.problems import Invalid
+from mendflow.formats.units import DURATION_EXAMPLES, duration_ms
+from mendflow.wiring import DEFAULT_WAITS_MS
+
+VARIABLE: Final = "MENDFLOW_LEVELS"
+
+
+def level_waits(said: Sequence[str] = ()) -> tuple[int, ...]:
+    """The waits that were said, else those of the variable, else the usual ones."""
+    texts = [*said] or [part for part in os.environ.get(VARIABLE, "").split(",") if part.strip()]
+    return tuple(_wait(text.strip()) for text in texts) or DEFAULT_WAITS_MS
+
+
+def _wait(text: str) -> int:
+    found = duration_ms(text)
+    if found is None:
+        raise Invalid(f"{text!r} is no time to wait in a level; write it like {DURATION_EXAMPLES}")
+    return found
