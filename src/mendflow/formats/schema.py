@@ -1,4 +1,4 @@
-"""The JSON Schemas of flow files and of exlets, for editors: completion, and complaints while typing.
+"""The JSON Schemas of flow files, exlets and rule files, for editors: completion, and complaints while typing.
 
 They are made of the tables that the parser reads by. `python -m mendflow.formats.schema` writes them into the
 package."""
@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from mendflow.formats.names import NAME
+from mendflow.formats.rules import tables as rule_tables
 from mendflow.formats.yaml import exlet_tables, tables
 from mendflow.formats.yaml.build import LOOPS_WITH_BODY, Kinds
 from mendflow.formats.yaml.fields import Table, schema_of
@@ -15,6 +16,11 @@ from mendflow.formats.yaml.fields import Table, schema_of
 Schema = dict[str, Any]
 PATH: Final = Path(__file__).with_name("flow.schema.json")
 EXLET_PATH: Final = Path(__file__).with_name("exlet.schema.json")
+RULES_PATH: Final = Path(__file__).with_name("rules.schema.json")
+
+
+EXLET_BODY: Final[Schema] = {"anyOf": [{"$ref": "#/$defs/steps"}, {"$ref": "#/$defs/exlet-map"}]}
+"""What an exlet is, wherever `exlet_definitions` are among the definitions."""
 
 
 def exlet_schema() -> Schema:
@@ -27,8 +33,31 @@ def exlet_schema() -> Schema:
     }
 
 
-EXLET_BODY: Final[Schema] = {"anyOf": [{"$ref": "#/$defs/steps"}, {"$ref": "#/$defs/exlet"}]}
-"""What an exlet is, wherever `exlet_definitions` are among the definitions."""
+def rules_schema() -> Schema:
+    """A rule file. Whether a name is a type's, a task's or an exlet's is for the parser to say."""
+    file = schema_of(rule_tables.FILE)
+    return {
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "mendflow rule file",
+        **file,
+        "$defs": {**exlet_definitions(), **rule_definitions()},
+    }
+
+
+def rule_definitions() -> Schema:
+    model = {"type": "object", "required": [rule_tables.EXLET_MODEL]}
+    tree = {"anyOf": [{"$ref": "#/$defs/rules"}, schema_of(rule_tables.FLAT)]}
+    rule = {"anyOf": [schema_of(rule_tables.RULE), schema_of(rule_tables.LINKED)]}
+    exlet = {"anyOf": [*EXLET_BODY["anyOf"], {"$ref": "#/$defs/step"}, model]}
+    return {
+        "moment": {"type": "string", "examples": ["2030-01-31T08:00:00Z"]},
+        "context": {"type": ["object", "string"]},
+        "condition": {"type": ["string", "boolean"], "minLength": 1},
+        "rules": {"type": "array", "items": rule},
+        "tree": {"anyOf": [*tree["anyOf"], {"type": "object", "additionalProperties": tree}]},
+        "exlet": {"anyOf": [{"type": "string", "minLength": 1}, exlet]},
+        "exlets": {"type": "object", "additionalProperties": exlet},
+    }
 
 
 def exlet_definitions() -> Schema:
@@ -36,7 +65,7 @@ def exlet_definitions() -> Schema:
     worklet = {"anyOf": [{"type": "string", "minLength": 1}, call]}
     return {
         **definitions(exlet_tables.KINDS),
-        "exlet": schema_of(exlet_tables.EXLET),
+        "exlet-map": schema_of(exlet_tables.EXLET),
         "worklets": {"anyOf": [worklet, {"type": "array", "items": worklet, "minItems": 1}]},
         "written": {"anyOf": [{"enum": ["all"]}, {"type": "object"}]},
     }
@@ -154,3 +183,4 @@ def schema_text() -> str:
 if __name__ == "__main__":
     PATH.write_text(schema_text(), encoding="utf-8")
     EXLET_PATH.write_text(text_of(exlet_schema()), encoding="utf-8")
+    RULES_PATH.write_text(text_of(rules_schema()), encoding="utf-8")
