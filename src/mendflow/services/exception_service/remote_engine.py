@@ -140,17 +140,17 @@ class RemoteEngine:
         return kept is not None and bool(kept.holders.get("") or (item and kept.holders.get(item)))
 
     async def suspend(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool:
-        before = self._holders(case, item)
-        self._hold(case, item, [*(each for each in before if each != holder), holder])
-        return bool(before) or await self._ask("suspend", case, item, by, {})
+        done = bool(self._holders(case, item)) or await self._ask("suspend", case, item, by, {})
+        others = [each for each in self._holders(case, item) if each != holder]
+        self._hold(case, item, [*others, holder])
+        return done
 
     async def resume(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool:
-        before = self._holders(case, item)
-        if holder not in before:
+        if holder not in self._holders(case, item):
             return False
-        left = [each for each in before if each != holder]
-        done = bool(left) or await self._ask("continue", case, item, by, {})
-        self._hold(case, item, left)
+        others = [each for each in self._holders(case, item) if each != holder]
+        done = bool(others) or await self._ask("continue", case, item, by, {})
+        self._hold(case, item, [each for each in self._holders(case, item) if each != holder])
         return done
 
     async def cancel(self, case: CaseId, *, reason: str, by: str) -> bool:

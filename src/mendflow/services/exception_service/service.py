@@ -22,7 +22,7 @@ from mendflow.core.model.values import Value
 from mendflow.services.case_book import CASE_KIND, CaseDocument
 from mendflow.services.contracts import Clock, Failure, MendableJobs
 from mendflow.services.exception_service.contexts import Contexts, bounded
-from mendflow.services.exception_service.decisions import DecisionBook, signature_of
+from mendflow.services.exception_service.decisions import TRIED_AGAIN, DecisionBook, signature_of
 from mendflow.services.exception_service.failures import event_of
 from mendflow.services.exception_service.past import Past
 from mendflow.services.exception_service.rule_book import RuleBook
@@ -43,6 +43,9 @@ CONSTRAINTS: Final = frozenset(
     {ExceptionType.CASE_PRE, ExceptionType.CASE_POST, ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST}
 )
 """Of these types what was held goes on beside the exlet when that waits for something, unless it was suspended."""
+
+SETTLED: Final = frozenset({TRIED_AGAIN, "recovered", "restarted", "completed", "failed", "removed"})
+"""What a failure may have come to by what its exlet did; in any other case it is passed on."""
 
 ONCE_MAX: Final = 50_000
 
@@ -315,7 +318,7 @@ class ExceptionService:
 
     async def _finish(self, decision: Decision, state: Any, note: str = "") -> None:
         """The repair is over: what was held goes on."""
-        nothing_done = not decision.result
+        nothing_done = decision.result not in SETTLED
         passes_on = decision.type is ExceptionType.ABORT and nothing_done
         decision.note = note or decision.note
         self.decisions.end(decision, state, "passed-on" if passes_on else "failed" if note else "completed")
