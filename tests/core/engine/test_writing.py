@@ -155,6 +155,16 @@ def test_what_cannot_be_written_into_a_case_is_refused(values: dict[str, Value],
     assert snapshot(play.case) == before
 
 
+def test_what_is_written_after_a_restart_stays_although_both_wait_for_the_case() -> None:
+    play = started(function("a", n=1))
+    play.do(Suspend(holder="x", by="x/1"))
+    play.do(RestartItem(item=A, by="x/2"))
+    play.do(WriteData(item=A, values={"n": 2}, by="x/3"))
+    play.crash(with_snapshot=True)
+    play.do(Resume(holder="x", by="x/4"))
+    assert item_data(play.case, A) == {"n": 2}
+
+
 def test_a_job_whose_files_could_not_be_brought_is_restarted_with_other_sources() -> None:  # FM-8
     play = started(Job(name="a", command="x", inputs={"data/in.csv": "a/path", "b": "b/path"}))
     play.do(RestartItem(item=A, values={"data/in.csv": "another/replica", "E": 1}))

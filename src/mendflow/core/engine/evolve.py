@@ -47,7 +47,7 @@ def evolve(case: Case, event: Event) -> list[Order]:
         root = run.make(0, 0, 0, 0, "")
         case.root = root.id
         (case.backlog if fact.later else run.agenda).append((START, root.id))
-    elif type(fact) not in _AT_ONCE and (case.status == "suspended" or case.facts):
+    elif (case.status == "suspended" or case.facts) and (type(fact) not in _AT_ONCE or steering.must_wait(case, fact)):
         _keep(case, event)
     else:
         _apply(run, event)

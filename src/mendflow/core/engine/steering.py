@@ -60,6 +60,13 @@ def holders_of(case: Case, item: Item | None) -> dict[str, None]:
     return case.item_holders.get(item.id) or ({PERSON: None} if item.suspended else {})
 
 
+def must_wait(case: Case, fact: Command) -> bool:
+    """Whether it writes into an item that another command, which is kept, is about: then it comes after that one."""
+    if not isinstance(fact, WriteData) or fact.item is None:
+        return False
+    return any(getattr(kept.fact, "item", None) == fact.item for kept in case.facts)
+
+
 def guarded(run: Run, instance: Item, do: Callable[..., None], *given: Any) -> None:
     """Do something to an item; a fault in it is the item's."""
     try:
