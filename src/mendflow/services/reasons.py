@@ -5,13 +5,15 @@ from typing import Protocol
 
 import msgspec
 
+from mendflow.core.engine.plan import below
+from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import DecisionView, Explanation
-from mendflow.core.model.views import CaseView, ItemView, PilotView, Why
+from mendflow.core.model.views import CaseView, ItemView, PilotView, TaskView, Why
 from mendflow.core.scheduling import explain
-from mendflow.core.scheduling.amounts import size
+from mendflow.core.scheduling.amounts import clock, size
 from mendflow.services.house import House
 from mendflow.services.pilot_book import PilotRecord
 
@@ -20,6 +22,8 @@ class Asked(Protocol):
     async def case(self, case: str) -> CaseView: ...
     async def items(self, case: str, *, state: str = "", limit: int = 1000) -> list[ItemView]: ...
     async def item(self, case: str, item: str) -> ItemView: ...
+    async def flow_of(self, case: str) -> Flow: ...
+    async def task(self, task: str) -> TaskView: ...
     async def job(self, job: str) -> Job: ...
     async def newest_submission(self, job: str) -> Job: ...
 
@@ -28,7 +32,12 @@ async def why(domain: Asked, house: House, subject: str) -> Why:
     """`subject` is a case, a job `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
     if ":" in subject:
         case, _, item = subject.partition(":")
-        found = await domain.item(case, item)
+        try:
+            found = await domain.item(case, item)
+        except NotFound:
+            return await of_unbegun(domain, case, item)
+        if found.kind == "task":
+            return await of_task(domain, found)
         return of_job(house, await domain.newest_submission(found.job)) if found.job else of_item(found)
     if "/" in subject:
         return of_job(house, await domain.newest_submission(subject))
@@ -52,7 +61,10 @@ def of_job(house: House, job: Job) -> Why:
     if job.state is JobState.AVAILABLE:
         meta, now = house.services.meta, house.clock.now()
         return explain.why_waiting(
-            job, [_facts(house, pilot) for pilot in meta.pilots.values()], meta.queue.ahead(job.id), now
+            job,
+            [_facts(house, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
+            meta.queue.ahead(job.id),
+            now,
         )
     how = f"completed in attempt {job.fence}" if job.fence else "was not run again"
     facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
@@ -100,9 +112,50 @@ def _attempts(job: Job) -> list[str]:
     ]
 
 
+async def of_unbegun(domain: Asked, case: str, name: str) -> Why:
+    """An activity of the flow that has not begun: what it waits for. Raises NotFound if there is none of that name."""
+    view = await domain.case(case)
+    activities = list(below(await domain.flow_of(view.id)))
+    wanted = next((each for each in activities if name in (each.label or each.name, each.name)), None)
+    if wanted is None:
+        raise NotFound(f"case {view.id} has no item {name!r}, and its flow no activity; `mendflow items` lists them")
+    before = {
+        each.label or each.name for each in activities for source in each.sources if source.link in wanted.targets
+    }
+    items = {item.name: item for item in await domain.items(view.id, limit=100_000)}
+    facts = [f"{needed} {_how_far(items.get(needed))}" for needed in sorted(before)]
+    pending = sorted(needed for needed in before if needed not in items or items[needed].state not in _OVER)
+    waits = f": it waits for {', '.join(pending)}" if pending else ""
+    subject = f"{view.id}:{name}"
+    if view.status not in ("running", "suspended"):
+        return Why(subject=subject, state="none", sentence=f"{name} did not begin: the case has {view.status}.")
+    return Why(subject=subject, state="none", sentence=f"{name} has not begun{waits}.", facts=facts)
+
+
+_OVER = ("completed", "failed", "skipped", "cancelled", "reused")
+
+
+def _how_far(item: ItemView | None) -> str:
+    return f"is {item.state}" if item is not None else "has not begun"
+
+
+async def of_task(domain: Asked, item: ItemView) -> Why:
+    task = await domain.task(f"{item.case}/{item.serial}")
+    subject = f"{item.case}:{item.item}"
+    if task.state == "claimed":
+        sentence = f"{item.item} is claimed by {task.claimed_by}, for the role {task.role}."
+    elif task.state == "offered":
+        sentence = f"{item.item} waits for somebody with the role {task.role}: `mendflow tasks claim {task.id}`."
+    else:
+        by = f" by {task.ended_by}" if task.ended_by else ""
+        ended = "has expired" if task.state == "expired" else f"was {task.state}"
+        sentence = f"{item.item} {ended}{by}" + (f": {task.comment}" if task.comment else ".")
+    facts = [f"its deadline is {clock(task.deadline)}"] if task.deadline else []
+    return Why(subject=subject, state=item.state, sentence=sentence, facts=facts)
+
+
 def of_item(item: ItemView) -> Why:
     words = {
-        "task": "waits for a person: `mendflow tasks` shows who may do it",
         "wait": "waits for its time",
         "receive": "waits for a message: `mendflow send` delivers one",
         "pick": "waits for the first of several messages or alarms",
@@ -157,13 +210,14 @@ async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
         sentence = f"case {case.id} is suspended; `mendflow continue {case.id}` lets it go on."
         return Why(subject=case.id, state=case.status, sentence=sentence)
     if case.status != "running":
-        return Why(subject=case.id, state=case.status, sentence=f"case {case.id} is {case.status}.")
+        said = f": {case.fault.message}" if case.fault else ""
+        return Why(subject=case.id, state=case.status, sentence=f"case {case.id} is {case.status}{said}.")
     running = sum(count.running for count in case.counts)
     waiting = sum(count.waiting for count in case.counts)
     live = await domain.items(case.id, state="waiting", limit=3)
     facts = []
     for item in live:
-        told = of_job(house, await domain.newest_submission(item.job)) if item.job else of_item(item)
+        told = await why(domain, house, f"{case.id}:{item.item}")
         facts.append(told.sentence)
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
     return Why(subject=case.id, state=case.status, sentence=sentence, facts=facts)

@@ -1,0 +1,54 @@
+"""Why things are as they are: the true reason, and who can do something about it."""
+
+from typing import Any
+
+import pytest
+
+from mendflow.core.model.flow import ForEach, Job, Parallel, Source, Task
+from mendflow.core.model.problems import NotFound
+from mendflow.services.house import House
+from mendflow.services.local_domain import LocalDomain
+from tests.services.test_domain import named, start
+
+
+async def test_why_tells_what_an_activity_that_has_not_begun_waits_for(domain: LocalDomain) -> None:
+    jobs = Parallel(
+        name="jobs",
+        links=("a.b",),
+        branches=(
+            Job(name="a", command="x", sources=(Source("a.b"),)),
+            Job(name="b", command="x", targets=("a.b",), join="all"),
+        ),
+    )
+    case = await start(domain, named(jobs))
+    told = await domain.why(f"{case}:b")
+    assert told.sentence == "b has not begun: it waits for a."
+    assert told.facts == ["a is waiting"]
+    with pytest.raises(NotFound, match="no item 'c'"):
+        await domain.why(f"{case}:c")
+
+
+async def test_why_names_the_role_the_holder_and_the_end_of_a_persons_work(domain: LocalDomain) -> None:
+    case = await start(domain, named(Task(name="approve", role="boss")))
+    assert "waits for somebody with the role boss" in (await domain.why(f"{case}:approve")).sentence
+    (task,) = await domain.tasks(case=case)
+    await domain.claim(task.id, who="ann")
+    assert (await domain.why(f"{case}:approve")).sentence == "approve is claimed by ann, for the role boss."
+    await domain.complete(task.id, {}, who="ann", comment="fine")
+    assert (await domain.why(f"{case}:approve")).sentence == "approve was completed by ann: fine"
+
+
+async def test_a_pilot_that_was_not_heard_since_the_start_is_no_reason(
+    house: House, domain: LocalDomain, pilot: Any, restart: Any
+) -> None:
+    case = await start(domain, named(ForEach(name="l", items=[1, 2, 3, 4, 5], body=Job(name="a", command="x"))))
+    await pilot.sync(want=4)
+    await restart(house)
+    told = await domain.why(f"{case}:a[4]")
+    assert "no pilot is connected" in told.sentence
+
+
+async def test_why_repeats_the_reason_that_somebody_gave(domain: LocalDomain) -> None:
+    case = await start(domain, named(Job(name="a", command="x")))
+    await domain.remove(case, who="ann", reason="enough of it")
+    assert "enough of it" in (await domain.why(case)).sentence
