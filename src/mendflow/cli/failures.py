@@ -122,6 +122,9 @@ def _show(view: FailureView) -> None:
     say(f"  {count_text(group.count, 'failure')} in {count_text(group.cases, 'case')}, from {since} to {last}")
     say(f"  flows: {', '.join(group.flows)}" + (f"; tasks: {', '.join(group.tasks)}" if group.tasks else ""))
     for handling in group.handled:
+        if not handling.rules and "tried again" in handling.results:
+            say(f"  {count_text(handling.count, 'time')} the queue tried again by itself")
+            continue
         by = f"rule {handling.rule} of {handling.rules}" if handling.rules else "a person"
         say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
     if group.unhandled:

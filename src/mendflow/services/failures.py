@@ -62,6 +62,10 @@ class Brief(msgspec.Struct):
     conclusion: _Conclusion | None = None
 
 
+RETRIED = "retried"
+THE_QUEUE = "the queue"
+"""What no rule took up, and whoever executes jobs tried again by itself."""
+
 _decode = msgspec.json.Decoder(Brief).decode
 
 
@@ -104,9 +108,12 @@ class _Gathering:
         self.first_at = min(self.first_at, brief.at)
         self.last_at = max(self.last_at, brief.at)
         self.waiting += brief.state == "waiting"
-        self.unhandled += brief.state == "ignored"
+        retried = brief.state == "ignored" and brief.result == RETRIED
+        self.unhandled += brief.state == "ignored" and not retried
         said = brief.conclusion
-        if said is not None or brief.exlet:
+        if retried:
+            self.handled.setdefault(_Key("", 0, THE_QUEUE, False), Counter())["tried again"] += 1
+        elif said is not None or brief.exlet:
             key = _Key(said.rules, said.rule, brief.exlet, said.passive) if said else _Key("", 0, brief.exlet, False)
             self.handled.setdefault(key, Counter())[brief.result or brief.state] += 1
 

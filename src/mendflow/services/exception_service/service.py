@@ -158,7 +158,7 @@ class ExceptionService:
         if known is not None and known.state == "running":
             return True
         own_only = not failure.final and not failure.fault.infrastructure
-        return await self._decide(event, own_only=own_only) is not None
+        return await self._decide(event, own_only=own_only, goes_on=not failure.final) is not None
 
     async def _case_of(self, failure: Failure) -> CaseDocument | None:
         """The case of a failed job. A job that nobody waits for may outlive its case."""
@@ -168,8 +168,8 @@ class ExceptionService:
         forgotten = failure.spec.submission is Submission.FORGET
         return await self._manager.document(failure.case) if forgotten else None
 
-    async def _decide(self, event: XEvent, *, own_only: bool = False) -> Decision | None:
-        """The decision, if something follows from it now."""
+    async def _decide(self, event: XEvent, *, own_only: bool = False, goes_on: bool = False) -> Decision | None:
+        """The decision, if something follows from it now. `goes_on`: without one it is tried again all the same."""
         facts = await self.facts(event)
         context = await self.contexts.of(event, facts, depth_of(event.case))
         verdict = self.rules.judge(event.type, event.flow, event.task, context, own_only=own_only)
@@ -182,7 +182,7 @@ class ExceptionService:
         decision.trials = verdict.trials
         if verdict.conclusion is None:
             decision.state = "passive" if verdict.trials else "ignored"
-            decision.result = "retried" if own_only else ""
+            decision.result = "retried" if goes_on else ""
             self._record(decision, context)
             return None
         return await self.carry_on(decision, verdict.conclusion, context)
