@@ -14,7 +14,7 @@ from mendflow.core.engine import Completed, compensations
 from mendflow.core.engine.messages import MarkCompensated
 from mendflow.core.model.flow import Activity, Call, Flow, Input
 from mendflow.core.model.flow import Sequence as InOrder
-from mendflow.core.model.ids import CaseId, FlowName, Instant
+from mendflow.core.model.ids import CaseId, FlowName, Instant, ItemId
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CaseDocument, LiveCase
@@ -26,6 +26,7 @@ from mendflow.stores.contract import Store
 
 COMPENSATION_KIND: Final = "compensation"
 NUMBERS: Final = "numbers"
+LABEL_CHARS_MAX: Final = 100
 
 
 class Compensation(msgspec.Struct, kw_only=True):
@@ -145,7 +146,7 @@ def flow_of(name: str, steps: Sequence[tuple[Completed, Flow, dict[str, Value]]]
         called = msgspec.structs.replace(flow, name=FlowName(f"{flow.name}.{each.number}"))
         calls.append(called)
         inputs = {key: f"${{{{ inputs.given_{each.number}[{quoted(key)}] }}}}" for key in given}
-        body.append(Call(name=f"undo-{each.number}", label=f"undo {each.item}", flow=called.name, inputs=inputs))
+        body.append(Call(name=f"undo-{each.number}", label=label_of(each.item), flow=called.name, inputs=inputs))
     declared = {f"given_{each.number}": Input(type="map") for each, _, _ in steps}
     return Flow(
         name=FlowName(f"{name}.unwind"),
@@ -154,6 +155,12 @@ def flow_of(name: str, steps: Sequence[tuple[Completed, Flow, dict[str, Value]]]
         calls=tuple(calls),
         description=f"undoes what a case of {name} has completed, the last first",
     )
+
+
+def label_of(item: ItemId) -> str:
+    """What people see of an undone item. Brackets would look like turns of a loop in which it is undone."""
+    name, _, turns = item.removesuffix("]").partition("[")
+    return f"undo {name} {turns.replace(',', '.')}".strip()[:LABEL_CHARS_MAX]
 
 
 def inputs_of(flow: Flow, case: CaseId, done: Completed) -> dict[str, Value]:
