@@ -3,14 +3,16 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
 from mendflow.core.model.ids import FlowName, PilotId
 from mendflow.core.model.jobs import JobState, Outcome
-from mendflow.core.model.problems import Forbidden, Mistake
-from mendflow.core.model.sync import Capacity, SyncRequest
+from mendflow.core.model.problems import Forbidden, Invalid, Mistake
+from mendflow.core.model.sync import Capacity, Report, SyncRequest
+from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
 
 JOB_FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
@@ -211,3 +213,40 @@ async def test_one_token_cannot_speak_for_another_tokens_pilot(domain: LocalDoma
     await domain.sync(request(1), who="ann")
     with pytest.raises(Forbidden, match="belongs to"):
         await domain.sync(request(2), who="eve")
+
+
+async def test_a_restarted_server_still_knows_whose_a_pilot_with_jobs_is(
+    house: House, domain: LocalDomain, restart: Any
+) -> None:
+    # JS-7
+    case = await start(domain)
+    capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
+    asks = SyncRequest(pilot=PilotId("mine"), serial=1, host="h", capacity=capacity, want=1)
+    (got,) = (await domain.sync(asks, who="ann")).jobs
+    await restart(house)
+    forged = msgspec.structs.replace(asks, serial=2, want=0, reports=[Report(got.job, got.fence, Outcome())])
+    with pytest.raises(Forbidden, match="belongs to"):
+        await domain.sync(forged, who="eve")
+    assert (await job_of(domain, case)).state == "running"
+    assert len((await domain.sync(forged, who="ann")).accepted) == 1
+
+
+@pytest.mark.parametrize(
+    "nonsense",
+    [
+        {"serial": 2**63},
+        {"pilot": ""},
+        {"pilot": "x" * 300},
+        {"host": "a\nb"},
+        {"ttl_ms": -1},
+        {"want": -1},
+        {"capacity": Capacity(slots=-5, cpus=1.0, memory_bytes=1, disk_bytes=1)},
+        {"capacity": Capacity(slots=1, cpus=float("nan"), memory_bytes=1, disk_bytes=1)},
+    ],
+)
+async def test_what_no_pilot_would_say_is_refused(domain: LocalDomain, nonsense: dict[str, Any]) -> None:
+    capacity = Capacity(slots=1, cpus=1.0, memory_bytes=1, disk_bytes=1)
+    request = SyncRequest(pilot=PilotId("p"), serial=1, host="h", capacity=capacity, want=0)
+    with pytest.raises(Invalid, match="no pilot's request"):
+        await domain.sync(msgspec.structs.replace(request, **nonsense))
+    assert await domain.pilots() == []

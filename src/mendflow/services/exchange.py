@@ -12,7 +12,7 @@ import msgspec
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome
-from mendflow.core.model.problems import Forbidden, Mistake
+from mendflow.core.model.problems import Forbidden, Invalid, Mistake
 from mendflow.core.model.sync import (
     SYNC_VERSION,
     Assignment,
@@ -23,6 +23,7 @@ from mendflow.core.model.sync import (
     Report,
     SyncAnswer,
     SyncRequest,
+    flaw,
 )
 from mendflow.core.model.values import check_value
 from mendflow.core.scheduling import batch
@@ -77,6 +78,8 @@ class Exchange:
                 f"pilot {request.pilot} speaks version {request.version} and this server {SYNC_VERSION};"
                 " use the same version of mendflow for both"
             )
+        if wrong := flaw(request):
+            raise Invalid(f"this is no pilot's request: {wrong}", field=wrong.partition(" ")[0])
         pilot = self._meta.pilot(request.pilot)
         if not pilot.belongs_to(who):
             raise Forbidden(f"pilot {request.pilot} belongs to the token {pilot.owner!r}; choose another --work folder")
@@ -253,7 +256,9 @@ class Exchange:
         assignments = []
         for id in self._take(pilot, request, now):
             job = self._meta.jobs[id]
-            self._meta.apply(job, life.grant(job, pilot.id, now=now, host=pilot.host, site=pilot.site))
+            self._meta.apply(
+                job, life.grant(job, pilot.id, now=now, host=pilot.host, site=pilot.site, token=pilot.owner)
+            )
             assert job.pilot == pilot.id
             self._meta.leases.grant(pilot.id, id, job.fence, now=now)
             pilot.held[id] = Held(request.serial)

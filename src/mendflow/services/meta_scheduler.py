@@ -284,7 +284,9 @@ class QueueAndPilots:
                 self.enqueue(job)
             else:
                 assert job.pilot is not None
-                self.pilot(job.pilot).held[job.id] = Held(None)
+                holder = self.pilot(job.pilot)
+                holder.held[job.id] = Held(None)
+                holder.owner = holder.owner or job.history[-1].token
                 self.leases.grant(job.pilot, job.id, job.fence, now=self._clock.now())
         return [new for new in missing if new.id not in kept]
 

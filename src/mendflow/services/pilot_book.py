@@ -13,6 +13,9 @@ from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.offer import Offer
 
+NO_TOKEN = "local"
+"""Whoever speaks to a server that has no tokens."""
+
 NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
 
 
@@ -67,9 +70,11 @@ class PilotRecord:
         self.wake.set()
 
     def belongs_to(self, who: str) -> bool:
-        """Whether it speaks under the token that it first spoke under: one pilot cannot report for another."""
-        self.owner = self.owner or who
-        return self.owner == who
+        """Whether it speaks under the token that it first spoke under, or was given its jobs under: one pilot cannot
+        report for another. Without tokens there is nobody to tell apart."""
+        if who != NO_TOKEN:
+            self.owner = self.owner or who
+        return self.owner in ("", who)
 
     def take_orders(self) -> list[Order]:
         orders, self.orders = self.orders, []

@@ -145,6 +145,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot: PilotId
     host: str = ""  # where the pilot runs
     site: str = ""
+    token: str = ""  # the name of the token that the pilot spoke under: no other may report
     granted_at: Instant
     ended_at: Instant = 0
     end: str = ""  # completed, failed, lost, cancelled, released

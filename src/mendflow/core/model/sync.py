@@ -19,6 +19,8 @@ from mendflow.core.model.jobs import JobSpec, Measures, Outcome
 from mendflow.core.model.values import Value
 
 SYNC_VERSION = 1
+NAME_CHARS_MAX = 255
+NUMBER_MAX = 2**53
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -92,6 +94,21 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     leaving: bool = False  # the pilot ends after this exchange: give its unstarted jobs back
     wait_ms: int = 0  # how long the server may hold the answer
     version: int = SYNC_VERSION
+
+
+def flaw(request: SyncRequest) -> str:
+    """What no pilot would say, or nothing. What is let in here decides about the pilot's later requests."""
+    has = request.capacity
+    numbers = {"slots": has.slots, "cpus": has.cpus, "memory_bytes": has.memory_bytes}
+    numbers |= {"disk_bytes": has.disk_bytes, "gpus": has.gpus, "want": request.want, "heard": request.heard}
+    numbers |= {"serial": request.serial, "ttl_ms": request.ttl_ms, "wait_ms": request.wait_ms}
+    for name, number in numbers.items():
+        if not 0 <= number <= NUMBER_MAX:  # which no NaN is
+            return f"{name} is {number}"
+    for name, text in (("pilot", request.pilot), ("host", request.host), ("site", request.site)):
+        if len(text) > NAME_CHARS_MAX or not text.isprintable():
+            return f"{name} is longer than {NAME_CHARS_MAX} characters, or not printable"
+    return "" if request.pilot else "pilot is empty"
 
 
 class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):

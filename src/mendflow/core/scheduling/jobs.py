@@ -44,6 +44,7 @@ class Granted(msgspec.Struct, frozen=True):
     at: Instant
     host: str = ""
     site: str = ""
+    token: str = ""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -104,11 +105,11 @@ def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant, not_before: 
     return Job(id=id, case=case, spec=spec, name=name, created_at=now, available_at=later)
 
 
-def grant(job: Job, pilot: PilotId, *, now: Instant, host: str = "", site: str = "") -> list[Event]:
+def grant(job: Job, pilot: PilotId, *, now: Instant, host: str = "", site: str = "", token: str = "") -> list[Event]:
     """Give the job to a pilot, or to nobody if it is taken, over, suspended, or must still wait."""
     if job.state is not JobState.AVAILABLE or job.suspended or job.available_at > now:
         return []
-    return [Granted(pilot, job.fence + 1, now, host, site)]
+    return [Granted(pilot, job.fence + 1, now, host, site, token)]
 
 
 def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Instant, policy: Policy) -> Verdict:
@@ -274,7 +275,14 @@ def _charge(job: Job, end: str, own: bool) -> None:
 
 def _open_attempt(job: Job, grant: Granted) -> None:
     job.history.append(
-        Attempt(fence=grant.fence, pilot=grant.pilot, host=grant.host, site=grant.site, granted_at=grant.at)
+        Attempt(
+            fence=grant.fence,
+            pilot=grant.pilot,
+            host=grant.host,
+            site=grant.site,
+            token=grant.token,
+            granted_at=grant.at,
+        )
     )
     if len(job.history) > HISTORY_FIRST + HISTORY_LAST:
         del job.history[HISTORY_FIRST:-HISTORY_LAST]
@@ -290,6 +298,7 @@ def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measure
         pilot=last.pilot,
         host=last.host,
         site=last.site,
+        token=last.token,
         granted_at=last.granted_at,
         ended_at=at,
         end=end,
