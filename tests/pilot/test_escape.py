@@ -12,7 +12,9 @@ import pytest
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Resources
+from mendflow.pilot.deadline import Deadline
 from mendflow.pilot.family import number_of, sign, unwatched
+from mendflow.pilot.lease import boot_ms
 from mendflow.pilot.leash import Leash
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_limits import dead, pids_in
@@ -118,6 +120,26 @@ async def test_without_agent_slot_and_guard_a_job_is_dead_at_once(server: Server
     await server.until(lambda: all(dead(pid) for pid in pids), "all processes to be dead", 1.0)
 
 
+async def test_when_agent_slot_and_guard_are_all_stopped_a_job_is_dead_before_its_lease_ends(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:  # JS-7
+    server.ledger.lease_ms = 3_000
+    pilot = hire()
+    job = await server.shell(f"sleep 600 & echo $! > {tmp_path}/c; " + bare(tmp_path / "a"))
+    pids = await pids_in(server, tmp_path / "a", tmp_path / "c")
+    await server.until(lambda: job in server.ledger.beats, "it to be named")
+    await server.until(lambda: guard_of(pilot) > 0, "the guard")
+    stopped = [pilot.process.pid, guard_of(pilot), *slots_of(pilot)]
+    for pid in stopped:
+        os.kill(pid, signal.SIGSTOP)
+    await server.until(lambda: all(dead(pid) for pid in pids), "all processes to be dead")
+    assert time.monotonic() < server.ledger.lease_end, "they were dead only after the lease had ended"
+    for pid in stopped[:2]:
+        os.kill(pid, signal.SIGCONT)
+    fault = (await server.outcome(job)).fault
+    assert fault is not None and fault.name == "leaseEnded"
+
+
 async def test_a_job_that_stops_its_slot_is_still_held_to_its_time(server: Server, hire: Hire, tmp_path: Path) -> None:
     hire()
     job = await server.shell("kill -STOP $PPID; sleep 600", resources=Resources(wall_ms=1_000))
@@ -164,6 +186,23 @@ def test_a_sign_bounds_nothing_and_is_told_apart(tmp_path: Path) -> None:
     finally:
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
+
+
+def test_a_deadline_is_kept_by_the_kernel_while_a_process_stands_still() -> None:
+    child = os.fork()
+    if not child:
+        Deadline().move(boot_ms() + 50)
+        os.kill(os.getpid(), signal.SIGSTOP)
+        os._exit(0)
+    assert os.WTERMSIG(os.waitpid(child, 0)[1]) == signal.SIGKILL
+    spared = os.fork()
+    if not spared:
+        deadline = Deadline()
+        deadline.move(boot_ms() + 50)
+        deadline.move(0)
+        time.sleep(0.2)
+        os._exit(7)
+    assert os.waitstatus_to_exitcode(os.waitpid(spared, 0)[1]) == 7
 
 
 @pytest.mark.parametrize("times", [1, 2])

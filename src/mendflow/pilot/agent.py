@@ -24,6 +24,7 @@ from mendflow.pilot.keeping import Keeping
 from mendflow.pilot.lease import LeaseClock, boot_ms
 from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.staging import Staging
+from mendflow.pilot.verdicts import End, stopped
 from mendflow.pilot.watch import now_ms
 from mendflow.pilot.wire import AttemptKey, Done, FromSlot, Pulse
 
@@ -388,8 +389,11 @@ class Agent:
         for done in self._home.left_results():
             if done.key in link.holds:
                 self._hear_done(None, done)
-        text = "the process that watched the job was killed, and the job with it"
-        fault = Fault(name="slotDied", category=Category.RESOURCE, message=text, stage=Stage.EXECUTION)
+        if self.lease.over(boot_ms()):
+            fault = stopped(End.LEASE, wall_ms=0, memory_bytes=0, peak_bytes=0)
+        else:
+            text = "the process that watched the job was killed, and the job with it"
+            fault = Fault(name="slotDied", category=Category.RESOURCE, message=text, stage=Stage.EXECUTION)
         for key in list(link.holds):
             held = self.attempts.all.get(key)
             if held is not None and held.done is None:

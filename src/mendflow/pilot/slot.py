@@ -10,7 +10,8 @@ import socket
 import sys
 from pathlib import Path
 
-from mendflow.pilot.bench import Bench
+from mendflow.pilot.bench import LONG_MS, Bench
+from mendflow.pilot.deadline import Deadline
 from mendflow.pilot.home import Home
 from mendflow.pilot.lease import LeaseClock, boot_ms
 from mendflow.pilot.line import AgentLine
@@ -21,6 +22,9 @@ from mendflow.pilot.wire import Done, FromSlot, Pulse, ToSlot, Work
 
 FIRST_AGENT_MS = 10_000
 ALONE_LOOK_MS = 500
+TOO_LATE_MS = 250
+"""How long after the job ought to be dead its slot can only be standing still; the server waits for longer."""
+
 KEEP_UNSAVED_MS = 3_600_000
 """How long after the lease a slot waits with a result that it cannot write: the server may have been away too."""
 
@@ -36,6 +40,7 @@ class Slot:
         )
         self._told_tail = ""
         self._over = False
+        self._deadline = Deadline()
         self._wake, self._wake_write = socket.socketpair()
         self._born = now_ms()
 
@@ -56,10 +61,18 @@ class Slot:
                 self._line.pulse(self._pulse())
             bench.advance()
             self._line.tell(gather=bool(bench.queue))
+            self._set_deadline()
             bench.remove_spare()  # only now: tidying may take long, and the result does not depend on it
             self._over |= self._needless()
         self._line.close()
         bench.reaper.kill_below()
+
+    def _set_deadline(self) -> None:
+        """Should this process stand still while the lease ends, the kernel ends it, and with it the job. While it does
+        not, it sees to that by itself. Very short jobs are spared the cost."""
+        watch, stop_at = self._bench.watch, self._lease.stop_at
+        held = watch is not None and now_ms() >= watch.started + LONG_MS and boot_ms() < stop_at
+        self._deadline.move(stop_at + TOO_LATE_MS if held else 0)
 
     def _needless(self) -> bool:
         """Neither an agent nor a job, nor a result that only this process knows: with that it waits until it can be
