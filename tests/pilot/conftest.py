@@ -2,14 +2,16 @@
 
 import asyncio
 import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -267,6 +269,47 @@ def state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except OSError:
         return ""
+
+
+class CommandLine:
+    """`mendflow` in a folder of its own."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("MENDFLOW_")}
+        self._environment |= {"NO_COLOR": "1", "HOME": str(folder)}
+        self.started: list[subprocess.Popen[str]] = []
+
+    def start(self, *words: str) -> "subprocess.Popen[str]":
+        process = subprocess.Popen(
+            [sys.executable, "-m", "mendflow", *words],
+            cwd=self.folder,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            env=self._environment,
+        )
+        self.started.append(process)
+        return process
+
+    def json(self, *words: str) -> Any:
+        process = self.start(*words, "--json")
+        out, _ = process.communicate(timeout=60)
+        assert process.returncode == 0, out
+        return json.loads(out)
+
+
+@pytest.fixture
+def command_line(tmp_path: Path) -> Iterator[CommandLine]:
+    made = CommandLine(tmp_path)
+    yield made
+    for process in made.started:
+        if process.poll() is None:
+            process.terminate()
+            process.wait(30)
+        assert process.stdout is not None
+        process.stdout.close()
 
 
 @pytest.fixture

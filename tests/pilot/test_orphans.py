@@ -1,20 +1,15 @@
 """A server on this machine is killed and its pilot is not: the next server gets the pilot, with the jobs it runs."""
 
 import asyncio
-import json
 import os
-import subprocess
-import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import msgspec
-import pytest
 
 from mendflow.pilot.locks import hold, holder
 from mendflow.pilot.orphan import Orphan
-from tests.pilot.conftest import Pilot, Server
+from tests.pilot.conftest import CommandLine, Pilot, Server
 from tests.pilot.test_limits import dead, pids_in
 from tests.pilot.test_survival import waiting_command
 
@@ -30,47 +25,6 @@ jobs:
       echo "took=$MENDFLOW_ATTEMPT" > $MENDFLOW_OUTPUT
   end: {needs: hold, run: echo ended}
 """
-
-
-class CommandLine:
-    """`mendflow` in a folder of its own."""
-
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
-        self._environment = {name: value for name, value in os.environ.items() if not name.startswith("MENDFLOW_")}
-        self._environment |= {"NO_COLOR": "1", "HOME": str(folder)}
-        self.started: list[subprocess.Popen[str]] = []
-
-    def start(self, *words: str) -> "subprocess.Popen[str]":
-        process = subprocess.Popen(
-            [sys.executable, "-m", "mendflow", *words],
-            cwd=self.folder,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            env=self._environment,
-        )
-        self.started.append(process)
-        return process
-
-    def json(self, *words: str) -> Any:
-        process = self.start(*words, "--json")
-        out, _ = process.communicate(timeout=60)
-        assert process.returncode == 0, out
-        return json.loads(out)
-
-
-@pytest.fixture
-def command_line(tmp_path: Path) -> Iterator[CommandLine]:
-    made = CommandLine(tmp_path)
-    yield made
-    for process in made.started:
-        if process.poll() is None:
-            process.terminate()
-            process.wait(30)
-        assert process.stdout is not None
-        process.stdout.close()
 
 
 async def test_a_case_whose_run_was_killed_is_gone_on_with_at_once_and_its_job_is_credited(
