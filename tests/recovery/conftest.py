@@ -1,0 +1,79 @@
+"""A server with a pilot, as real processes, whose levels are short."""
+
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from mendflow.client import SyncClient
+from mendflow.client.server_file import find_server
+from mendflow.core.model.views import TaskView
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PATIENCE_S = 60
+
+
+class Site:
+    """One server in a folder of its own, and what a person does with it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        self.log = (folder / "serve.log").open("wb")
+        words = ["serve", "--port", "0", "--data", str(folder / "data"), "--slots", "4"]
+        levels = ["--level", "300 ms", "--level", "500 ms", "--level", "700 ms"]
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "mendflow", *words, *levels],
+            stdin=subprocess.DEVNULL,
+            stdout=self.log,
+            stderr=self.log,
+        )
+        self.until(lambda: find_server(folder / "data"), "the server to say where it is")
+        found = find_server(folder / "data")
+        assert found is not None
+        self.client = SyncClient(found.url)
+
+    @staticmethod
+    def until(true: Callable[[], object], what: str) -> None:
+        end = time.monotonic() + PATIENCE_S
+        while not true():
+            assert time.monotonic() < end, f"waited {PATIENCE_S} s for {what}"
+            time.sleep(0.02)
+
+    def task(self, case: str, role: str) -> TaskView:
+        """The task that is offered to this role, as soon as there is one."""
+        found: list[TaskView] = []
+
+        def offered() -> bool:
+            found[:] = self.client.tasks(case=case, role=role, state="offered")
+            return bool(found)
+
+        self.until(offered, f"a task for {role}")
+        return found[0]
+
+    def ended(self, case: str) -> str:
+        return self.client.wait(case, timeout_s=PATIENCE_S).status
+
+    def did(self, case: str) -> list[str]:
+        """The exlets that mended a case, in order."""
+        found = self.client.decisions()
+        return [each.exlet for each in sorted(found, key=lambda each: each.at) if each.case == case and each.exlet]
+
+    def stop(self) -> None:
+        self.client.close()
+        self.process.terminate()
+        try:
+            self.process.wait(15)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.log.close()
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    site = Site(tmp_path_factory.mktemp("site"))
+    yield site
+    site.stop()
