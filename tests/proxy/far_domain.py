@@ -1,6 +1,7 @@
 """Another domain, in the test's hands: it takes jobs or not, answers or not, and ends them when it is told to. What it
 has taken it knows even while nobody can reach it."""
 
+import asyncio
 from collections.abc import Sequence
 
 from mendflow.core.model.faults import Fault
@@ -12,22 +13,28 @@ from mendflow.services.contracts import Callback, CapacityReport, NewJob, Status
 
 class FarDomain:
     """`fault` is what every call meets while it is set; with `deaf` the next submission is taken, and only the answer
-    is lost."""
+    is lost. While `slow` is there and not set, it thinks before it answers."""
 
     def __init__(self) -> None:
         self.fault: Fault | None = None
         self.deaf: Fault | None = None
+        self.slow: asyncio.Event | None = None
         self.jobs: dict[JobId, NewJob] = {}
         self.outcomes: dict[JobId, Outcome] = {}
         self.callbacks: dict[JobId, Callback] = {}
         self.suspended: set[JobId] = set()
         self.cancelled: list[JobId] = []
 
+    async def _think(self) -> None:
+        if self.slow is not None:
+            await self.slow.wait()
+
     def _answer(self) -> None:
         if self.fault is not None:
             raise SubmissionFailed(self.fault)
 
     async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+        await self._think()
         self._answer()
         for job in jobs:
             self.jobs.setdefault(job.id, job)
@@ -39,6 +46,7 @@ class FarDomain:
         raise AssertionError("whoever waits, waits at the proxy")
 
     async def status(self, id: JobId) -> Status:
+        await self._think()
         self._answer()
         if id not in self.jobs:
             raise NotFound(f"there is no job {id}")

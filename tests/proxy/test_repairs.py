@@ -1,5 +1,7 @@
 """Fault patterns, each done to a job through the proxy."""
 
+import asyncio
+
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
@@ -380,3 +382,50 @@ async def test_an_attempt_whose_pilot_was_lost_is_told_too() -> None:
             await world.exchange._expire(attempt)
         [failure] = world.failures
         assert (failure.fault.name, failure.final, failure.losses, failure.host) == ("lost", False, 0, "host-of-p-1")
+
+
+async def test_a_job_that_the_flow_gives_up_while_it_is_submitted_again_is_ended_there() -> None:
+    # FM-10
+    far = FarDomain()
+    async with World(domains={"far": far}) as world:
+        await failed_on(world, EXIT)
+        far.slow = asyncio.Event()
+        again = asyncio.create_task(world.proxy.resubmit(JOB, Change(domain="far"), key="k"))
+        await turns()
+        await world.proxy.cancel(JOB)
+        far.slow.set()
+        await again
+        assert far.cancelled == [SECOND, SECOND] and far.callbacks == {}
+
+
+async def test_a_repair_that_comes_again_while_it_is_done_is_done_once() -> None:
+    async with World() as world:
+        await failed_on(world, EXIT)
+        await asyncio.gather(*(world.proxy.resubmit(JOB, Change(), key="k") for _ in range(5)))
+        await world.sync()
+        assert world.running() == [SECOND] and world.broken == ""
+
+
+async def test_a_call_that_waits_ends_when_the_job_is_cancelled() -> None:
+    # FM-5
+    async with World() as world:
+        await world.submit(new(way=Submission.WAIT))
+        assert len(world.submitter._tasks) == 1
+        await world.proxy.cancel(JOB)
+        await turns()
+        assert world.submitter._tasks == set() and world.told == []
+
+
+async def test_a_failure_that_is_heard_twice_at_once_is_told_once() -> None:
+    # after a restart the word of an end is on its way while somebody asks
+    own = FarDomain()
+    async with World(hold, domains={"": own}) as world:
+        await world.submit(new())
+        own.outcomes[JOB] = bad(EXIT)
+        own.slow = asyncio.Event()
+        asks = [asyncio.create_task(world.proxy._heard(JOB, bad(EXIT))) for _ in range(2)]
+        await turns()
+        assert (await world.proxy.status(JOB)).state is JobState.AVAILABLE
+        own.slow.set()
+        await asyncio.gather(*asks)
+        assert len(world.failures) == 1

@@ -14,7 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
-from mendflow.core.model.problems import Invalid, Mistake
+from mendflow.core.model.problems import Invalid, Mistake, StoreUnavailable
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -166,6 +166,8 @@ class Levels:
         with self._ledger.whole():
             try:
                 await self.due(entry)
+            except StoreUnavailable:
+                return  # everything is read again, and with it this entry
             except Mistake as mistake:
                 log.warning("what waited as %s in level %d has nowhere to go: %s", entry.key, entry.level, mistake)
         self.leave(entry.key)

@@ -274,6 +274,8 @@ class QueueAndPilots:
         kept = {found.id: found for found in await self._store.get_many(JOB_KIND, [new.id for new in missing])}
         for found in kept.values():
             job = _decode(found.body)
+            if job.id in self.jobs:
+                continue  # somebody else took it up while we read
             if job.finished:
                 assert job.outcome is not None
                 self._over[job.id] = job.outcome
@@ -288,7 +290,7 @@ class QueueAndPilots:
                 holder.held[job.id] = Held(None)
                 holder.owner = holder.owner or job.history[-1].token
                 self.leases.grant(job.pilot, job.id, job.fence, now=self._clock.now())
-        return [new for new in missing if new.id not in kept]
+        return [new for new in missing if new.id not in kept and new.id not in self.jobs]
 
     async def _read(self, id: JobId) -> Job:
         await self._ledger.settled()

@@ -8,7 +8,7 @@ from mendflow.core.recovery.signature import normalised, signature
 
 
 def fault(category: Category, **more: object) -> Fault:
-    return Fault(**{"name": "f", "category": category, "message": "m", **more})  # type: ignore[arg-type]  # a table
+    return Fault(**{"name": "f", "category": category, "message": "m", **more})  # type: ignore[arg-type]  # the fields come from a table
 
 
 @pytest.mark.parametrize(

@@ -103,7 +103,7 @@ class Proxy:
                 over.set_result(outcome)
 
         watched = self._watched[job.id] = Watched(job)
-        watched.waited_for = True
+        watched.waiter = over
         await self.submit([job], again=again)
         await self.subscribe(job.id, tell)
         return await over
@@ -114,7 +114,7 @@ class Proxy:
             return await self._last_status(id)
         watched.polled = True
         talk = self._talks.get(id)
-        if watched.outcome is not None or (talk is not None and talk.held is not None):
+        if watched.outcome is not None or watched.failing or (talk is not None and talk.held is not None):
             return self._standing(watched)
         domain, real = _newest(id, talk)
         try:
@@ -164,7 +164,10 @@ class Proxy:
             await self.recovery.at(domain).resume(real)
 
     async def cancel(self, id: JobId) -> None:
+        watched = self._watched.get(id)
         domain, real = _newest(id, self._forget(id))
+        if watched is not None and watched.waiter is not None:
+            watched.waiter.cancel()  # the call will not return: whoever cancels no longer waits
         await self.recovery.at(domain).cancel(real)
 
     async def capacity(self) -> CapacityReport:
@@ -230,7 +233,7 @@ class Proxy:
         a failure that is held is known already."""
         known = known_id(real)
         watched, talk = self._watched.get(known), self._talks.get(known)
-        if watched is None or watched.outcome is not None:
+        if watched is None or watched.outcome is not None or watched.failing:
             return
         if talk is not None and (talk.newest != real or talk.held is not None):
             return

@@ -82,7 +82,11 @@ class Recovery:
     async def failed(self, watched: Watched, outcome: Outcome, *, stage: str) -> bool:
         """Whether somebody mends it; otherwise the flow has heard of it."""
         talk = self._talk(watched)
+        watched.failing = True
         last = await self._last(talk) if stage == "execution" else _nothing_known(talk.newest)
+        watched.failing = False
+        if self._watched.get(talk.job) is not watched:
+            return False  # the flow went on without it
         held = Held(outcome=outcome, stage=_stage(outcome, stage), host=last.host, site=last.site, pilot=last.pilot)
         self._note(watched, talk.fail(held, attempts=last.attempts, losses=last.losses))
         return await self._ask(watched)
@@ -239,6 +243,9 @@ class Recovery:
         try:
             inner = self.at(talk.domain)
             await inner.submit([self._newest(watched, talk)], again=True)
+            if self._watched.get(talk.job) is not watched:
+                await inner.cancel(talk.newest)  # the flow went on without it while it was handed over
+                return
             if talk.suspended:
                 await inner.suspend(talk.newest)
             if watched.callback is not None:

@@ -1,5 +1,7 @@
 """A job under way, as little as can be kept of it: what was submitted, and who is to be told."""
 
+import asyncio
+
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.recovery.conversation import Message
 from mendflow.services.contracts import Callback, NewJob
@@ -12,7 +14,8 @@ class Watched:
     callback: Callback | None = None
     outcome: Outcome | None = None
     polled = False
-    waited_for = False  # submitted by someone whose call returns when it is over
+    failing = False  # it has failed, and who mends it is being found out
+    waiter: "asyncio.Future[Outcome] | None" = None  # of someone whose call returns when it is over
 
     def __init__(self, new: NewJob) -> None:
         self.new = new
@@ -22,9 +25,9 @@ class Watched:
         """All that was said so far, worked out when somebody wants to know."""
         spec = self.new.spec
         forgotten = spec.submission is Submission.FORGET
-        sent = Message.RUN if self.waited_for else Message.POST if forgotten else Message.SUBMIT
+        sent = Message.RUN if self.waiter is not None else Message.POST if forgotten else Message.SUBMIT
         said = [Message.STAGED, sent] if spec.inputs or spec.replicas else [sent]
-        if self.callback is not None and not self.waited_for:
+        if self.callback is not None and self.waiter is None:
             said.append(Message.SUBSCRIBE)
         if self.polled:
             said.append(Message.POLL)
