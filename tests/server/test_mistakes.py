@@ -1,6 +1,8 @@
 """Every refusal has one shape, whoever refused: {code, message, fields}. Nothing of our inside is told."""
 
+import asyncio
 import logging
+import socket
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +96,7 @@ async def test_a_flow_nested_too_deeply_is_refused(served: Served, http: aiohttp
     headers = {"Content-Type": "application/json"}
     async with http.post(f"{served.url}/api/v1/flows", data=body, headers=headers) as response:
         assert response.status == 400
+        assert "64 levels" in (await _told(response))["message"]
 
 
 async def test_a_body_beyond_the_bound_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
@@ -102,6 +105,47 @@ async def test_a_body_beyond_the_bound_is_refused(served: Served, http: aiohttp.
     async with http.post(f"{served.url}/api/v1/cases", data=body, headers=headers) as response:
         assert response.status == 413
         assert (await _told(response))["code"] == "too-large"
+
+
+def _said_at_once(port: int, size: int) -> bytes:
+    """What a plain caller hears who says all of a large body before it listens."""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
+        head = "POST /api/v1/cases HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\n"
+        line.sendall(f"{head}Content-Length: {size}\r\n\r\n".encode())
+        for _ in range(size // 1_000_000):
+            line.sendall(b"x" * 1_000_000)
+        return line.recv(65_536)
+
+
+async def test_a_caller_who_sends_too_much_hears_why_and_not_a_broken_line(served: Served) -> None:
+    heard = await asyncio.to_thread(_said_at_once, served.port, 40_000_000)
+    assert heard.startswith(b"HTTP/1.1 413 ")
+    assert b"put large values into files" in heard
+
+
+async def test_a_header_that_decides_is_not_taken_twice(served: Served) -> None:
+    def ask() -> bytes:
+        with socket.create_connection(("127.0.0.1", served.port), timeout=60) as line:
+            line.sendall(b"GET /api/v1/cases HTTP/1.1\r\nHost: evil.example\r\nHost: 127.0.0.1\r\n\r\n")
+            return line.recv(65_536)
+
+    heard = await asyncio.to_thread(ask)
+    assert heard.startswith(b"HTTP/1.1 400 ")
+    assert b"evil" not in heard
+
+
+class Deep(MemoryDomain):
+    async def case(self, case: str) -> CaseView:
+        raise RecursionError("in our own code")
+
+
+async def test_a_recursion_of_our_own_is_a_bug_and_no_mistake_of_the_caller(http: aiohttp.ClientSession) -> None:
+    served = await serve(create_app(Deep(), access=Access()))
+    try:
+        async with http.get(f"{served.url}/api/v1/cases/one") as response:
+            assert response.status == 500
+    finally:
+        await served.stop()
 
 
 class Broken(MemoryDomain):

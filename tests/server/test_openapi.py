@@ -98,6 +98,15 @@ async def test_real_answers_fit_the_description(
         "/why": f"/why?subject={case.id}",
         "/notices": "/notices",
         "/health": "/health",
+        "/rules": "/rules",
+        "/rules/{name}": "/rules/*",
+        "/rules/{name}/versions": "/rules/*/versions",
+        "/failures": "/failures",
+        "/decisions": "/decisions",
+        "/cases/{case}/history": f"/cases/{case.id}/history",
+        "/patterns": "/patterns",
+        "/levels": "/levels",
+        "/engines": "/engines",
     }
     for path, url in asked.items():
         operation = description["paths"][f"/api/v1{path}"]["get"]

@@ -123,7 +123,7 @@ class Access:
         self._callers = {token.sha256: Caller(token.name, token.roles) for token in self.tokens}
 
     def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
-        sent = {name: value for name, value in headers if name in _WATCHED}
+        sent = _watched(headers)
         if not self._callers:
             return _local(method, sent)
         caller = self._known(sent.get(b"authorization", b""))
@@ -140,6 +140,18 @@ class Access:
         if scheme.lower() != b"bearer":
             return None
         return self._callers.get(hashlib.sha256(token.strip()).hexdigest())
+
+
+def _watched(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
+    """The headers that decide. One that is sent twice could mean one thing to us and another to whoever stands before
+    us, so it is refused."""
+    sent: dict[bytes, bytes] = {}
+    for name, value in headers:
+        if name in _WATCHED:
+            if name in sent:
+                raise Invalid(f"the header {name.decode('latin-1')} was sent twice; send it once")
+            sent[name] = value
+    return sent
 
 
 def may(roles: frozenset[str], method: str, path: str) -> bool:

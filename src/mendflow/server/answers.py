@@ -4,6 +4,7 @@ An exception that nobody foresaw is our bug: the caller gets an id, the log gets
 
 import logging
 import re
+import traceback
 import uuid
 from collections.abc import Mapping
 from typing import Any, ClassVar
@@ -14,6 +15,7 @@ from litestar.exceptions import HTTPException, MethodNotAllowedException, Valida
 from litestar.types import Send
 
 from mendflow.core.model.problems import Invalid, Mistake, NotFound, ServerFailed, TooLarge, Unauthorized
+from mendflow.core.model.values import LEVELS_MAX
 
 log = logging.getLogger("mendflow.server")
 
@@ -63,7 +65,11 @@ def unforeseen(error: BaseException, method: str, path: str) -> ServerFailed:
     return ServerFailed(f"the server failed; its log tells why under {id}. Please report it", id=id)
 
 
-_BOMB = "the body is nested too deeply"
+_BOMB = (
+    f"the body is nested too deeply: lists and maps may stand in each other at most {LEVELS_MAX} levels deep;"
+    " make it flatter, or give it as a file"
+)
+_READERS = ("decode_json", "decode_msgpack")
 _HUNG_UP = "client disconnected prematurely"
 
 
@@ -111,8 +117,11 @@ def on_refusal(request: AnyRequest, error: HTTPException) -> Response[bytes]:
     return on_mistake(request, told or unforeseen(error, request.method, request.scope["path"]))
 
 
-def on_bomb(request: AnyRequest, _: RecursionError) -> Response[bytes]:
-    return on_mistake(request, Invalid(_BOMB))
+def on_bomb(request: AnyRequest, error: RecursionError) -> Response[bytes]:
+    """Somebody's body, if it was being read; else a fault of ours."""
+    reading = any(frame.f_code.co_name in _READERS for frame, _ in traceback.walk_tb(error.__traceback__))
+    told = Invalid(_BOMB, field="body") if reading else unforeseen(error, request.method, request.scope["path"])
+    return on_mistake(request, told)
 
 
 def on_anything(request: AnyRequest, error: Exception) -> Response[bytes]:

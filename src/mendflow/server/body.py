@@ -2,10 +2,12 @@
 
 from collections.abc import AsyncIterator
 
-from litestar.types import Receive
+from litestar.types import Message, Receive, Send
 
 from mendflow.core.model.problems import TooLarge
 from mendflow.server.answers import HungUp
+
+PASSED_OVER_BYTES_MAX = 256 << 20
 
 
 async def pieces(receive: Receive, bytes_max: int) -> AsyncIterator[bytes]:
@@ -28,3 +30,19 @@ async def whole(receive: Receive, bytes_max: int) -> bytes:
     """The whole body at once; one piece, as most are, is not copied."""
     parts = [piece async for piece in pieces(receive, bytes_max)]
     return parts[0] if len(parts) == 1 else b"".join(parts)
+
+
+def heard_out(receive: Receive, send: Send) -> Send:
+    """A `send` that lets a caller whose body is too large say it to the end before it is told so: one who is still
+    sending would see a broken line instead of the answer. There is a bound to this, too."""
+
+    async def patient(message: Message) -> None:
+        if message["type"] == "http.response.start" and message["status"] == TooLarge.status:
+            passed_over, more = 0, True
+            while more and passed_over < PASSED_OVER_BYTES_MAX:
+                part = await receive()
+                more = part["type"] == "http.request" and part.get("more_body", False)
+                passed_over += len(part.get("body", b"")) if part["type"] == "http.request" else 0
+        await send(message)
+
+    return patient

@@ -111,10 +111,18 @@ class RuleDesk:
             return None
 
     async def along(self, exlet: str, flow: Flow | None, name: str) -> Flow | None:
-        """What is to be sent along with an order to run an exlet that neither the flow's rules nor the house's have."""
+        """What is to be sent along with an order to run an exlet that neither the flow's rules nor the house's have.
+        Raises NotFound if nobody has it."""
         if flow is not None or exlet in self._rules.newest_or_empty(name).exlets:
             return flow
-        return None if exlet in self._rules.newest(HOUSE).exlets else await self.found(exlet)
+        if exlet in self._rules.newest(HOUSE).exlets:
+            return None
+        found = await self.found(exlet)
+        if found is None:
+            raise NotFound(
+                f"there is no exlet {exlet!r} in the rules of {name}, nor in the house's, nor a flow so named"
+            )
+        return found
 
     # Trying
 

@@ -1,0 +1,137 @@
+"""Rules, failures, decisions and histories over HTTP, as the small domain and the real one answer."""
+
+import xml.etree.ElementTree as ET
+
+import aiohttp
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.problems import BadFlow, Conflict, Invalid, NotFound
+from mendflow.core.model.repair_views import DecisionQuery, MendWish, RejectWish, RuleWish
+from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.recovery.patterns import FaultPattern, Patterns
+from mendflow.server.runner import Served
+from mendflow.services.domain import Domain
+from tests.server.conversation import do_jobs, job_flow
+
+XES = "{http://www.xes-standard.org/}"
+
+
+def rules(name: str = "one", condition: str = "fault.exit_code == 3") -> RuleSet:
+    tree = Tree({1: Rule(id=1, condition=condition)}, 1)
+    return RuleSet(name=name, trees={ExceptionType.ABORT: {HOUSE: tree}})
+
+
+async def failed_case(client: Client) -> str:
+    await client.deploy(job_flow())
+    case = await client.start("one")
+    await do_jobs(client, 1, fail=True)
+    return (await client.wait(case.id)).id
+
+
+async def test_rules_are_put_read_and_restored(client: Client) -> None:  # EX-7
+    assert [each.name for each in await client.rule_sets()] == [HOUSE]
+    first = await client.put_rules(rules(), note="the first")
+    assert (first.version, first.author, first.note) == (1, "ann", "the first")
+    await client.put_rules(rules(condition="true"), expected=1)
+    with pytest.raises(Conflict):
+        await client.put_rules(rules(), expected=1)
+    assert [each.version for each in await client.rule_versions("one")] == [2, 1]
+    restored = await client.restore_rules("one", 1)
+    newest = await client.rule_set("one")
+    assert (restored.version, newest.version) == (3, 3)
+    assert newest.rules is not None
+    assert newest.rules.trees == rules().trees
+    second = await client.rule_set("one", 2)
+    assert second.rules is not None
+    assert second.rules.trees == rules(condition="true").trees
+    assert (await client.rule_set(HOUSE)).name == HOUSE
+    with pytest.raises(NotFound):
+        await client.rule_set("none")
+
+
+async def test_a_set_is_put_under_its_own_name(served: Served, http: aiohttp.ClientSession) -> None:
+    body = {"rules": {"name": "two"}}
+    async with http.put(f"{served.url}/api/v1/rules/one", json=body) as response:
+        assert response.status == 400
+        assert "/rules/two" in (await response.json())["message"]
+
+
+async def test_a_misspelt_word_in_a_wish_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
+    body = {"condition": "true", "exlet": "x", "decison": "y"}
+    for address in ("rules/add", "rules/try"):
+        async with http.post(f"{served.url}/api/v1/{address}", json=body) as response:
+            assert response.status == 400
+            assert "decison" in (await response.json())["message"]
+
+
+async def test_what_is_not_there_is_not_found(client: Client) -> None:
+    await client.deploy(job_flow())
+    case = await client.start("one")
+    for question in (
+        client.failure("abc"),
+        client.apply_rules("abc"),
+        client.decision("no/such:decision"),
+        client.reject_choice(RejectWish(decision="none", exlet="x")),
+        client.add_rule(RuleWish(condition="true", exlet="x", decision="none")),
+        client.try_rule(RuleWish(condition="true", exlet="x", decision="none")),
+        client.mend(case.id, MendWish(exlet="none")),
+        client.drain("77"),
+    ):
+        with pytest.raises(NotFound):
+            await question
+    assert await client.decisions(DecisionQuery(case=case.id)) == []
+
+
+async def test_levels_and_patterns_are_listed(client: Client) -> None:  # FM-11
+    assert (await client.levels())[0].level == 1
+    assert (await client.drain("all")).let_go == 0
+    pattern = FaultPattern(name="once-more", does="Submit it again.", do=Primitive.RESUBMIT)
+    assert (await client.add_patterns(Patterns((), (pattern,)))).repair("once-more") == pattern
+    assert (await client.patterns()).repair("once-more") == pattern
+
+
+@pytest.mark.parametrize("domain", ["real"], indirect=True)
+async def test_a_failure_is_grouped_tried_and_given_a_rule(domain: Domain, client: Client) -> None:  # EX-7
+    case = await failed_case(client)
+    [group] = await client.failures(flow="one")
+    assert (group.count, group.unhandled, group.category) == (1, 1, "job")
+    assert await client.failures(since=group.last_at + 1) == []
+    view = await client.failure(group.id[:5])
+    wish = RuleWish(condition="fault.exit_code == 3", exlet="again", group=group.id)
+    pattern = FaultPattern(name="again", does="Submit it again.", do=Primitive.RESUBMIT)
+    await client.add_patterns(Patterns((), (pattern,)))
+    trial = await client.try_rule(wish)
+    assert (trial.caught, trial.of, [each.decision for each in trial.caught_ids]) == (1, 1, [view.samples[0].id])
+    added = await client.add_rule(wish)
+    assert (added.rules, added.version, added.task, added.rule) == ("one", 1, "work", 1)
+    with pytest.raises(Invalid, match="hold"):
+        await client.add_rule(RuleWish(condition="fault.exit_code == 4", exlet="again", group=group.id))
+    whole = await client.decision(view.samples[0].id)
+    assert (whole.case, whole.context["fault"]["exit_code"]) == (case, 3)
+    why = await client.why(f"{case}:work")
+    assert [each.id for each in why.repairs] == [whole.id]
+    with pytest.raises(BadFlow):
+        await client.put_rules(rules(condition="1 +"))
+
+
+@pytest.mark.parametrize("domain", ["real"], indirect=True)
+async def test_one_history_is_told_and_exported_for_process_mining(
+    domain: Domain, client: Client, served: Served, http: aiohttp.ClientSession
+) -> None:  # EX-11
+    case = await failed_case(client)
+    entries = await client.history("last")
+    assert [entry.what for entry in entries if entry.source == "engine"] == ["started", "submitted", "failed", "failed"]
+    async with http.get(f"{served.url}/api/v1/cases/{case}/history?format=xes") as response:
+        assert response.headers["Content-Type"].startswith("application/xml")
+        log = ET.fromstring(await response.text())
+    [trace] = log.findall(f"{XES}trace")
+    assert len(trace.findall(f"{XES}event")) == len(entries)
+    assert await client.xes(case) == (await client.xes("last"))
+    await client.start("one")
+    whole = ET.fromstring(await client.xes(flow="one"))
+    assert len(whole.findall(f"{XES}trace")) == 2
+    assert len(ET.fromstring(await client.xes(flow="one", limit=1)).findall(f"{XES}trace")) == 1
+    async with http.get(f"{served.url}/api/v1/cases/{case}/history?format=csv") as response:
+        assert response.status == 400
