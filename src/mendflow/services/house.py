@@ -79,8 +79,8 @@ class Services:
         )
         self.meta.moved = self._moved
         self.exchange = Exchange(meta=self.meta, store=store, ledger=ledger, clock=clock, notices=self.notices)
-        self.patterns = PatternBook(store, ledger, house.patterns)
         self.proxy = Proxy(inner={"": self.meta}, store=store, ledger=ledger, clock=clock, patterns=house.patterns)
+        self.patterns = PatternBook(store, ledger, house.patterns, told=self.proxy.use)
         self.jobs: MetaScheduler = self.proxy if rules.recovery else self.meta
         self.checkpoints = Checkpoints(self.manager.live, ledger)
         self.gates = Gates(self.checkpoints, self.jobs, store)
@@ -141,7 +141,6 @@ class Services:
         await self.notices.start()
         await self.flows.start()
         await self.patterns.start()
-        self.proxy.recovery.patterns = self.patterns.patterns
         await self.mending.load()
         await self.manager.start()
         await self.mending.resume()
