@@ -381,8 +381,9 @@ class ExceptionService:
 
 
 def inputs_for(exlet: Flow, context: dict[str, Value]) -> dict[str, Value]:
-    """An exlet wants the context. Any other flow gets of the case's data what it has inputs for."""
-    if "context" in exlet.inputs:
-        return {"context": bounded(context)}
+    """An exlet wants the context, and in it `data`, as conditions see it. Any other flow gets of that data what it has
+    inputs for."""
     data = {**context["case"]["data"], **context["item"]["data"]}
+    if "context" in exlet.inputs:
+        return {"context": bounded({**context, "data": data})}
     return {name: data[name] for name in exlet.inputs if name in data}
