@@ -51,3 +51,5 @@ class Report(NamedTuple):
     match: dict[str, object]
     machine: str
     rounds: int
+    rules: dict[str, object] = {}
+    proxy: dict[str, float] = {}

@@ -38,6 +38,8 @@ def main(arguments: Sequence[str]) -> int:
         left_out=left_out,
         big={} if options.no_big else alone("bench.ours", "big_case", 10_000 if options.quick else 100_000),
         match={} if options.no_match else alone("bench.match", "measure", 100_000 if options.quick else 1_000_000),
+        rules={} if options.no_rules else alone("bench.rules", "measure", 1_000 if options.quick else 10_000),
+        proxy={} if options.no_proxy else alone("bench.proxy", "measure", 1_000 if options.quick else 5_000),
         machine=machine(),
         rounds=options.rounds,
     )
@@ -52,6 +54,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--only", nargs="*", default=[], metavar="WORD", help="only subjects with such a module name")
     parser.add_argument("--no-big", action="store_true", help="leave out the case of 100,000 jobs")
     parser.add_argument("--no-match", action="store_true", help="leave out matching among 1,000,000 jobs")
+    parser.add_argument("--no-rules", action="store_true", help="leave out conclusions from 10,000 rules")
+    parser.add_argument("--no-proxy", action="store_true", help="leave out what recovery costs jobs that do not fail")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
     parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
     parser.add_argument(

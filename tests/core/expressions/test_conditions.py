@@ -179,6 +179,20 @@ def test_a_condition_that_cannot_work_or_costs_too_much_is_refused(text: str, sa
     assert said in flaw.message
 
 
+@pytest.mark.parametrize(
+    "text", ["a * 1.5 > 10", "double(a) / 2 >= 40", "a * 0.5 == 3 && b", "1.5 != 2", "(a * 2.0 > 1 ? 'x' : 1) == 'x'"]
+)
+def test_numbers_of_both_kinds_may_be_compared(text: str) -> None:
+    assert condition_flaw(text) is None
+
+
+@pytest.mark.parametrize(("text", "said"), [("'a' > 1", "string, int"), ("a * 1.5 > 10 && 'a' == 1", "string, int")])
+def test_what_can_never_be_compared_is_refused(text: str, said: str) -> None:
+    flaw = condition_flaw(text)
+    assert flaw is not None
+    assert said in flaw.message
+
+
 def test_a_condition_may_look_through_the_items_of_the_items() -> None:
     assert condition_flaw("items.exists(i, i.hosts.exists(h, h == job.host))") is None
 

@@ -179,6 +179,8 @@ def test_a_rejected_choice_is_corrected_in_the_rule_itself_or_by_taking_it_out_o
     assert concluded(retire(rules, ABORT, "align", 1), DISK) == "later", "what was placed beside it still is"
     with pytest.raises(Invalid):
         replace_exlet(rules, ABORT, "align", 2, "nosuch")
+    with pytest.raises(Invalid, match="another name"):
+        replace_exlet(rules, ABORT, "align", 2, "more", steps=exlet("other"))
     with pytest.raises(NotFound, match="no rule 9 in abort/align"):
         retire(rules, ABORT, "align", 9)
 

@@ -1,8 +1,9 @@
 """Rules tried on the past, and versions told apart."""
 
+import msgspec
 import pytest
 
-from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.mending import Conclusion, ExceptionType
 from mendflow.core.model.problems import BadRules, Invalid
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
 from mendflow.core.model.values import Value
@@ -81,6 +82,14 @@ def test_a_rule_set_played_on_the_past_tells_what_would_be_other() -> None:
     assert {each.decision for each in play(RULES, PAST)} == {
         each.id for each in PAST if each.exlet in ("other", "later")
     }
+
+
+def test_what_the_house_decided_is_not_counted_as_lost_by_a_flow_without_such_a_rule() -> None:
+    by_house = Conclusion(rules=HOUSE, version=0, type=ABORT, task=HOUSE, rule=1, exlet="other")
+    kept = msgspec.structs.replace(PAST[0], exlet="other", conclusion=by_house)
+    assert play(RULES, [kept]) == []
+    own = msgspec.structs.replace(by_house, rules="flow")
+    assert len(play(RULES, [msgspec.structs.replace(kept, conclusion=own)])) == 1
 
 
 def test_two_versions_differ_by_what_was_changed() -> None:  # EX-7

@@ -16,7 +16,8 @@ from mendflow.formats.rules import load_xrs, read_rules, read_xrs, write_rules, 
 from tests.formats.rules.rule_sets import rule_sets
 
 CONFORMANCE = Path(__file__).parents[4] / "shared" / "conformance" / "rules"
-REAL = sorted(CONFORMANCE.glob("*.xrs"))
+OURS = Path(__file__).with_name("garden_party.xrs")
+REAL = [*sorted(CONFORMANCE.glob("*.xrs")), OURS]
 
 
 def node(

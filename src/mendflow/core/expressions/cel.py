@@ -33,6 +33,8 @@ MISSING_KEY: Final = re.compile(r'Key not found in map : "(.*)"')
 NO_FUNCTION: Final = re.compile(r"undeclared reference to '([^']*)'")
 WRONG_KINDS: Final = re.compile(r"found no matching overload for '([^']*)' applied to '\((.*)\)'")
 NO_OVERLOAD: Final = re.compile(r"No matching overloads found : (.*)")
+COMPARISONS: Final = frozenset({"_==_", "_!=_", "_<_", "_<=_", "_>_", "_>=_"})
+NUMERIC: Final = frozenset({"int", "uint", "double"})
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -268,8 +270,9 @@ def explain(message: str) -> str:
 
 def syntax_error(original_offset: Callable[[int], int], text: str, message: str) -> ExpressionError:
     """The first complaint of CEL's, with its place in the text as it was written."""
-    found = ERROR_LINE.search(message)
-    if not found:
+    complaints = list(ERROR_LINE.finditer(message))
+    found = next((each for each in complaints if not is_allowed(each.group(3))), complaints[0] if complaints else None)
+    if found is None:
         return ExpressionError(explain(message))
     line, column, sentence = int(found.group(1)), int(found.group(2)), found.group(3)
     lines = text.splitlines(keepends=True)[: line - 1] if line < 1_000_000 else []
@@ -307,7 +310,17 @@ def flaw(text: str) -> ExpressionError | None:
     try:
         checker(frozenset(name.split(".", 1)[0] for name in found.names)).compile(scanned.text)
     except RuntimeError as error:
-        # The checker wants both sides of `? :` to be of one kind; we need not.
-        if "'_?_:_'" not in str(error):
+        complaints = ERROR_LINE.findall(str(error))
+        if not complaints or not all(is_allowed(sentence) for _, _, sentence in complaints):
             return syntax_error(scanned.original_offset, scanned.text, str(error))
     return None
+
+
+def is_allowed(complaint: str) -> bool:
+    """The checker wants both sides of `? :` to be of one kind, and numbers to be compared with their like. Evaluation
+    needs neither."""
+    found = WRONG_KINDS.search(complaint)
+    if found is None:
+        return "'_?_:_'" in complaint
+    kinds = {kind.strip() for kind in found.group(2).split(",")}
+    return found.group(1) == "_?_:_" or (found.group(1) in COMPARISONS and kinds <= NUMERIC)

@@ -21,6 +21,8 @@ LOOPS_MAX: Final = 2
 REMEMBERED_MAX: Final = 30_000
 SHOWN_CHARS_MAX: Final = 200
 SHOWN_PARTS_MAX: Final = 5
+HELD: Final = (True, "")
+NOT_HELD: Final = (False, "")
 
 
 TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
@@ -57,13 +59,16 @@ class Known:
             if type(value) is not dict:
                 self.read.add(path.name)
                 return
-            if is_spilled(value):
+            if "$spilled" in value and is_spilled(value):
                 raise Unsure
             if member not in value:
                 self.read.add(path.name)
                 return
             value = value[member]
-        if is_spilled(value) or (type(value) is int and not INT_MIN <= value <= INT_MAX):
+        if type(value) is int:
+            if not INT_MIN <= value <= INT_MAX:
+                raise Unsure
+        elif type(value) is dict and is_spilled(value):
             raise Unsure
         self.read.add(path.name)
         self.values[path.name] = value
@@ -92,38 +97,45 @@ class Condition:
         self.tests: tuple[Test, ...] = ()
         self._library: Compiled | None = None
         self._run: Run | None = None
-        self._needs: tuple[Path, ...] = ()
+        self._needs: tuple[tuple[str, Path], ...] = ()
         tree = parse(text)
         shown = self._for_library() if tree is None else self._for_us(tree)
         self.names = tuple(dict.fromkeys(path.name for path in shown))
 
-    def _for_library(self) -> tuple[Path, ...]:
+    def _for_library(self) -> list[Path]:
         try:
             self._library = Compiled(self.text)
         except ExpressionError as error:
             self.broken = error.message
-            return ()
-        self._needs = tuple(path_of(name, members) for name, members, _ in self._library.references)
-        return self._needs
+            return []
+        return self._needing([path_of(name, members) for name, members, _ in self._library.references])
 
-    def _for_us(self, tree: Tree) -> tuple[Path, ...]:
+    def _for_us(self, tree: Tree) -> list[Path]:
         self._run = runner(tree)
-        self._needs = tuple(paths_in(tree))
+        needed = self._needing(paths_in(tree))
         self.tests = tests_of(tree)
         parents = {each.parent.name for each in parts(tree) if isinstance(each, Has)}
         asked = {each.name for each in parts(tree) if isinstance(each, Path)}
-        return tuple(each for each in self._needs if each.name in asked or each.name not in parents)
+        return [each for each in needed if each.name in asked or each.name not in parents]
+
+    def _needing(self, paths: list[Path]) -> list[Path]:
+        self._needs = tuple((path.name, path) for path in paths)
+        return paths
 
     def holds(self, known: Known) -> tuple[bool, str]:
         """Whether it holds, and if not for an error, which."""
-        read = known.read
+        read, run = known.read, self._run
         try:
-            for path in self._needs:
-                if path.name not in read:
+            for name, path in self._needs:
+                if name not in read:
                     known.look(path)
-            if self._run is None:
+            if run is None:
                 return self._asked(known)
-            result = self._run(known.values)
+            result = run(known.values)
+            if result is True:
+                return HELD
+            if result is False:
+                return NOT_HELD
         except Unsure:
             return self._asked(known)
         except Wrong as error:
@@ -144,7 +156,7 @@ class Condition:
 
     def _judged(self, result: Value) -> tuple[bool, str]:
         if result is True or result is False:
-            return result, ""
+            return HELD if result else NOT_HELD
         return False, f"`{self.text:.80}` gives {kind_of(result)}; a condition must give true or false"
 
 

@@ -52,6 +52,10 @@ def runner(tree: Tree) -> Run:
             return runner(inner)
         case Apply("==", (Path(name), Constant(value))) if type(value) is str:
             return _is_text(name, value)
+        case Apply("<" | "<=" | ">" | ">=" as do, (Path(name), Constant(int() | float() as value))):
+            return (
+                _order_to(name, do, value) if _is_exact(value) else _order(do, runner(tree.parts[0]), lambda _: value)
+            )
         case Apply("in", (first, Many(parts))) if all(isinstance(part, Constant) for part in parts):
             return _in_constants(runner(first), [part.value for part in parts if isinstance(part, Constant)])
         case Apply("==" | "!=" as do, (first, second)):
@@ -195,6 +199,23 @@ def _order(do: str, first: Run, second: Run) -> Run:
         raise _unlike(do, a, b)
 
     return run
+
+
+def _order_to(name: str, do: str, number: float) -> Run:
+    """Most thresholds are constants."""
+    compare = ORDERS[do]
+
+    def run(values: Values) -> Value:
+        value = values[name]
+        if type(value) is int or type(value) is float:
+            return compare(value, number)
+        raise _unlike(do, value, number)
+
+    return run
+
+
+def _is_exact(number: float) -> bool:
+    return type(number) is not bool and -EXACT_MAX < number < EXACT_MAX
 
 
 def _unlike(do: str, a: Value, b: Value) -> Exception:

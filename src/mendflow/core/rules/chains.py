@@ -4,7 +4,7 @@ The false side of a rule is what is asked instead, so a run of false sides is a 
 taken. Walking is then: take the first of the row, go on with its refinements, until nothing holds any more. The last
 that was taken decides, and the walk itself is the explanation."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable
 from typing import Final, NamedTuple
 
 from mendflow.core.expressions.conditions import Known, condition_of
@@ -12,19 +12,22 @@ from mendflow.core.model.mending import Tested
 from mendflow.core.model.rules import Rule, Tree
 from mendflow.core.rules.index import WORTH_IT, Index
 
-LINES_MAX: Final = 100
+LINES_MAX: Final = 50
 """How many rules that did not hold a trail shows; the others are counted."""
 
 TRIALS_MAX: Final = 50
 
 
 class Node:
-    """A rule in its row."""
+    """A rule at its place in its row."""
 
-    __slots__ = ("condition", "refinements", "rule")
+    __slots__ = ("condition", "id", "passive", "place", "refinements", "rule")
 
-    def __init__(self, rule: Rule) -> None:
+    def __init__(self, rule: Rule, place: int) -> None:
         self.rule = rule
+        self.id = rule.id
+        self.passive = rule.passive
+        self.place = place
         self.condition = condition_of(rule.condition)
         self.refinements: Chain | None = None
 
@@ -32,18 +35,23 @@ class Node:
 class Chain:
     """Alternatives in order."""
 
-    __slots__ = ("_index", "nodes", "on_trial")
+    __slots__ = ("index", "nodes", "on_trial")
 
     def __init__(self, nodes: list[Node]) -> None:
         self.nodes = nodes
-        self.on_trial = any(node.rule.passive for node in nodes)
-        self._index = Index([node.condition.tests for node in nodes]) if len(nodes) >= WORTH_IT else None
+        self.on_trial = any(node.passive for node in nodes)
+        self.index = Index([node.condition.tests for node in nodes]) if len(nodes) >= WORTH_IT else None
 
-    def places(self, known: Known) -> Iterator[int]:
-        return iter(range(len(self.nodes))) if self._index is None else self._index.places(known)
+    def candidates(self, known: Known) -> Iterable[Node]:
+        """The rules that may hold, in order."""
+        if self.index is None:
+            return self.nodes
+        nodes = self.nodes
+        return (nodes[place] for place in self.index.places(known))
 
-    def active_before(self, place: int) -> int:
-        return sum(not node.rule.passive for node in self.nodes[:place]) if self.on_trial else place
+    def in_force_before(self, node: Node | None) -> int:
+        place = len(self.nodes) if node is None else node.place
+        return sum(not each.passive for each in self.nodes[:place]) if self.on_trial else place
 
 
 class Walked(NamedTuple):
@@ -78,7 +86,7 @@ def chain_of(tree: Tree) -> Chain | None:
         each: int | None = start
         while each is not None:
             rule = tree.rules[each]
-            rows[start].append(Node(rule))
+            rows[start].append(Node(rule, len(rows[start])))
             if rule.on_true is not None:
                 pending.append(rule.on_true)
             each = rule.on_false
@@ -98,26 +106,26 @@ def walk(chain: Chain | None, known: Known, begun: Trial | None = None) -> Walke
     others = 0
     if begun is not None:
         decided, trail, others = begun.node, [*begun.trail], begun.others
-        trail.append(Tested(decided.rule.id, True, known.show(decided.condition.names)))
+        trail.append(Tested(decided.id, True, known.show(decided.condition.names)))
     trials: list[Trial] = []
     while chain is not None:
-        lines = len(trail)
         taken: Node | None = None
-        end = len(chain.nodes)
-        for place in chain.places(known):
-            node = chain.nodes[place]
-            held, error = node.condition.holds(known)
-            if node.rule.passive:
+        lines = 0
+        for node in chain.candidates(known):
+            condition = node.condition
+            held, error = condition.holds(known)
+            if node.passive:
                 if held and len(trials) < TRIALS_MAX:
-                    seen = others + chain.active_before(place) - (len(trail) - lines)
-                    trials.append(Trial(node, [*trail], seen))
+                    trials.append(Trial(node, [*trail], others + chain.in_force_before(node) - lines))
             elif held:
-                trail.append(Tested(node.rule.id, True, known.show(node.condition.names)))
-                taken, end = node, place
+                trail.append(Tested(node.id, True, known.show(condition.names)))
+                taken = node
                 break
-            elif lines + LINES_MAX > len(trail):
-                trail.append(Tested(node.rule.id, False, known.show(node.condition.names), error))
-        others += chain.active_before(end) - (len(trail) - lines - (taken is not None))
+            elif lines < LINES_MAX:
+                lines += 1
+                trail.append(Tested(node.id, False, known.show(condition.names), error))
+        if lines == LINES_MAX or chain.index is not None:
+            others += chain.in_force_before(taken) - lines
         if taken is None:
             break
         decided, chain = taken, taken.refinements

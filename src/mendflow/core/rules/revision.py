@@ -30,6 +30,8 @@ def replace_exlet(
     rule_in(rule_set, type, tree, rule)
     if exlet and steps is None and exlet not in rule_set.exlets and type is not ExceptionType.SELECTION:
         raise Invalid(f"there is no exlet `{exlet}` in the rules of `{rule_set.name}`", field="exlet")
+    if steps is not None and rule_set.exlets.get(exlet, steps) != steps:
+        raise Invalid(f"there is an exlet `{exlet}` already; give the new one another name", field="exlet")
     after = with_rule(rule_set, type, tree, rule, {"exlet": exlet}, author, at)
     return after if steps is None else msgspec.structs.replace(after, exlets={**after.exlets, exlet: steps})
 

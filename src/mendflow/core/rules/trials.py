@@ -96,13 +96,15 @@ def try_in_place(
 
 
 def play(rule_set: RuleSet, decisions: Iterable[Decision]) -> list[Replayed]:
-    """Which past decisions a rule set would have decided in another way, and how."""
+    """Which past decisions a rule set would have decided in another way, and how. What another set decided, and this
+    one has no rule for, stays that other's."""
     rules = CompiledRules(rule_set)
     found = []
     for decision in decisions:
         conclusion = rules.conclude(decision.type, decision.task, looking_into(decision.context))
         now = conclusion.exlet if conclusion is not None else ""
-        if now != decision.exlet:
+        others = not now and decision.conclusion is not None and decision.conclusion.rules != rule_set.name
+        if now != decision.exlet and not others:
             rule = conclusion.rule if conclusion is not None else None
             found.append(Replayed(decision=decision.id, was=decision.exlet, now=now, rule=rule))
     return found
