@@ -114,7 +114,9 @@ class FlowManager:
             self._clock.catch_up(event.at)
         live.position = position
         if position == 0:
-            return  # its document was written and its first event was not: it never started
+            # Its document was written and its first event was not: it never started, and nobody was told that it did.
+            self._ledger.drop(CASE_KIND, document.id)
+            return
         self.live[live.id] = live
         await self._recount(live)
 

@@ -34,12 +34,13 @@ class Past:
         self._store = store
         self._ledger = ledger
         self._clock = clock
+        self._since = clock.now()
         self._flows: dict[str, _FlowPast] = {}
         self._cases: dict[CaseId, Counter[str]] = {}
         self._lately: deque[tuple[Instant, str, str, str]] = deque(maxlen=KEPT_FAILURES_MAX)
 
-    async def ready(self, flow: str, case: CaseId) -> None:
-        """Read what is not known yet."""
+    async def ready(self, flow: str, case: CaseId, started_at: Instant) -> None:
+        """Read what is not known yet. Of a case that began after this server nothing can be in the store."""
         if flow not in self._flows:
             await self._ledger.settled()
             past, of_flow = _FlowPast(), [Where("flow", flow)]
@@ -51,10 +52,11 @@ class Past:
             past.results.update(await self._store.count(DECISION_KIND, of_flow, by="result"))
             self._flows.setdefault(flow, past)
         if case not in self._cases:
-            counted = Counter(await self._store.count(DECISION_KIND, [Where("case", case)], by="task"))
+            known = started_at > self._since
+            counted = {} if known else await self._store.count(DECISION_KIND, [Where("case", case)], by="task")
             if len(self._cases) >= CASES_MAX:
                 self._cases.clear()
-            self._cases.setdefault(case, counted)
+            self._cases.setdefault(case, Counter(counted))
 
     def decided(self, decision: Decision, host: str) -> None:
         """Something was decided; it counts from now on."""

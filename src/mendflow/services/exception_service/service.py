@@ -95,6 +95,7 @@ class ExceptionService:
         self.engines: dict[str, Engine] = {}
         self._numbers: dict[CaseId, int] = {}
         self._once: dict[str, None] = {}
+        self._since = clock.now()
         self._soon: set[asyncio.Task[None]] = set()
 
     async def load(self) -> None:
@@ -254,8 +255,12 @@ class ExceptionService:
             return None
 
     async def _number(self, decision: Decision) -> int:
-        """The exlets of a case are numbered. How far the numbers go is read from the store once."""
+        """The exlets of a case are numbered. How far the numbers go is read from the store once, unless the case began
+        after this server."""
         stem = CaseId(self._stem(decision))
+        live = self._manager.live.get(decision.case)
+        if live is not None and not decision.engine and live.document.started_at > self._since:
+            self._numbers.setdefault(stem, 0)
         if stem not in self._numbers:
             await self._ledger.settled()
             own = re.compile(re.escape(stem) + r"\.x(\d+)")
