@@ -62,12 +62,20 @@ class Levels:
         self._heap: list[tuple[Instant, str]] = []
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._loaded = False
 
-    async def start(self) -> None:
-        """Take up what waits on disk, then watch the clock."""
+    async def load(self) -> None:
+        """Take up what waits on disk. Before anybody enters: an exlet that is taken up gives its orders again, and what
+        waits already must be known then."""
         async for found in self._store.scan(LEVEL_KIND):
             self._ledger.known(LEVEL_KIND, found.id, found.version)
             self._wait(_decode(found.body))
+        self._loaded = True
+
+    async def start(self) -> None:
+        """Watch the clock."""
+        if not self._loaded:
+            await self.load()
         self._task = asyncio.create_task(self._run(), name="levels")
 
     async def stop(self) -> None:

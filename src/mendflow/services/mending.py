@@ -125,6 +125,7 @@ class MendingWing:
     async def load(self) -> None:
         """Before the cases are taken up."""
         await self.library.start()
+        await self._levels.load()
         await self.exceptions.load()
         await self.engines.start()
 
