@@ -11,7 +11,7 @@ from mendflow.client import Client
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import BadFlow, BadRules, Invalid, NotFound, Problem
 from mendflow.core.model.rules import HOUSE, RuleSet
-from mendflow.formats.rules import load_rules, write_rules
+from mendflow.formats.rules import load_rules, rules_text
 from mendflow.formats.yaml.exlets import load_exlet, read_exlet
 
 ENDINGS = (".yaml", ".yml", ".xrs")
@@ -28,7 +28,7 @@ def load(path: Path, name: str = "") -> RuleSet:
 
 def dump(rules: RuleSet, path: Path) -> str:
     _check_ending(path)
-    return write_rules(rules, path.parent)
+    return rules_text(rules, path)
 
 
 class Given(msgspec.Struct, frozen=True):
