@@ -15,6 +15,7 @@ from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule
 
 CASES = 1_000
 ROOM = Capacity(slots=2 * CASES, cpus=2.0 * CASES, memory_bytes=1 << 40, disk_bytes=1 << 40)
+ONE = flow(Job(name="a", command="true"))
 TWO = flow(Sequence(name="s", body=(Job(name="a", command="true"), Job(name="b", command="true"))))
 
 
@@ -72,22 +73,20 @@ async def test_a_change_holds_for_all_later_exceptions_of_a_thousand_running_cas
     # EX-7
     pilot = Large(memory)
     await memory.put(completing("first"))
-    cases = [await memory.start(TWO) for _ in range(CASES)]
+    cases = [await memory.start(ONE) for _ in range(CASES)]
     await fetch(memory, pilot, "a", CASES)
-    assert await pilot.fail("a", most=CASES // 2) == CASES // 2
+    assert sum([await pilot.fail("a", most=50) for _ in range(10)]) == CASES // 2
     await memory.quiet()
     earlier = await documents(memory)
     assert len(earlier) == CASES // 2
     await memory.put(completing("second"))
-    assert await pilot.fail("a", most=CASES) == CASES // 2
-    await fetch(memory, pilot, "b", CASES)
-    await pilot.fail("b", most=CASES)
+    assert sum([await pilot.fail("a", most=50) for _ in range(10)]) == CASES // 2
     for case in cases:
         await memory.until_status(case, "completed")
     after = await documents(memory)
     assert {id: after[id] for id in earlier} == earlier, "what was decided stays as it was"
     said = [msgspec.json.decode(body, type=Decision) for id, body in after.items() if id not in earlier]
-    assert len(said) == CASES + CASES // 2
+    assert len(said) == CASES // 2
     assert {(each.exlet, each.conclusion.version) for each in said if each.conclusion} == {("second", 2)}
 
 
@@ -95,9 +94,8 @@ async def test_rules_that_come_in_the_middle_of_a_storm_split_it_in_two(memory: 
     # EX-7: whoever was asked before the change was answered by the old rules, whoever after by the new ones
     pilot = Large(memory)
     await memory.put(completing("v1"))
-    one = flow(Job(name="a", command="true"))
     for _ in range(200):
-        await memory.start(one)
+        await memory.start(ONE)
     await fetch(memory, pilot, "a", 200)
 
     async def change() -> None:
