@@ -13,19 +13,18 @@ from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.jobs import Outcome, Resources
 from mendflow.core.model.sync import Assignment, Capacity, Control, SyncAnswer
 from mendflow.core.scheduling import batch
-from mendflow.pilot.appetite import SHORT_MS, slot_depth
 from mendflow.pilot.attempts import Attempts, Held
 from mendflow.pilot.background import Background
 from mendflow.pilot.bringing import Bringing
 from mendflow.pilot.crew import Crew
 from mendflow.pilot.devices import Devices
+from mendflow.pilot.handing import Handing
 from mendflow.pilot.home import Home
 from mendflow.pilot.keeping import Keeping
 from mendflow.pilot.lease import LeaseClock, boot_ms
 from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.staging import Staging
 from mendflow.pilot.verdicts import End, stopped
-from mendflow.pilot.watch import now_ms
 from mendflow.pilot.wire import AttemptKey, Done, FromSlot, Pulse
 
 log = logging.getLogger("mendflow.pilot")
@@ -52,11 +51,11 @@ class Agent:
         self.idle_since = boot_ms()
         self._home = home
         self._capacity = capacity
-        self._devices = Devices(capacity.gpus)
         self._background = Background()
         self._bringing = Bringing(home, staging, self._background, self._brought)
         self._keeping = Keeping(home, self.attempts, staging, self._background, keep=keep, told=self.changed.set)
         self._crew = Crew(home, pilot, capacity.slots, keep=keep, hear=self._hear_slot, lose=self._lose_slot)
+        self._handing = Handing(self.attempts, self._crew, self._bringing, Devices(capacity.gpus))
         self._quiet = asyncio.Event()
         self._exchange_ms = 0.0
 
@@ -212,7 +211,7 @@ class Agent:
         self.attempts.forget(held.key)
         if held in self.attempts.ready:
             self.attempts.ready.remove(held)
-        self._free_devices(held)
+        self._handing.free_devices(held)
         self._keeping.drop(held)
         if waiting is not None:
             self._prepare(waiting)
@@ -265,48 +264,8 @@ class Agent:
             self._dispatch()
 
     def _dispatch(self) -> None:
-        """Hand ready attempts to slots: to idle ones first, then a few ahead if jobs are short. A slot whose attempt is
-        long already would give them back."""
-        ready = self.attempts.ready
-        if not ready or self.leaving or self.lease.over(boot_ms()):
-            return
-        now = now_ms()
-        links = [link for link in self._crew.open if link.busy_ms(now) <= SHORT_MS]
-        depth = slot_depth(self.mean_ms)
-        waiting: list[Held] = []
-        while ready and links:
-            link = min(links, key=lambda one: len(one.holds))
-            if len(link.holds) >= depth:
-                break
-            held = ready.popleft()
-            if held.suspended or not self._has_room(held):
-                waiting.append(held)
-                continue
-            assert held.work is not None
-            self.state_news |= held.state == "staging"
-            held.link, held.slot, held.state = link, link.number, "held" if link.holds else "running"
-            link.run(held.work)
-        ready.extendleft(reversed(waiting))
-
-    def _has_room(self, held: Held) -> bool:
-        """Whether the attempt can have what it needs; if it needs GPUs, it is given its own."""
-        if not self.attempts.fits(held, self._crew.links.values()):
-            return False
-        wanted = held.resources.gpus
-        if not wanted or held.devices:
-            return True
-        given = self._devices.take(wanted)
-        if given is None:
-            return False
-        if given:
-            held.devices = given
-            self._bringing.with_devices(held, self._devices.variable)
-        return True
-
-    def _free_devices(self, held: Held) -> None:
-        if held.devices:
-            self._devices.release(held.devices)
-            held.devices = ()
+        if self.attempts.ready and not self.leaving and not self.lease.over(boot_ms()):
+            self.state_news |= self._handing.hand_out(self.mean_ms)
 
     # from a slot
 
@@ -314,7 +273,7 @@ class Agent:
         for pulse in message.pulses:
             self._hear_pulse(link, pulse)
         if message.devices:
-            self._find_devices(message)
+            self._handing.find_devices(message)
         for key in reversed(message.returned):  # each goes before those that wait, so the first must come last
             self._back(link, (key[0], key[1]))
         for done in message.done:
@@ -334,20 +293,13 @@ class Agent:
         self.state_news |= held.state != pulse.state
         self.live_news |= held.hear(pulse)
 
-    def _find_devices(self, hello: FromSlot) -> None:
-        """A slot of an earlier agent runs a job that has GPUs."""
-        names = tuple(hello.devices.split(","))
-        self._devices.claim(names)
-        for pulse in hello.pulses:
-            self.attempts.all[(pulse.job, pulse.fence)].devices = names
-
     def _back(self, link: SlotLink, key: AttemptKey) -> None:
         link.holds.discard(key)
         held = self.attempts.all.get(key)
         if held is None or held.done is not None:
             return
         held.link, held.state = None, "suspended" if held.suspended else "held"
-        self._free_devices(held)
+        self._handing.free_devices(held)
         self.state_news |= held.suspended
         if held.forgotten or self.leaving or held.work is None:
             self._drop(held)
@@ -367,7 +319,7 @@ class Agent:
             held.slot = link.number
             link.holds.discard(done.key)
         held.done = done
-        self._free_devices(held)
+        self._handing.free_devices(held)
         self.mean_ms = batch.mean_after(self.mean_ms, done.ran_us / 1000)
         waiting = self.attempts.over(held)
         if waiting is not None:
