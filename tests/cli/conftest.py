@@ -42,9 +42,9 @@ class Shell:
             stdin=subprocess.DEVNULL,
         )
 
-    def ok(self, *words: str) -> str:
+    def ok(self, *words: str, **environment: str) -> str:
         """Standard output of a command that must end well."""
-        done = self(*words)
+        done = self(*words, **environment)
         assert done.returncode == 0, f"{words} ended with {done.returncode}:\n{done.stdout}\n{done.stderr}"
         return done.stdout
 

@@ -11,24 +11,27 @@ from mendflow.client import Client
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import BadFlow, BadRules, Invalid, NotFound, Problem
 from mendflow.core.model.rules import HOUSE, RuleSet
-from mendflow.formats.rules import load_rules, rules_text
+from mendflow.formats.rules import load_rules, load_xrs, write_rules, write_xrs
 from mendflow.formats.yaml.exlets import load_exlet, read_exlet
 
-ENDINGS = (".yaml", ".yml", ".xrs")
+XRS = ".xrs"
+ENDINGS = (".yaml", ".yml", XRS)
 _WRITTEN_OUT = re.compile(r"^\s*[\[{-]|:\s|:$|\n")
 _WORD = re.compile(r"[a-z][a-z-]*")
 
 
-def load(path: Path, name: str = "") -> RuleSet:
-    """The rules of a file; the ending says in which format. `name` is for another flow than the file says."""
-    _check_ending(path)
-    rules = load_rules(path)
-    return msgspec.structs.replace(rules, name=name) if name else rules
+def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:
+    """The rules of a file, and what of a foreign one has no counterpart here. The ending says in which format it is;
+    `name` is for another flow than the file says."""
+    check_ending(path)
+    rules, left = load_xrs(path) if path.suffix == XRS else (load_rules(path), list[Problem]())
+    return (msgspec.structs.replace(rules, name=name) if name else rules), left
 
 
-def dump(rules: RuleSet, path: Path) -> str:
-    _check_ending(path)
-    return rules_text(rules, path)
+def dump(rules: RuleSet, path: Path) -> tuple[str, list[Problem]]:
+    """The text of a rules file, and what a foreign format cannot say."""
+    check_ending(path)
+    return write_xrs(rules) if path.suffix == XRS else (write_rules(rules, path.parent), list[Problem]())
 
 
 class Given(msgspec.Struct, frozen=True):
@@ -45,7 +48,7 @@ def rules_for(flow_file: str, flow: Flow, named: str) -> Given | None:
     path = Path(named) if named else source.with_suffix(".rules.yaml")
     if not named and not path.is_file():
         return None
-    rules = load(path)
+    rules, _ = load(path)
     digest = hashlib.sha256(path.read_bytes()).hexdigest()[:12]
     name = rules.name if rules.name == HOUSE else str(flow.name)
     return Given(msgspec.structs.replace(rules, name=name), f"from {path.name} ({digest})")
@@ -62,12 +65,11 @@ async def put_once(client: Client, given: Given) -> None:
 
 
 def problems_of(path: Path) -> list[Problem]:
-    """Everything that is wrong in a rules file."""
+    """Everything that is wrong in a rules file, or has no counterpart here."""
     try:
-        load(path)
+        return load(path)[1]
     except BadRules as error:
         return list(error.problems)
-    return []
 
 
 def exlet_of(text: str) -> tuple[str, Flow | None]:
@@ -97,6 +99,6 @@ def _of_file(text: str) -> Flow:
             raise no_exlet from None
 
 
-def _check_ending(path: Path) -> None:
+def check_ending(path: Path) -> None:
     if path.suffix not in ENDINGS:
         raise Invalid(f"{path} must end in one of {', '.join(ENDINGS)}; the ending says in which format it is")

@@ -12,11 +12,11 @@ from mendflow.cli.failures import is_group
 from mendflow.cli.options import completed, offered, one_of
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.problems import show_problems
-from mendflow.cli.rule_files import dump, exlet_of, load, problems_of
+from mendflow.cli.rule_files import check_ending, dump, exlet_of, load, problems_of
 from mendflow.cli.rule_trees import show_set, shown_name
 from mendflow.client import Client
 from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.problems import Invalid, Problem
 from mendflow.core.model.repair_views import Applied, RuleAdded, RuleSetView, RuleWish, TrialView, Tried
 from mendflow.report.words import count_text, one_line, short_time_text
 
@@ -203,8 +203,9 @@ def import_(
     note: Note = "",
 ) -> None:
     """Give a rules file to the server; it holds at once."""
-    rules = load(Path(file), name=name)
+    rules, left = load(Path(file), name=name)
     view = ask.of(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"))
+    _tell_left(left, "has no counterpart here and will not hold")
     if ask.json:
         print_json(view)
     else:
@@ -220,12 +221,15 @@ def export(
     version: Version = None,
 ) -> None:
     """Write a rule set to a file."""
+    path = Path(file or "rules.yaml")
+    check_ending(path)
     view = ask.of(lambda client: client.rule_set(name, version))
     assert view.rules is not None, "a set that is asked for comes whole"
     if ask.json:
         print_json(view.rules)
         return
-    text = dump(view.rules, Path(file or "rules.yaml"))
+    text, left = dump(view.rules, path)
+    _tell_left(left, "will not be understood by YAWL")
     if file:
         Path(file).write_text(text, encoding="utf-8")
         say(f"{shown_name(view.name)} version {view.version} is in {file}")
@@ -246,6 +250,13 @@ def check(ask: Ask, file: Annotated[list[str], typer.Argument(metavar="FILE...",
     else:
         say(f"{count_text(len(file), 'file')}, no problems")
     raise typer.Exit(Exit.BAD_INPUT if problems else Exit.OK)
+
+
+def _tell_left(problems: list[Problem], what: str) -> None:
+    """What another format could not say, to standard error."""
+    if problems:
+        show_problems(problems)
+        say(f"{count_text(len(problems), 'thing')} {what}; it is told above", err=True)
 
 
 def _wish(

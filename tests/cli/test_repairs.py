@@ -1,0 +1,261 @@
+"""Failures, rules and repairs on the command line: what goes wrong is seen, a rule is tried, added, and holds."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.cli.conftest import Shell
+from tests.cli.test_server import served
+
+NIGHT = """\
+name: night
+jobs:
+  align:
+    for-each: [1, 2, 3]
+    run: |
+      if [ "$MENDED" = yes ]; then echo fine; else echo "no such sample" >&2; exit 7; fi
+"""
+AGAIN = """\
+- re-submit: true
+  env: {MENDED: "yes"}
+"""
+RULES = """\
+rules: night
+abort:
+  align:
+    - if: fault.exit_code == 7
+      do: again
+      note: it is worth another try
+exlets:
+  again:
+    - re-submit: true
+      env: {MENDED: "yes"}
+"""
+SHOW = """\
+name: show
+steps:
+  - task: play
+    role: band
+"""
+TOUCH = """\
+- notify: the band was told
+"""
+
+
+def failed_night(shell: Shell) -> str:
+    """A night that fails; the group of its failures."""
+    shell.write("night.yaml", NIGHT)
+    assert shell("run", "night.yaml", "--quiet").returncode == 1
+    [group] = shell.json("failures")
+    return str(group["id"])
+
+
+def test_a_rules_file_beside_the_flow_mends_its_failures(shell: Shell) -> None:  # EX-7
+    shell.write("night.yaml", NIGHT)
+    shell.write("night.rules.yaml", RULES)
+    done = shell("run", "night.yaml")
+    assert done.returncode == 0, done.stderr
+    assert "3 done, 3 mended" in done.stdout
+    assert "again (rule 1 of night): 3 recovered" in done.stdout
+    assert "3 mended" in done.stderr
+    assert shell("run", "night.yaml", "--quiet").returncode == 0
+    [version] = shell.json("rules", "history", "night")
+    assert version["note"].startswith("from night.rules.yaml (")
+    shell.write("other.yaml", RULES.replace("exit_code == 7", "exit_code == 8"))
+    assert shell("run", "night.yaml", "--rules", "other.yaml", "--quiet").returncode == 1
+    assert [each["version"] for each in shell.json("rules", "history", "night")] == [2, 1]
+
+
+def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # EX-7
+    group = failed_night(shell)
+    listed = shell.ok("failures")
+    assert re.search(rf"{group}\s+3\s.*abort/job\s+nobody: 3\s", listed)
+    shown = shell.ok("failures", "show", group[:4])
+    assert "3 failures in 1 case" in shown
+    assert "fault.exit_code: 7 (3)" in shown
+    assert f"mendflow rules try --from {group} --if" in shown
+    condition = "fault.exit_code == 7"
+    tried = shell.ok("rules", "try", "--from", group, "--if", condition)
+    assert tried.startswith("would have caught 3 of 3\n")
+    shell.write("again.yaml", AGAIN)
+    words = ("rules", "add", "--from", group, "--if", condition, "--do", "again.yaml")
+    assert shell.ok(*words, "--try").startswith("would have caught 3 of 3\n")
+    assert shell.json("rules", "list")[-1]["name"] == "*"
+    assert "it holds from now on: version 1" in shell.ok(*words, "-m", "worth another try")
+    assert "3 mended" in shell.ok("run", "night.yaml", "--quiet")
+    drawn = shell.ok("rules", "show", "night")
+    assert re.search(r"1 +if fault\.exit_code == 7 +→ +again +decided 3", drawn)
+    assert "again: 3 recovered" in shell.ok("failures", "show", group)
+
+
+def test_an_exlet_is_written_out_on_the_spot(shell: Shell) -> None:  # EX-7
+    group = failed_night(shell)
+    steps = "{re-submit: true, env: {MENDED: 'yes'}}"
+    shell.ok("rules", "add", "--from", group, "--if", "fault.exit_code == 7", "--do", steps)
+    assert "3 mended" in shell.ok("run", "night.yaml", "--quiet")
+
+
+def test_why_shows_the_trail_of_a_repair(shell: Shell) -> None:  # EX-6
+    shell.write("night.yaml", NIGHT)
+    shell.write("night.rules.yaml", RULES)
+    shell.ok("run", "night.yaml", "--quiet")
+    told = shell.ok("why", "last:align[1]")
+    assert "align[1] completed in attempt 2." in told
+    assert "rules night version 1, tree of align:" in told
+    assert "rule 1 held: fault.exit_code == 7  (fault.exit_code = 7)" in told
+    assert re.search(r"did again as case night-\w+\.x\d: recovered", told)
+    [repair] = shell.json("why", "last:align[1]")["repairs"]
+    assert (repair["exlet"], repair["result"], repair["trail"][0]["held"]) == ("again", "recovered", True)
+    listed = shell.ok("cases", COLUMNS="160")
+    assert f"mends {repair['case']}:align[0]" in listed
+    assert len([line for line in listed.splitlines() if "mends" in line]) == 3
+
+
+def test_the_history_is_told_and_written_for_process_mining(shell: Shell) -> None:  # EX-11
+    shell.write("night.yaml", NIGHT)
+    shell.write("night.rules.yaml", RULES)
+    shell.ok("run", "night.yaml", "--quiet")
+    told = shell.ok("history")
+    assert re.search(r"night v1 rule 1 +decided +align\[0\]", told)
+    assert re.search(r"mending +again: re-submit", told)
+    entries = shell.json("history", "last")
+    assert entries[0]["what"] == "started"
+    assert "1 trace, " in shell.ok("history", "last", "--xes", "one.xes")
+    assert (shell.folder / "one.xes").read_text().count("<event>") == len(entries)
+    assert shell.json("history", "--flow", "night", "--xes", "all.xes")["traces"] == 1
+    refused = shell("history", "--flow", "night")
+    assert refused.returncode == 2
+    assert "--xes" in refused.stderr
+
+
+def test_rules_are_imported_exported_checked_and_restored(shell: Shell) -> None:  # EX-12
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
+    shell.write("mine.yaml", RULES)
+    assert shell.ok("rules", "check", "mine.yaml") == "1 file, no problems\n"
+    assert "night version 1: 1 rule" in shell.ok("rules", "import", "mine.yaml")
+    assert "is in out.yaml" in shell.ok("rules", "export", "night", "out.yaml")
+    assert "night version 2" in shell.ok("rules", "import", "out.yaml", "-m", "the same again")
+    both = [shell.json("rules", "show", "night", "--version", number)["rules"] for number in ("1", "2")]
+    assert both[0]["trees"] == both[1]["trees"]
+    assert both[0]["exlets"] == both[1]["exlets"]
+    assert "this is version 3" in shell.ok("rules", "restore", "night", "1")
+
+
+def test_what_is_wrong_in_a_rules_file_is_told_with_its_place(shell: Shell) -> None:
+    shell.write("bad.yaml", "rules: night\nabort:\n  align:\n    - if: fault.exit_code ==\n      do: nothing-such\n")
+    refused = shell("rules", "check", "bad.yaml")
+    assert refused.returncode == 2
+    assert "bad.yaml:4" in refused.stderr
+    assert "the rules were refused" in shell("rules", "import", "bad.yaml").stderr
+    assert "must end in one of" in shell("rules", "export", "night", "out.txt").stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (["rules", "add", "--do", "x", "--from", "abc"], 2, "--if CONDITION"),
+        (["rules", "add", "--if", "true", "--from", "abc"], 2, "--do EXLET"),
+        (["rules", "add", "--if", "true", "--do", "x"], 2, "--from GROUP"),
+        (["rules", "add", "--if", "true", "--do", "x", "--type", "abort", "--apply"], 2, "--apply"),
+        (["rules", "try", "--if", "true", "--from", "abcdef"], 5, "mendflow failures"),
+        (["rules", "show", "none"], 5, "none"),
+        (["rules", "add", "--if", "true", "--do", "x", "--type", "foo"], 2, "case-pre"),
+        (["failures", "--since", "soon"], 2, "90 s"),
+        (["failures", "show", "abcdef"], 5, "mendflow failures"),
+        (["mend", "last"], 2, "--do EXLET"),
+        (["reject", "none", "--do", "x"], 5, "there is no decision"),
+        (["levels", "drain", "9"], 5, "there is no level"),
+    ],
+)
+def test_each_mistake_says_what_to_do(night: Shell, words: list[str], code: int, said: str) -> None:
+    told = night(*words)
+    assert (told.returncode, said in told.stderr) == (code, True), told.stderr
+    assert told.stdout == ""
+    assert "Traceback" not in told.stderr
+
+
+@pytest.fixture(scope="module")
+def night(tmp_path_factory: pytest.TempPathFactory) -> Shell:
+    """A folder where a night has failed."""
+    shell = Shell(tmp_path_factory.mktemp("night"))
+    failed_night(shell)
+    return shell
+
+
+def test_levels_patterns_and_rule_sets_are_listed(night: Shell) -> None:  # FM-11
+    assert re.search(r"^1 +1 m 0 s +0", night.ok("levels"), flags=re.MULTILINE)
+    assert night.ok("levels", "drain", "all") == "0 jobs that waited go on now\n"
+    assert "submit-and-notify" in night.ok("patterns")
+    night.write("more.yaml", "repairs:\n  - {name: once-more, does: Submit it again., do: re-submit}\n")
+    assert night.ok("patterns", "add", "more.yaml") == "once-more can be used from now on\n"
+    assert "once-more" in [each["name"] for each in night.json("patterns")["repairs"]]
+    assert re.search(r"^\* +0 ", night.ok("rules"), flags=re.MULTILINE)
+    assert night.json("rules", "--json") == night.json("rules", "list")
+
+
+def test_an_unexpected_exception_is_raised_and_mended_on_the_spot(shell: Shell) -> None:  # EX-9
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
+    shell.write("show.yaml", SHOW)
+    shell.write("touch.yaml", TOUCH)
+    case = shell.json("start", "show.yaml")["id"]
+    assert "know of nothing" in shell.ok("raise", "last")
+    told = shell.ok("raise", "last", "flood", "--said", '{"metres": 2}')
+    assert f"{case} is suspended" in told
+    assert shell.json("cases")[0]["status"] == "suspended"
+    assert "waits for a person" in shell.ok("why", "last")
+    mended = shell.ok("mend", "last", "--do", "touch.yaml", "--if", 'trigger == "flood"', "-m", "a boat")
+    assert re.match(rf"{case}: touch by rule \d+ of show as case {case}\.x1\n", mended)
+    shell.until(lambda: next(each for each in shell.json("cases") if each["id"] == case)["status"] == "running")
+    assert "flood" in shell.ok("raise", "last")
+    assert "touch by rule" in shell.ok("raise", "last", "flood")
+    assert shell("raise", "last", "flood", "--item", "none").returncode == 5
+
+
+def test_a_rule_is_applied_to_every_case_of_the_group_that_waits(shell: Shell) -> None:  # EX-9
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
+    shell.write("show.yaml", SHOW)
+    shell.write("touch.yaml", TOUCH)
+    for _ in range(2):
+        shell.ok("start", "show.yaml")
+        shell.ok("raise", "last", "flood")
+    [group] = shell.json("failures")
+    assert group["waiting"] == 2
+    told = shell.ok(
+        "rules", "add", "--from", group["id"], "--if", 'trigger == "flood"', "--do", "touch.yaml", "--apply"
+    )
+    assert "applied now to 2 failures that waited" in told
+    shell.until(lambda: {each["status"] for each in shell.json("cases", "--flow", "show")} == {"running"})
+    assert shell.json("failures")[0]["waiting"] == 0
+
+
+def test_shells_complete_groups_and_rule_sets(shell: Shell) -> None:
+    shell.environment["MENDFLOW_SERVER"] = served(shell, "--slots", "1")
+    shell.write("night.yaml", NIGHT)
+    shell.ok("start", "night.yaml")
+    shell("watch", "last", "--quiet")
+    [group] = shell.json("failures")
+
+    def offered(typed: str) -> list[str]:
+        words = {"_MENDFLOW_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+        return shell(**words).stdout.split()
+
+    assert offered(f"mendflow failures show {group['id'][:2]}") == [group["id"]]
+    assert offered("mendflow rules sh") == ["show"]
+    assert "abort" in offered("mendflow rules add --type a")
+    assert offered("mendflow levels ") == ["drain"]
+
+
+def test_a_report_shows_repairs(shell: Shell, tmp_path: Path) -> None:  # EX-11
+    shell.write("night.yaml", NIGHT)
+    shell.write("night.rules.yaml", RULES)
+    result: dict[str, Any] = json.loads(shell.ok("run", "night.yaml", "--quiet", "--json"))
+    page = Path(result["report"]).read_text()
+    assert '<section id="repairs">' in page
+    assert "fault.exit_code == 7" in page
+    assert page.count('class="failure repair made-good"') == 3
+    linked = set(re.findall(r'href="#(case-\w+)"', page))
+    assert linked
+    assert linked == set(re.findall(r'id="(case-\w+)"', page))
