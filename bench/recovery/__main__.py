@@ -5,8 +5,8 @@ from pathlib import Path
 
 from bench.recovery.page import page
 from bench.recovery.scenarios import SCENARIOS
-from bench.recovery.strategies import STRATEGIES
-from bench.recovery.table import PAGE, cells, heads, measure, summed, text
+from bench.recovery.strategies import HOUSE, PLAIN, STRATEGIES
+from bench.recovery.table import PAGE, cells, compared, heads, measure, summed, text
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -19,6 +19,8 @@ def main(words: list[str]) -> int:
     print(text([heads(STRATEGIES), *(cells(row, STRATEGIES) for row in rows)]))
     print()
     print(text(summed(rows, STRATEGIES)))
+    print()
+    print(compared(rows, PLAIN, HOUSE))
     if "--write" in options:
         (ROOT / PAGE).write_text(page(rows))
     return 0

@@ -2,8 +2,8 @@
 
 from collections.abc import Sequence
 
-from bench.recovery.strategies import STRATEGIES
-from bench.recovery.table import Row, cells, heads, ruled, summed
+from bench.recovery.strategies import HOUSE, PLAIN, STRATEGIES
+from bench.recovery.table import Row, cells, compared, heads, ruled, summed
 
 INTRODUCTION = """\
 # Failure scenarios
@@ -37,13 +37,19 @@ def page(rows: Sequence[Row]) -> str:
             "",
             *ruled(summed(rows, STRATEGIES)),
             "",
+            compared(rows, PLAIN, HOUSE),
+            "",
             "## What can be cured",
             "",
             *ruled([heads(STRATEGIES), *(cells(row, STRATEGIES) for row in curable)]),
             "",
+            "The one that the house rules leave alone is a job that fails by itself, with an exit code: only its",
+            "author knows whether to run it twice, and says so by `retries`.",
+            "",
             "## What cannot",
             "",
-            "Nothing helps here; what counts is that it is known soon, and that little was spent on it.",
+            "Nothing helps here; what counts is that it is known soon, and that little was spent on it. What looks as",
+            "if it might pass is tried through all levels first, which takes 71 minutes.",
             "",
             *ruled([heads(STRATEGIES), *(cells(row, STRATEGIES) for row in hopeless)]),
             "",

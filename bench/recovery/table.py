@@ -60,6 +60,17 @@ def summary(rows: Sequence[Row], strategy: Strategy) -> Summary:
     )
 
 
+def compared(rows: Sequence[Row], one: Strategy, other: Strategy) -> str:
+    """What two strategies cost where both of them help."""
+    both = [row for row in rows if row.by[one.name].recovered and row.by[other.name].recovered]
+
+    def cost(strategy: Strategy) -> str:
+        extra, lost_s = sum(row.extra(strategy) for row in both), sum(row.lost_s(strategy) for row in both)
+        return f"{strategy.name} {extra} extra attempts and {lost_s:,.0f} s"
+
+    return f"Where both help, in {len(both)} scenarios, they cost in all: {cost(one)}, {cost(other)}."
+
+
 def cells(row: Row, strategies: Sequence[Strategy]) -> list[str]:
     one = row.scenario
     told = [one.name, one.category.value, one.stage.value, one.pattern.value]
