@@ -13,7 +13,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
-from mendflow.core.recovery.ids import generation_of, serial_of
+from mendflow.core.recovery.ids import AGAIN, serial_of
 
 CASE_KIND = "case"
 ITEM_KIND = "item"
@@ -233,7 +233,7 @@ class LiveCase:
 
     def move_job(self, job: Job) -> None:
         """A job of this case is in another state. One that is submitted again takes the place of the one before."""
-        serial, name, again = serial_of(job.id), name_of(job.spec.item), generation_of(job.id) > 1
+        serial, name, again = serial_of(job.id), job.name or name_of(job.spec.item), AGAIN in job.id
         if again and serial not in self.states and serial in self.failed:
             self.states[serial] = (name, "job", self.failed.pop(serial))
         self.move(serial, name, "job", state_of(job))

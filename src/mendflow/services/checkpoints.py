@@ -17,14 +17,30 @@ from mendflow.services.case_book import Held, LiveCase, name_of
 from mendflow.services.interfaces import InterfaceX
 from mendflow.services.ledger import Ledger
 
-Watched = Mapping[str, frozenset[ExceptionType]]
-NOTHING: Final[frozenset[ExceptionType]] = frozenset()
+
+class Points:
+    """The types of exception that a flow has rules for. Those that every job comes by are attributes: looking one up is
+    all that they cost."""
+
+    __slots__ = ("item_post", "item_pre", "types")
+
+    def __init__(self, types: frozenset[ExceptionType] = frozenset()) -> None:
+        self.types = types
+        self.item_pre = ExceptionType.ITEM_PRE in types
+        self.item_post = ExceptionType.ITEM_POST in types
+
+    def __contains__(self, type: ExceptionType) -> bool:
+        return type in self.types
 
 
-class Unwatched(dict[str, frozenset[ExceptionType]]):
+Watched = Mapping[str, Points]
+NOTHING: Final = Points()
+
+
+class Unwatched(dict[str, Points]):
     """No flow has any rules."""
 
-    def __missing__(self, flow: str) -> frozenset[ExceptionType]:
+    def __missing__(self, flow: str) -> Points:
         return NOTHING
 
 

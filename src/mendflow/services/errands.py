@@ -53,7 +53,6 @@ from mendflow.services.tasks import Tasks
 from mendflow.services.timers import Timers
 
 REPLY_KIND = "reply"
-ITEM_PRE, ITEM_POST, TIMEOUT = ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST, ExceptionType.TIMEOUT
 WAITS: Final = frozenset({*OUTGOING, SetTimer, CallPartner})
 """Orders by which an exlet shows that it waits for something."""
 
@@ -136,7 +135,7 @@ class OrderDesk:
 
     async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
         handlers = self._handlers
-        if self._gates.watches(live, ITEM_PRE):
+        if self._gates.points(live).item_pre:
             for order in orders:
                 handler = handlers[type(order)]
                 if type(order) not in OUTGOING or not await self._gates.going_out(live, order, again, handler):
@@ -154,7 +153,7 @@ class OrderDesk:
             if self.mending is not None and self.mending.tried_again(case, serial):
                 self.mending.job_over(case, serial, outcome.ok)  # nobody waited for it, and its case is over
             return
-        if outcome.ok and self._gates.watches(live, ITEM_POST):
+        if outcome.ok and self._gates.points(live).item_post:
             go = partial(self._job_finished, case, serial, outcome)
             if self._gates.completing(live, serial, outcome, go):
                 return
@@ -171,7 +170,7 @@ class OrderDesk:
         if live is None:
             return
         go = partial(self._finished, case, serial, outcome)
-        if outcome.ok and self._gates.watches(live, ITEM_POST):
+        if outcome.ok and self._gates.points(live).item_post:
             aside = self._gates.completing(live, serial, outcome, go)
         else:
             aside = not outcome.ok and self._gates.failing(live, serial, outcome, go)
@@ -191,7 +190,7 @@ class OrderDesk:
         """A timer went off."""
         live = self._manager.live.get(case)
         go = partial(self._manager.fire, case, serial)
-        watched = live is not None and self._gates.watches(live, TIMEOUT)
+        watched = live is not None and ExceptionType.TIMEOUT in self._gates.points(live)
         if live is None or not watched or not self._gates.timing_out(live, serial, go):
             await go()
 

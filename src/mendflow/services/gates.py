@@ -24,7 +24,7 @@ from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CASE_KIND, LiveCase, name_of
-from mendflow.services.checkpoints import Checkpoints
+from mendflow.services.checkpoints import Checkpoints, Points
 from mendflow.services.contracts import MetaScheduler
 from mendflow.services.tasks import TASK_KIND
 from mendflow.stores.contract import Store
@@ -44,8 +44,9 @@ class Gates:
         self._meta = meta
         self._store = store
 
-    def watches(self, live: LiveCase, type: ExceptionType) -> bool:
-        return type in self._checkpoints.watched[live.document.flow]
+    def points(self, live: LiveCase) -> Points:
+        """What the case's flow has rules for."""
+        return self._checkpoints.watched[live.document.flow]
 
     # Before
 
@@ -83,7 +84,7 @@ class Gates:
     def beginning(self, live: LiveCase, order: GoOn, go: Go) -> bool:
         """Before anything of a case starts."""
         root = live.case.instances.get(live.case.root)
-        if root is None or root.phase is not Phase.NEW or not self.watches(live, ExceptionType.CASE_PRE):
+        if root is None or root.phase is not Phase.NEW or ExceptionType.CASE_PRE not in self.points(live):
             return False
         self._checkpoints.ask(live, ExceptionType.CASE_PRE, go, patient=True)
         return True
@@ -92,7 +93,7 @@ class Gates:
 
     def ending(self, live: LiveCase, order: EndCase, go: Go) -> bool:
         """Before the end of a case that completed is told."""
-        if order.status != "completed" or not self.watches(live, ExceptionType.CASE_POST):
+        if order.status != "completed" or ExceptionType.CASE_POST not in self.points(live):
             return False
         outputs = order.outputs
         facts: Facts = partial(dict, outcome={"ok": True, "outputs": outputs})

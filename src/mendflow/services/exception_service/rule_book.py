@@ -19,6 +19,7 @@ from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules import CompiledRules, Verdict, compiled, demand_valid, looking_into
+from mendflow.services.checkpoints import Points
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -35,14 +36,14 @@ def version_id(name: str, version: int) -> str:
     return f"{name}/{version:08}"
 
 
-class Watched(dict[str, frozenset[ExceptionType]]):
+class Watched(dict[str, Points]):
     """The types that a flow has rules for: its own and the house's. A flow without rules of its own has the house's."""
 
     def __init__(self, house: frozenset[ExceptionType], flows: Iterable[tuple[str, frozenset[ExceptionType]]]) -> None:
-        super().__init__({flow: types | house for flow, types in flows})
-        self._house = house
+        super().__init__({flow: Points(types | house) for flow, types in flows})
+        self._house = Points(house)
 
-    def __missing__(self, flow: str) -> frozenset[ExceptionType]:
+    def __missing__(self, flow: str) -> Points:
         return self._house
 
 

@@ -16,6 +16,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import generation_of, known_id, serial_of
 from mendflow.core.scheduling.queue import Waiting
 from mendflow.services.case_book import LiveCase, name_of
+from mendflow.services.checkpoints import Points
 from mendflow.services.contracts import Clock
 from mendflow.services.exception_service.service import ExceptionService
 from mendflow.services.flow_manager import FlowManager
@@ -131,7 +132,7 @@ class Watches:
 
     # All of them
 
-    def _types(self) -> list[frozenset[ExceptionType]]:
+    def _types(self) -> list[Points]:
         watched = self._service.rules.watched
         return [*watched.values(), watched[""]]
 
