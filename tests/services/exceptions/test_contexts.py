@@ -1,0 +1,146 @@
+"""What conditions see: the case, its items, the job, the fault, the past, the place, and what was registered (EX-6)."""
+
+from typing import Any
+
+import pytest
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Assign, Copy, Input, Job, NeededResources, Parallel, Sequence
+from mendflow.core.model.jobs import Measures, Outcome
+from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
+from mendflow.core.model.problems import Mistake
+from mendflow.services.exception_service.contexts import CONTEXT_BYTES_MAX, bounded
+from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
+
+A, B = Job(name="a", command="true"), Job(name="b", command="true")
+OUT_OF_MEMORY = Outcome(
+    fault=Fault(
+        name="memoryLimit",
+        category=Category.MEMORY,
+        message="it took 300 bytes",
+        signal=9,
+        stage="execution",
+        data={"peak_bytes": 300},
+    ),
+    log_tail="killed",
+    measures=Measures(peak_bytes=300, cpu_ms=7, ran_ms=9),
+)
+
+
+async def failed(world: World, what: Any, outcome: Outcome = FAILED, **inputs: Any) -> dict[str, Any]:
+    """The context of the abort of `a`."""
+    case = await world.start(what, **inputs)
+    await world.take()
+    await world.report(a=outcome)
+    return (await world.decisions(case))[-1].context
+
+
+async def test_a_condition_sees_the_cases_data_age_flow_version_and_the_status_of_all_items(world: World) -> None:
+    # EX-6
+    first = Assign(name="v", copies=(Copy("total", 4),))
+    body = Sequence(name="s", body=(first, Job(name="z", command="true"), Parallel(name="p", branches=(A, B))))
+    case = await world.start(flow(body, inputs={"rows": Input()}), rows=3)
+    await world.take()
+    await world.report(z=Outcome(outputs="left"))
+    await world.take(items=2)
+    await world.report(a=FAILED)
+    context = (await world.decision(case)).context
+    assert context["case"]["data"] == {"rows": 3, "total": 4}
+    assert (context["case"]["flow"], context["case"]["status"]) == ("f", "running")
+    assert context["case"]["age_ms"] >= 0
+    assert context["case"]["version"] == (await world.case(case)).digest
+    assert context["case"]["jobs"]["z"]["outputs"] == "left"
+    assert context["items"]["z"] == "completed"
+    assert context["items"]["b"] in ("running", "waiting")
+
+
+async def test_a_condition_sees_the_job_and_the_fault(world: World) -> None:
+    # EX-6 FM-12
+    job = Job(name="a", command="run it", resources=NeededResources(memory_bytes=200), retries=0)
+    context = await failed(world, flow(job), OUT_OF_MEMORY)
+    seen = {
+        name: context["job"][name] for name in ("memory_bytes", "peak_bytes", "signal", "stage", "log_tail", "host")
+    }
+    assert seen == {
+        "memory_bytes": 200,
+        "peak_bytes": 300,
+        "signal": 9,
+        "stage": "execution",
+        "log_tail": "killed",
+        "host": "here",
+    }
+    assert (context["job"]["generation"], context["job"]["level"], context["job"]["pilot"]) == (1, 0, "p-1")
+    fault = context["fault"]
+    assert (fault["type"], fault["category"], fault["recoverable"]) == ("memoryLimit", "memory", True)
+    assert context["site"]["largest"]["memory_bytes"] == 8 << 30
+    assert (context["capacity"]["slots"], context["capacity"]["pilots"]) == (4, 1)
+
+
+async def test_a_condition_sees_what_happened_before_in_numbers(world: World) -> None:
+    # EX-6: history
+    seen = [(await failed(world, flow(A)))["history"] for _ in range(3)]
+    assert [each["task"]["failures"] for each in seen] == [0, 1, 2]
+    assert [each["flow"]["failed"] for each in seen] == [0, 1, 2]
+    assert seen[2]["flow"]["failure_rate"] == 1.0
+    assert [each["host"]["jobs_lately"] for each in seen] == [0, 1, 2]
+    assert seen[2]["cause"]["count"] == 2
+    await world.restart()
+    again = (await failed(world, flow(A)))["history"]
+    assert (again["task"]["failures"], again["flow"]["failed"], again["cause"]["count"]) == (3, 3, 3)
+
+
+class Weather:
+    async def facts(self, event: XEvent) -> Any:
+        return {"rain": True, "of": event.case}
+
+
+class Broken:
+    async def facts(self, event: XEvent) -> Any:
+        raise RuntimeError("no line")
+
+
+async def test_a_condition_sees_registered_sources_and_a_broken_one_is_null(world: World) -> None:
+    # EX-6
+    contexts = world.services.exceptions.contexts
+    contexts.register("weather", Weather())
+    contexts.register("stocks", Broken())
+    stop = exlet("stop", mend(Primitive.SUSPEND))
+    await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("sources.weather.rain", "stop"), exlets=[stop]))
+    case = await world.start(flow(A))
+    decision = await world.until_decided(case, "done")
+    assert decision.context["sources"] == {"weather": {"rain": True, "of": case}, "stocks": None}
+    with pytest.raises(Mistake, match="no name for a source"):
+        contexts.register("a b", Weather())
+
+
+async def test_a_condition_that_errs_does_not_hold_and_says_so(world: World) -> None:
+    # EX-6: safe whoever wrote it
+    stop = exlet("stop", mend(Primitive.REMOVE, "case"))
+    done = exlet("done", mend(Primitive.COMPLETE))
+    rules = rule_set(
+        "f", ExceptionType.ABORT, ("case.data.nothing.here > 3", "stop"), ("true", "done"), exlets=[stop, done]
+    )
+    await world.put(rules)
+    case = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_status(case, "completed")
+    said = (await world.decision(case)).conclusion
+    assert said is not None
+    assert said.exlet == "done"
+    assert any(step.error for step in said.trail if step.rule == 0)
+
+
+def test_what_is_kept_of_a_context_is_bounded() -> None:
+    long = {"case": {"id": "c", "data": {f"k{n}": "x" * 500 for n in range(150)}}, "job": {"log_tail": "y" * 9_000}}
+    kept = bounded(long)
+    assert kept["job"]["log_tail"].endswith("y")
+    assert len(kept["job"]["log_tail"]) < 3_000
+    assert kept["left_out"] == ["case"]
+    assert kept["case"] == {"id": "c"}
+    assert len(str(kept)) < CONTEXT_BYTES_MAX
+
+
+def test_a_small_context_is_kept_as_it_is() -> None:
+    small = {"case": {"data": {"n": [1, 2]}}, "now": 3}
+    assert bounded(small) == small
