@@ -5,16 +5,21 @@ the same depth: it is asked instead. The last one that holds decides, which is h
 
 from collections.abc import Iterator
 
+import msgspec
 from rich.text import Text
 
 from mendflow.cli.printing import say, table_width
-from mendflow.core.model.mending import CASE_LEVEL
+from mendflow.core.model.flow import Call, Flow, Mend
+from mendflow.core.model.mending import CASE_LEVEL, Primitive
 from mendflow.core.model.repair_views import RuleSetView
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.report.shapes import inner
 from mendflow.report.words import count_text, one_line, short_time_text
 
 CONDITION_CHARS = 400
 NOTE_CHARS = 300
+TARGETED = (Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE)
+SETTINGS_CHARS = 100
 DEPTH_MAX = 40
 """Deeper than this the lines go no further in: a screen has an end."""
 
@@ -27,13 +32,36 @@ def show_set(view: RuleSetView) -> None:
     say(Text.assemble((shown_name(view.name), "bold"), f" version {view.version}{by}{at}"))
     if view.note:
         say(f"  {one_line(view.note, 300)}")
-    if view.exlets:
-        say(f"  exlets: {', '.join(view.exlets)}")
     for title, key, tree in trees_of(rules):
         say()
         say(Text(title, style="bold"))
         for line in drawn(tree, {id: view.decided.get(f"{key}/{id}", 0) for id in tree.rules}, table_width()):
             say(line)
+    if rules.exlets:
+        say()
+        say(Text("exlets", style="bold"))
+    for name, exlet in sorted(rules.exlets.items()):
+        say(Text.assemble(f"  {name}: ", (one_line(steps_text(exlet), CONDITION_CHARS), "dim")))
+
+
+def steps_text(exlet: Flow) -> str:
+    """suspend case, call HireSupportAct, continue case."""
+    told, pending = list[str](), [exlet.body]
+    while pending:
+        step = pending.pop()
+        below = list(inner(step))
+        pending += reversed(below)
+        if isinstance(step, Mend):
+            about = f" {step.item}" if step.item else f" {step.target}" if step.do in TARGETED else ""
+            settings = (
+                f" {one_line(msgspec.json.encode(step.settings).decode(), SETTINGS_CHARS)}" if step.settings else ""
+            )
+            told.append(f"{step.do.value}{about}{settings}")
+        elif isinstance(step, Call):
+            told.append(f"call {step.flow or 'what the rules choose'}")
+        elif not below:
+            told.append(f"{type(step).__struct_config__.tag} {step.name}")
+    return ", ".join(told) or "nothing"
 
 
 def shown_name(name: str) -> str:

@@ -43,6 +43,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.mending import Decision
 from mendflow.core.model.repair_views import HistoryEntry
+from mendflow.core.model.views import ItemView
 from mendflow.services.case_book import journal_of, name_of
 from mendflow.services.tasks import TaskDocument
 from mendflow.stores.contract import Store
@@ -261,6 +262,29 @@ def by_whom(
             yield msgspec.structs.replace(entry, source="person", what=task.state, by=task.ended_by, message=said)
         else:
             yield entry
+
+
+def steps_of(entries: Iterable[HistoryEntry]) -> list[ItemView]:
+    """The primitives of an exlet as items: nothing else is kept of them but what the journal says."""
+    found: dict[ItemId, ItemView] = {}
+    for entry in entries:
+        if entry.item is None:
+            continue
+        if entry.what == "mending":
+            found[entry.item] = ItemView(
+                case=entry.case,
+                item=entry.item,
+                name=entry.name,
+                kind="mend",
+                serial=len(found) + 1,
+                state="running",
+                created_at=entry.at,
+                reason=entry.message,
+            )
+        elif entry.item in found:
+            state = {"mended": "completed", "failed": "failed"}.get(entry.what, "cancelled")
+            found[entry.item] = msgspec.structs.replace(found[entry.item], state=state, ended_at=entry.at)
+    return list(found.values())
 
 
 def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[HistoryEntry]:

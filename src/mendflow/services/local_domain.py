@@ -28,7 +28,7 @@ from mendflow.core.model.views import (
     PilotView,
     TaskView,
 )
-from mendflow.services import item_views, reasons
+from mendflow.services import history, item_views, reasons
 from mendflow.services.case_book import CASE_KIND, ITEM_KIND, CaseDocument, ItemDocument
 from mendflow.services.house import House
 from mendflow.services.local_repairs import LocalRepairs
@@ -175,15 +175,20 @@ class LocalDomain(LocalRepairs):
         for known, jobs in (await self._jobs_of(case)).items():
             serial = int(known.rpartition("/")[2])
             listed.add(serial)
-            yield item_views.of_jobs(jobs, services.meta.log_tail(jobs[-1].id), awaited=serial in awaited)
+            log, runs = services.meta.log_tail(jobs[-1].id), services.meta.runs(jobs[-1])
+            yield item_views.of_jobs(jobs, log, awaited=serial in awaited, runs=runs)
         async for found in store.scan(TASK_KIND, f"{case}/"):
             view = item_views.of_task(_decode_task(found.body))
             listed.add(view.serial)
             yield view
         async for found in store.scan(ITEM_KIND, f"{case}/"):
             yield item_views.of_document(_decode_item(found.body))
+        if (await self._document(case)).mends is not None:
+            for view in history.steps_of(await history.journal(store, case)):
+                yield view
         for view in self._unlisted(case, listed):
-            yield view
+            if view.kind != "mend":
+                yield view
 
     async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]:
         """The jobs of a case by the id that the flow knows; each with all its submissions, the oldest first."""
