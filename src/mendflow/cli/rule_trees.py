@@ -20,7 +20,7 @@ CONDITION_CHARS = 400
 NOTE_CHARS = 300
 TARGETED = (Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE)
 SETTINGS_CHARS = 100
-DEPTH_MAX = 40
+DEPTH_MAX = 12
 """Deeper than this the lines go no further in: a screen has an end."""
 
 

@@ -286,4 +286,5 @@ def _short(text: str) -> str:
 
 
 def _kind(activity: model.Activity) -> str:
-    return str(type(activity).__struct_config__.tag)
+    """A primitive is known by what it does."""
+    return activity.do.value if isinstance(activity, model.Mend) else str(type(activity).__struct_config__.tag)
