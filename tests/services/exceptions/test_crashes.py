@@ -162,9 +162,8 @@ class Story:
 async def journal(store: MemoryStore, case: str) -> Counter[str]:
     """What exlets did to a case: each command with the step that gave it."""
     entries = [msgspec.json.decode(entry, type=Event) for entry in await store.read(journal_of(CaseId(case)))]
-    return Counter(
-        f"{type(entry.fact).__name__} by {entry.fact.by}" for entry in entries if getattr(entry.fact, "by", "")
-    )
+    given = [(type(entry.fact).__name__, getattr(entry.fact, "by", "")) for entry in entries]
+    return Counter(f"{command} by {by}" for command, by in given if by)
 
 
 async def check(store: MemoryStore, case: CaseId) -> None:

@@ -1,6 +1,6 @@
 """Each type of exception: when it is told of, what its rules see, and what it holds (EX-1)."""
 
-from mendflow.core.model.flow import Call, Flow, Input, Job, NeededResources, Parallel, Sequence, Stage, Task
+from mendflow.core.model.flow import Call, Input, Job, NeededResources, Parallel, Sequence, Stage, Task
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
@@ -132,7 +132,7 @@ async def test_an_abort_is_told_of_tasks_calls_and_stagings_that_fail(world: Wor
     call = Call(name="c", flow="g")
     gone = Stage(name="s", files={"x": "nowhere.txt"})
     task = Task(name="t", role="clerk")
-    await world.domain.deploy(Flow(name="g", body=Job(name="z", command="false")))  # type: ignore[arg-type]  # a name
+    await world.domain.deploy(flow(Job(name="z", command="false"), "g"))
     case = await world.start(flow(Parallel(name="p", branches=(call, gone, task))))
     [offered] = await world.domain.tasks(case=case)
     await world.domain.reject(offered.id, who="ann")

@@ -9,7 +9,7 @@ LocalEngine        interfaces A and B of this server   RemoteEngine   the same f
 Selection          worklets for calls that leave the choice to the rules
 Watches            what nobody tells of by itself: too long, not to be had, out of bounds"""
 
-from mendflow.services.exception_service.administration import Added, Administration, Wish
+from mendflow.services.exception_service.administration import Administration
 from mendflow.services.exception_service.contexts import Contexts, Places, Source
 from mendflow.services.exception_service.decisions import DECISION_KIND, DecisionBook
 from mendflow.services.exception_service.foreign import ForeignEngines
@@ -17,6 +17,7 @@ from mendflow.services.exception_service.local_engine import LocalEngine
 from mendflow.services.exception_service.past import Past
 from mendflow.services.exception_service.remote_engine import RemoteEngine
 from mendflow.services.exception_service.rule_book import RuleBook
+from mendflow.services.exception_service.rule_office import Added, RuleOffice, Wish
 from mendflow.services.exception_service.selection import Selection
 from mendflow.services.exception_service.service import DEPTH_MAX, ExceptionService
 from mendflow.services.exception_service.watches import Watches
@@ -35,6 +36,7 @@ __all__ = [
     "Places",
     "RemoteEngine",
     "RuleBook",
+    "RuleOffice",
     "Selection",
     "Source",
     "Watches",

@@ -6,145 +6,46 @@ the first is let go when the last is over."""
 
 import secrets
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.mending import CASE_LEVEL, Conclusion, Decision, ExceptionType, XEvent
+from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.repair_views import TriggerView
-from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.rules import HOUSE
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.rules import (
-    Candidate,
     Draft,
-    Place,
-    Tried,
     add,
-    candidates,
-    neighbouring,
-    place,
     replace_exlet,
     triggers,
-    try_rule,
     with_exlet,
 )
 from mendflow.services.case_book import name_of
 from mendflow.services.contracts import Clock
-from mendflow.services.exception_service.decisions import DecisionBook
-from mendflow.services.exception_service.rule_book import RuleBook
+from mendflow.services.exception_service.rule_office import RuleOffice, Wish
 from mendflow.services.exception_service.service import ExceptionService
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.interfaces import Engine
 from mendflow.services.notices import Notices
 from mendflow.stores.contract import Where
 
-TRIED_MAX: Final = 10_000
+__all__ = ["Administration", "Wish"]
+
 BY_HAND: Final = -1
 """The number of the rule that a repair has which a person ordered and no rule concluded."""
 
 
-class Wish(msgspec.Struct, frozen=True, kw_only=True):
-    """A rule that somebody wants. With a `decision` that is the case at hand, which says flow, type and task; without
-    one, those are said here. `steps` is a new exlet, named `exlet`."""
-
-    condition: str
-    exlet: str
-    steps: Flow | None = None
-    decision: str = ""
-    rules: str = ""
-    type: ExceptionType | None = None
-    task: str = ""
-    passive: bool = False
-    note: str = ""
-
-
-class Added(NamedTuple):
-    """The version that the rule is in, its number there and its tree, where it went, and what else would have told its
-    case from the neighbour's."""
-
-    rule_set: RuleSet
-    type: ExceptionType
-    tree: str
-    rule: int
-    place: Place
-    candidates: list[Candidate]
-
-
-class Administration:
+class Administration(RuleOffice):
     def __init__(self, service: ExceptionService, manager: FlowManager, notices: Notices, clock: Clock) -> None:
+        super().__init__(service.rules, service.decisions, clock)
         self._service = service
         self._manager = manager
         self._notices = notices
-        self._clock = clock
-        self._rules: RuleBook = service.rules
-        self._decisions: DecisionBook = service.decisions
-
-    # Rules
-
-    def rule_sets(self) -> list[RuleSet]:
-        return self._rules.all()
-
-    async def rules(self, name: str, version: int | None = None) -> RuleSet:
-        return self._rules.newest(name) if version is None else await self._rules.version(name, version)
-
-    async def rule_versions(self, name: str) -> list[RuleSet]:
-        return await self._rules.versions(name)
-
-    def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSet:
-        return self._rules.put(rules, author=who, note=note, expected=expected)
-
-    async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSet:
-        return await self._rules.restore(name, version, author=who)
-
-    async def add_rule(self, wish: Wish, *, who: str) -> Added:
-        """Add a rule for the case at hand. It holds at once."""
-        before, type, task, context = await self._at_hand(wish)
-        found = place(before, type, task, context or {})
-        told_apart = candidates(context, neighbouring(before, type, found)) if context else []
-        grown = add(before, type, task, context, self._draft(wish, who))
-        made = self._rules.put(grown.rule_set, author=who, note=wish.note or f"rule {grown.rule} added")
-        return Added(made, type, grown.tree, grown.rule, found, told_apart)
-
-    async def try_rule(self, wish: Wish, *, limit: int = TRIED_MAX) -> tuple[Tried, list[Decision]]:
-        """Play a rule against the newest past exceptions of its type; nothing changes. Also those it was played
-        against."""
-        before, type, task, context = await self._at_hand(wish)
-        where = [Where("type", type.value)]
-        if before.name != HOUSE:
-            where.append(Where("flow", before.name))
-        past = await self._decisions.search(where, limit=limit)
-        return try_rule(before, type, task, self._draft(wish, ""), past, context), past
-
-    async def candidates(self, decision: str) -> list[Candidate]:
-        """Conditions that hold for a decision's case and not for the neighbouring cornerstone."""
-        found = await self._decisions.get(decision)
-        before = self._rules.newest_or_empty(found.flow)
-        there = place(before, found.type, found.task, found.context)
-        return candidates(found.context, neighbouring(before, found.type, there))
-
-    async def _at_hand(self, wish: Wish) -> tuple[RuleSet, ExceptionType, str, dict[str, Value] | None]:
-        if wish.decision:
-            found = await self._decisions.get(wish.decision)
-            return self._rules.newest_or_empty(wish.rules or found.flow), found.type, found.task, found.context
-        if wish.type is None or not wish.rules:
-            raise Invalid("say which decision the rule is for, or the rule set and the type", field="decision")
-        task = "" if wish.type in CASE_LEVEL else wish.task
-        return self._rules.newest_or_empty(wish.rules), wish.type, task, None
-
-    def _draft(self, wish: Wish, who: str) -> Draft:
-        return Draft(
-            condition=wish.condition,
-            exlet=wish.exlet,
-            steps=wish.steps,
-            author=who,
-            at=self._clock.now(),
-            note=wish.note,
-            passive=wish.passive,
-        )
 
     # From outside
 

@@ -7,7 +7,6 @@ nothing came of is passed on to the flow, everything else simply happens."""
 
 import asyncio
 import logging
-import re
 from collections.abc import Coroutine
 from typing import Any, Final
 
@@ -17,12 +16,13 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
-from mendflow.core.model.problems import Mistake, NotFound
+from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value
-from mendflow.services.case_book import CASE_KIND, CaseDocument
+from mendflow.services.case_book import CaseDocument
 from mendflow.services.contracts import Clock, Failure, MendableJobs
 from mendflow.services.exception_service.contexts import Contexts, bounded
 from mendflow.services.exception_service.decisions import TRIED_AGAIN, DecisionBook, signature_of
+from mendflow.services.exception_service.exlets import Exlets, depth_of
 from mendflow.services.exception_service.failures import event_of
 from mendflow.services.exception_service.past import Past
 from mendflow.services.exception_service.rule_book import RuleBook
@@ -48,14 +48,6 @@ SETTLED: Final = frozenset({TRIED_AGAIN, "recovered", "restarted", "completed", 
 """What a failure may have come to by what its exlet did; in any other case it is passed on."""
 
 ONCE_MAX: Final = 50_000
-
-_STRANGE: Final = re.compile(r"[^\w.-]")
-_LEVEL: Final = re.compile(r"\.x(\d+)(?=\.|$)")
-
-
-def depth_of(case: CaseId) -> int:
-    """How many exlets stand above this case in its own name."""
-    return len(_LEVEL.findall(case))
 
 
 def held_event(decision: str) -> str:
@@ -93,9 +85,10 @@ class ExceptionService:
         self.contexts = contexts
         self.jobs = jobs
         self.engines: dict[str, Engine] = {}
-        self._numbers: dict[CaseId, int] = {}
         self._once: dict[str, None] = {}
-        self._since = clock.now()
+        self._exlets = Exlets(
+            store=store, ledger=ledger, clock=clock, manager=manager, flows=flows, rules=rules, decisions=decisions
+        )
         self._soon: set[asyncio.Task[None]] = set()
 
     async def load(self) -> None:
@@ -117,7 +110,7 @@ class ExceptionService:
         if kept is not None and not kept.live:
             await self.case_over(kept)
         elif decision.conclusion is not None and decision.type is not ExceptionType.SELECTION:
-            exlet = await self._exlet(decision.conclusion)
+            exlet = await self._exlets.find(decision.conclusion)
             self.later(self._begin(decision, exlet, decision.context))
 
     async def stop(self) -> None:
@@ -190,9 +183,9 @@ class ExceptionService:
 
     async def carry_on(self, decision: Decision, said: Conclusion, context: dict[str, Value]) -> Decision | None:
         """Let follow from a conclusion what follows from it; None if nothing can."""
-        exlet = await self._exlet(said)
+        exlet = await self._exlets.find(said)
         problem = self._problem(decision, said, exlet)
-        number = await self._number(decision)
+        exlet_case = await self._exlets.next_case(decision)
         if decision.id in self.decisions.open:
             return self.decisions.open[decision.id]  # told twice at the same time
         if problem or exlet is None:
@@ -200,7 +193,7 @@ class ExceptionService:
             self._record(decision, context)
             self._notices.post(f"{decision.type.value} of {decision.case}: {problem}", case=decision.case)
             return None
-        decision.exlet_case = CaseId(f"{self._stem(decision)}.x{number}")
+        decision.exlet_case = exlet_case
         self.decisions.begin(decision)
         self._noted(decision, context)
         self.later(self._begin(decision, exlet, context))
@@ -244,60 +237,10 @@ class ExceptionService:
 
     # Exlets
 
-    async def _exlet(self, said: Conclusion) -> Flow | None:
-        """An exlet of the set, or a flow that is deployed by that name."""
-        found = await self.rules.exlet(said)
-        if found is not None:
-            return found
-        try:
-            return (await self._flows.find(said.exlet))[0]
-        except NotFound:
-            return None
-
-    async def _number(self, decision: Decision) -> int:
-        """The exlets of a case are numbered. How far the numbers go is read from the store once, unless the case began
-        after this server."""
-        stem = CaseId(self._stem(decision))
-        live = self._manager.live.get(decision.case)
-        if live is not None and not decision.engine and live.document.started_at > self._since:
-            self._numbers.setdefault(stem, 0)
-        if stem not in self._numbers:
-            await self._ledger.settled()
-            own = re.compile(re.escape(stem) + r"\.x(\d+)")
-            taken = [0]
-            async for found in self._store.scan(CASE_KIND, f"{stem}.x"):
-                if (match := own.fullmatch(found.id)) is not None:
-                    taken.append(int(match[1]))
-            planned = (own.fullmatch(each.exlet_case or "") for each in self.decisions.open.values())
-            taken += [int(match[1]) for match in planned if match is not None]
-            self._numbers.setdefault(stem, max(taken))
-        self._numbers[stem] += 1
-        return self._numbers[stem]
-
-    @staticmethod
-    def _stem(decision: Decision) -> str:
-        """What the exlet's id begins with. Ids of foreign cases may hold anything."""
-        return f"{decision.engine}.{_STRANGE.sub('_', decision.case)}" if decision.engine else decision.case
-
     async def _begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
         """Start the exlet's case. What cannot even start has failed."""
-        assert decision.exlet_case is not None
-        mended = self._manager.live.get(decision.case) if not decision.engine else None
         try:
-            if exlet is None:
-                raise NotFound(f"the exlet {decision.exlet} is nowhere")
-            document = CaseDocument(
-                id=decision.exlet_case,
-                flow=exlet.name,
-                digest=self._flows.digest(exlet),
-                inputs=inputs_for(exlet, context),
-                owner=mended.document.owner if mended is not None else "",
-                mends=decision.case,
-                mends_item=decision.item,
-                mends_engine=decision.engine,
-                decision=decision.id,
-            )
-            await self._manager.begin(document, exlet, {})
+            await self._exlets.begin(decision, exlet, context)
         except Mistake as mistake:
             await self._finish(decision, "failed", f"exlet {decision.exlet} could not start: {mistake.message}")
 
@@ -354,7 +297,7 @@ class ExceptionService:
     async def case_over(self, document: CaseDocument) -> None:
         """A case has ended: perhaps it was an exlet, or a worklet that the rules chose."""
         self.past.case_ended(document.flow, document.id, document.status)
-        self._numbers.pop(document.id, None)
+        self._exlets.forget(document.id)
         for case, serial in [key for key in self.decisions.trying if key[0] == document.id]:
             self.decisions.tries_ended(case, serial, "failed")
         decision = self.decisions.open.get(self.decisions.of_exlet.get(document.id, ""))
@@ -383,12 +326,3 @@ class ExceptionService:
     async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
         with self._ledger.whole():
             await work
-
-
-def inputs_for(exlet: Flow, context: dict[str, Value]) -> dict[str, Value]:
-    """An exlet wants the context, and in it `data`, as conditions see it. Any other flow gets of that data what it has
-    inputs for."""
-    data = {**context["case"]["data"], **context["item"]["data"]}
-    if "context" in exlet.inputs:
-        return {"context": bounded({**context, "data": data})}
-    return {name: data[name] for name in exlet.inputs if name in data}
