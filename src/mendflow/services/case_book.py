@@ -178,8 +178,8 @@ class Tally:
         ]
 
 
-def state_of(job: Job) -> ItemState:
-    """The job's state in the words that people are shown."""
+def state_of(job: Job, *, runs: bool = True) -> ItemState:
+    """The job's state in the words that people are shown. One that a pilot holds and has not begun waits."""
     if job.state is JobState.COMPLETED:
         return "reused" if job.outcome is not None and job.outcome.reused_from else "completed"
     if job.state is JobState.FAILED:
@@ -187,7 +187,7 @@ def state_of(job: Job) -> ItemState:
         return "cancelled" if cancelled else "failed"
     if job.suspended:
         return "suspended"
-    return "running" if job.state is JobState.RUNNING else "waiting"
+    return "running" if runs and job.state is JobState.RUNNING else "waiting"
 
 
 def was_mended(job: Job) -> bool:
@@ -231,14 +231,17 @@ class LiveCase:
         if state == "failed" or state == "cancelled":
             self.failed[serial] = state
 
-    def move_job(self, job: Job) -> None:
-        """A job of this case is in another state. One that is submitted again takes the place of the one before."""
+    def move_job(self, job: Job, state: ItemState) -> bool:
+        """A job of this case is in this state; whether it was in another. One that is submitted again takes the place
+        of the one before."""
         serial, name, again = serial_of(job.id), job.name or name_of(job.spec.item), AGAIN in job.id
         if again and serial not in self.states and serial in self.failed:
             self.states[serial] = (name, "job", self.failed.pop(serial))
-        self.move(serial, name, "job", state_of(job))
+        before = self.states.get(serial)
+        self.move(serial, name, "job", state)
         if was_mended(job) or (again and job.state is JobState.COMPLETED):
             self.tally.mended(name)
+        return before is None or before[2] != state
 
     def view(self) -> CaseView:
         return self.document.view(self.tally.counts())

@@ -207,7 +207,8 @@ class Exchange:
         for beat in request.running:
             if beat.job not in strange:
                 named.add(beat.job)
-                pilot.held[beat.job].hear(beat)
+                if pilot.held[beat.job].hear(beat):
+                    self._meta.moved(self._meta.jobs[beat.job])
                 if self.beat is not None:
                     self.beat(beat.job)
                 self._align(pilot, beat)
@@ -252,8 +253,8 @@ class Exchange:
     def _hand_out(self, pilot: PilotRecord, request: SyncRequest) -> list[Assignment]:
         if request.want <= 0 or not len(self._meta.queue):
             return []
-        now = self._clock.now()
-        assignments = []
+        now, slots_open = self._clock.now(), pilot.slots_open()
+        assignments: list[Assignment] = []
         for id in self._take(pilot, request, now):
             job = self._meta.jobs[id]
             self._meta.apply(
@@ -261,7 +262,7 @@ class Exchange:
             )
             assert job.pilot == pilot.id
             self._meta.leases.grant(pilot.id, id, job.fence, now=now)
-            pilot.held[id] = Held(request.serial)
+            pilot.held[id] = Held(request.serial, runs=len(assignments) < slots_open)
             self._meta.changed(job)
             assignments.append(Assignment(id, job.fence, job.spec))
         return assignments

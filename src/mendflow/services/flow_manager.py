@@ -27,6 +27,7 @@ from mendflow.services.case_book import (
     LiveCase,
     Snapshot,
     journal_of,
+    state_of,
 )
 from mendflow.services.checkpoints import Checkpoints
 from mendflow.services.contracts import Clock
@@ -124,7 +125,7 @@ class FlowManager:
         async for found in self._store.scan("job", f"{live.id}/"):
             job = _decode_job(found.body)
             self._clock.catch_up(max(job.created_at, *(attempt.granted_at for attempt in job.history), job.finished_at))
-            live.move_job(job)
+            live.move_job(job, state_of(job, runs=False))  # it does not, until its pilot says that it has begun it
         async for found in self._store.scan(ITEM_KIND, f"{live.id}/"):
             item = _decode_item(found.body)
             self._ledger.known(ITEM_KIND, found.id, found.version)

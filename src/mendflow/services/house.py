@@ -174,10 +174,12 @@ class Services:
         live = self.manager.live.get(job.case)
         if live is None:
             return
-        live.move_job(job)
+        state = state_of(job, runs=self.meta.runs(job))
+        moved = live.move_job(job, state)
         if self.desk.mending is not None:
             self.mending.moved(job)
-        self.happenings.tell(self._clock.now(), "item", job.case, job.spec.item, state_of(job))
+        if moved:  # else it waits as it did before, now with a pilot
+            self.happenings.tell(self._clock.now(), "item", job.case, job.spec.item, state)
 
 
 class House:
@@ -270,8 +272,8 @@ class House:
             uptime_ms=self.clock.now() - self._started_at,
             store=type(self.store).__name__,
             cases_live=len(services.manager.live) if services else 0,
-            jobs_waiting=len(services.meta.queue) if services else 0,
-            jobs_running=sum(len(pilot.held) for pilot in services.meta.pilots.values()) if services else 0,
+            jobs_waiting=services.meta.jobs_waiting() if services else 0,
+            jobs_running=services.meta.jobs_running() if services else 0,
             pilots=len(services.meta.pilots) if services else 0,
             message="" if services else self._away,
         )

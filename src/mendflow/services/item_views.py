@@ -27,10 +27,10 @@ def generation_of(id: str) -> tuple[str, int]:
     return known, int(number) if number.isdecimal() else 1
 
 
-def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False) -> ItemView:
+def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, runs: bool = True) -> ItemView:
     """One item of all submissions of its job, the oldest first. What the flow still waits for has not failed yet,
     whatever the last submission came to: it is being mended."""
-    last = of_job(jobs[-1], log_tail)
+    last = of_job(jobs[-1], log_tail, runs=runs)
     made = [attempt for job in jobs for attempt in job.history]
     changes = {
         "job": JobId(generation_of(jobs[0].id)[0]),
@@ -49,7 +49,7 @@ def whole_story(submissions: Sequence[Job]) -> Job:
     return msgspec.structs.replace(submissions[-1], id=submissions[0].id, history=counted, fence=len(counted))
 
 
-def of_job(job: Job, log_tail: str = "") -> ItemView:
+def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
     outcome = job.outcome
     return ItemView(
         case=job.case,
@@ -57,7 +57,7 @@ def of_job(job: Job, log_tail: str = "") -> ItemView:
         name=name_of(job.spec.item),
         kind="job",
         serial=int(generation_of(job.id)[0].rpartition("/")[2]),
-        state=state_of(job),
+        state=state_of(job, runs=runs),
         job=job.id,
         pilot=job.pilot,
         attempts=[_attempt(number, attempt) for number, attempt in enumerate(job.history, 1)],

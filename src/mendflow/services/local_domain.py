@@ -28,7 +28,7 @@ from mendflow.core.model.views import (
     PilotView,
     TaskView,
 )
-from mendflow.services import history, item_views, reasons
+from mendflow.services import history, item_views, job_search, reasons
 from mendflow.services.case_book import CASE_KIND, ITEM_KIND, CaseDocument, ItemDocument
 from mendflow.services.house import House
 from mendflow.services.local_repairs import LocalRepairs
@@ -240,20 +240,15 @@ class LocalDomain(LocalRepairs):
     # Jobs and pilots
 
     async def jobs(self, query: JobQuery) -> list[Job]:
-        fields = {"case": query.case, "state": query.state, "spec.owner": query.owner, "pilot": query.pilot}
-        where = [Where(field, value) for field, value in fields.items() if value]
         if query.case:
-            where[0] = Where("case", await self._id(query.case))
-        if query.name:
-            where.append(Where("name", query.name))
-        if query.attempts_min:
-            where.append(Where("fence", query.attempts_min, "ge"))
-        found = await (await self._read()).search(
-            "job", where, order_by="created_at", descending=True, limit=query.limit, offset=query.offset
-        )
-        return [_decode_job(document.body) for document in found]
+            query = msgspec.structs.replace(query, case=await self._id(query.case))
+        store = await self._read()
+        return await job_search.search(store, self._house.services.meta, query)
 
     async def job(self, job: str) -> Job:
+        return job_search.shown(self._house.services.meta, await self._job(job))
+
+    async def _job(self, job: str) -> Job:
         case, _, serial = job.rpartition("/")
         id = JobId(f"{await self._id(case)}/{serial}") if case else JobId(job)
         live = self._house.services.meta.jobs.get(id)
@@ -266,11 +261,11 @@ class LocalDomain(LocalRepairs):
 
     async def newest_submission(self, job: str) -> Job:
         """The job as it was submitted last; when it is over, with the attempts of all its submissions."""
-        known = await self.job(job)
+        known = await self._job(job)
         base, _ = item_views.generation_of(known.id)
         if base != known.id:
             return known
-        later = [await self.job(found.id) async for found in (await self._read()).scan("job", f"{base}~")]
+        later = [await self._job(found.id) async for found in (await self._read()).scan("job", f"{base}~")]
         submissions = sorted([known, *later], key=lambda each: item_views.generation_of(each.id)[1])
         return item_views.whole_story(submissions) if submissions[-1].finished else submissions[-1]
 

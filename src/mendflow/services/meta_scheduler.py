@@ -157,8 +157,8 @@ class QueueAndPilots:
             cpus=sum(pilot.capacity.cpus for pilot in pilots),
             memory_bytes=sum(pilot.capacity.memory_bytes for pilot in pilots),
             gpus=sum(pilot.capacity.gpus for pilot in pilots),
-            waiting=len(self.queue),
-            running=sum(len(pilot.held) for pilot in pilots),
+            waiting=self.jobs_waiting(),
+            running=self.jobs_running(),
             sites=sorted({pilot.site for pilot in pilots if pilot.site}),
         )
 
@@ -241,6 +241,19 @@ class QueueAndPilots:
         if pilot is None or held is None or held.measures is None:
             return None
         return Running(pilot.id, held.measures, held.values or {})
+
+    def runs(self, job: Job) -> bool:
+        """Whether a job that was granted has begun, as far as is known: pilots hold short ones ahead."""
+        pilot = self.pilots.get(job.pilot) if job.pilot is not None else None
+        held = pilot.held.get(job.id) if pilot is not None else None
+        return held is None or held.runs
+
+    def jobs_running(self) -> int:
+        return sum(held.runs for pilot in self.pilots.values() for held in pilot.held.values())
+
+    def jobs_waiting(self) -> int:
+        """In the queue, or with a pilot that has not begun them."""
+        return len(self.queue) + sum(len(pilot.held) for pilot in self.pilots.values()) - self.jobs_running()
 
     def waiting(self) -> list[Waiting]:
         """What waits, by what it needs, and since when no pilot that is here could ever take it."""

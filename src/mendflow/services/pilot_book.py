@@ -21,21 +21,27 @@ NO_CAPACITY = Capacity(slots=0, cpus=0.0, memory_bytes=0, disk_bytes=0)
 
 class Held:
     """An attempt that is with a pilot. `since` is the serial of the answer that brought it there, `begun` whether the
-    pilot has said that it has begun it. Measures and values are the latest that it told."""
+    pilot has said that it has begun it. `runs` is what people are shown: until the pilot says which it has begun, those
+    are taken to run that its free slots were enough for. Measures and values are the latest that it told."""
 
-    __slots__ = ("begun", "measures", "since", "values")
+    __slots__ = ("begun", "measures", "runs", "since", "values")
 
-    def __init__(self, since: int | None) -> None:
+    def __init__(self, since: int | None, *, runs: bool = False) -> None:
         self.since = since
         self.begun = False
+        self.runs = runs
         self.measures: Measures | None = None
         self.values: dict[str, Value] | None = None
 
-    def hear(self, beat: Beat) -> None:
-        self.begun |= beat.state != "held"
+    def hear(self, beat: Beat) -> bool:
+        """Whether it runs now and did not, or the other way round."""
+        runs, ran = beat.state != "held", self.runs
+        self.runs = runs
+        self.begun |= runs
         self.measures = beat.measures
         if beat.values and not check_value(beat.values):
             self.values = beat.values
+        return runs is not ran
 
 
 class PilotRecord:
@@ -75,6 +81,10 @@ class PilotRecord:
         if who != NO_TOKEN:
             self.owner = self.owner or who
         return self.owner in ("", who)
+
+    def slots_open(self) -> int:
+        """Slots in which nothing runs, as far as is known; what it holds ahead takes none."""
+        return self.capacity.slots - sum(held.runs for held in self.held.values())
 
     def take_orders(self) -> list[Order]:
         orders, self.orders = self.orders, []

@@ -97,9 +97,10 @@ def _of_running(house: House, job: Job) -> Why:
         view = house.services.meta.pilot_view(pilot)
         heard = f"was heard {view.seen_ms_ago / 1000:.1f} s ago" if pilot.seen_at else "was not heard since our start"
         facts.append(f"the pilot {heard}; its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent")
-    doing = "is suspended on" if job.suspended else "is held by" if held is None or not held.begun else "runs on"
+    waits = held is not None and not held.runs
+    doing = "is suspended on" if job.suspended else "waits for a slot of" if waits else "runs on"
     sentence = f"{job.spec.item} {doing} {where}, attempt {job.fence}."
-    state = "suspended" if job.suspended else "running"
+    state = "suspended" if job.suspended else "waiting" if waits else "running"
     return Why(subject=job.id, state=state, sentence=sentence, facts=facts + _attempts(job))
 
 

@@ -93,7 +93,10 @@ class Store(Protocol):
         descending: bool = False,
         limit: int = 100,
         offset: int = 0,
-    ) -> list[Document]: ...
+    ) -> list[Document]:
+        """By a field, then in the same direction by id, shorter ids first; without a field, by id as text."""
+        ...
+
     async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
         """How many documents match, by the value of a field, or all under the empty name."""
         ...

@@ -74,9 +74,12 @@ class MemoryStore:
     ) -> list[Document]:
         self._demand_open()
         check(where, order_by)
-        found = sorted(self._matching(kind, where), key=lambda pair: pair[0].id, reverse=descending and not order_by)
         if order_by:
+            found = sorted(self._matching(kind, where), key=lambda pair: (len(pair[0].id), pair[0].id))
+            found = found[::-1] if descending else found
             found.sort(key=lambda pair: _rank(_field(pair[1], order_by)), reverse=descending)
+        else:
+            found = sorted(self._matching(kind, where), key=lambda pair: pair[0].id, reverse=descending)
         return [document for document, _ in found[offset : offset + limit]]
 
     async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:

@@ -83,12 +83,14 @@ def many(statement: tuple[str, str, str], rows: int) -> str:
 def search(
     kind: str, where: Sequence[Where], order_by: str, descending: bool, limit: int, offset: int
 ) -> tuple[str, Params]:
-    """Documents that fulfil every condition, in order; equal ones by id, so that pages never overlap."""
+    """Documents that fulfil every condition, in order; equal ones by id, so that pages never overlap, and shorter ids
+    first, so that numbers at their end are in order."""
     condition, params = _conditions(kind, where)
     order = f"{_ID_AFTER_SEARCH if where else 'id'}{' DESC' if descending else ''}"
     if order_by:
         expression, more = _field(order_by)
-        order = f"{expression}{' DESC' if descending else ''}, id"
+        way = " DESC" if descending else ""
+        order = f"{expression}{way}, length(id){way}, id{way}"
         params += more
     sql = f"SELECT id, version, body FROM documents WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?"
     return sql, [*params, limit, offset]
