@@ -13,7 +13,7 @@ import msgspec
 
 from bench.recovery.nature import Nature, Needs, Vanishes
 from bench.recovery.pilots import Hosts
-from bench.recovery.scenarios import Scenario
+from bench.recovery.scenario import Scenario
 from bench.recovery.schedulers import FarScheduler, Line
 from bench.recovery.strategies import Strategy, house_with
 from bench.recovery.virtual import run

@@ -5,70 +5,13 @@ says whether anything could bring the job to a good end; what is not curable sho
 
 from typing import Final
 
-import msgspec
-
-from bench.recovery.nature import GIB, Away, Fails, Needs, Silent, Trouble, Vanishes
+from bench.recovery.nature import GIB, Fails, Needs, Silent, Vanishes
+from bench.recovery.scenario import Scenario, away, disk, kept, own, stage_in, start
 from mendflow.core.model.faults import Category, Stage
 from mendflow.core.model.jobs import Submission
 
 MINUTE_S: Final = 60.0
 NOTIFY, POLL, WAIT, FORGET = Submission.NOTIFY, Submission.POLL, Submission.WAIT, Submission.FORGET
-
-
-class Scenario(msgspec.Struct, frozen=True, kw_only=True):
-    """`jobs` run at once; the case is well when all of them are. Each asks for `memory_bytes` and `wall_s`, and truly
-    takes what `needs` says. With `replicas` its input can be had in two places; with `domains` there is another
-    domain. `before` jobs of another case have run in this world earlier in the evening."""
-
-    name: str
-    category: Category
-    stage: Stage
-    troubles: tuple[Trouble, ...] = ()
-    pattern: Submission = NOTIFY
-    needs: Needs = Needs()
-    jobs: int = 1
-    memory_bytes: int = 2 * GIB
-    wall_s: float = 100
-    replicas: bool = False
-    domains: bool = False
-    before: int = 0
-    curable: bool = True
-
-
-def _away(category: Category, until_s: float | None = None) -> Away:
-    return Away(category=category, until_s=until_s)
-
-
-def _own(times: int | None = None, **more: object) -> Fails:
-    text = "it ended with exit code 1"
-    return msgspec.convert(
-        {"name": "exitCode", "category": "job", "message": text, "exit_code": 1, "times": times, **more}, Fails
-    )
-
-
-def _stage_in(**more: object) -> Fails:
-    text = "the input could not be brought: connection reset"
-    given = {"name": "missingInput", "category": "data", "message": text, "stage": "stage-in", **more}
-    return msgspec.convert(given, Fails)
-
-
-def _kept(**more: object) -> Fails:
-    text = "its output could not be taken into keeping: connection reset"
-    given = {"name": "notKept", "category": "output", "message": text, "stage": "stage-out", "after_s": 60, **more}
-    return msgspec.convert(given, Fails)
-
-
-def _disk(**more: object) -> Fails:
-    text = "the pilot's disk is full (0 bytes left)"
-    given = {"name": "diskFull", "category": "resource", "message": text, "stage": "stage-in", "after_s": 1, **more}
-    return msgspec.convert(given, Fails)
-
-
-def _start(**more: object) -> Fails:
-    text = "the pilot could not start the job: Resource temporarily unavailable"
-    given = {"name": "cannotStart", "category": "resource", "message": text, "stage": "start", "after_s": 1, **more}
-    return msgspec.convert(given, Fails)
-
 
 ANT: Final = frozenset({"ant"})
 
@@ -79,7 +22,7 @@ SUBMISSION: Final = [
             category=Category.NETWORK,
             stage=Stage.SUBMISSION,
             pattern=way,
-            troubles=(_away(Category.NETWORK, 20),),
+            troubles=(away(Category.NETWORK, 20),),
         )
         for way in Submission
     ),
@@ -87,13 +30,13 @@ SUBMISSION: Final = [
         name="line down for 8 min",
         category=Category.NETWORK,
         stage=Stage.SUBMISSION,
-        troubles=(_away(Category.NETWORK, 8 * MINUTE_S),),
+        troubles=(away(Category.NETWORK, 8 * MINUTE_S),),
     ),
     Scenario(
         name="line down for 8 min, another domain there",
         category=Category.NETWORK,
         stage=Stage.SUBMISSION,
-        troubles=(_away(Category.NETWORK, 8 * MINUTE_S),),
+        troubles=(away(Category.NETWORK, 8 * MINUTE_S),),
         domains=True,
     ),
     Scenario(
@@ -108,33 +51,33 @@ SUBMISSION: Final = [
         category=Category.SCHEDULER_DOWN,
         stage=Stage.SUBMISSION,
         pattern=WAIT,
-        troubles=(_away(Category.SCHEDULER_DOWN, 40),),
+        troubles=(away(Category.SCHEDULER_DOWN, 40),),
     ),
     Scenario(
         name="scheduler down for 15 min, poll",
         category=Category.SCHEDULER_DOWN,
         stage=Stage.SUBMISSION,
         pattern=POLL,
-        troubles=(_away(Category.SCHEDULER_DOWN, 15 * MINUTE_S),),
+        troubles=(away(Category.SCHEDULER_DOWN, 15 * MINUTE_S),),
     ),
     Scenario(
         name="scheduler down for 50 min",
         category=Category.SCHEDULER_DOWN,
         stage=Stage.SUBMISSION,
-        troubles=(_away(Category.SCHEDULER_DOWN, 50 * MINUTE_S),),
+        troubles=(away(Category.SCHEDULER_DOWN, 50 * MINUTE_S),),
     ),
     Scenario(
         name="scheduler down for good, another domain there",
         category=Category.SCHEDULER_DOWN,
         stage=Stage.SUBMISSION,
-        troubles=(_away(Category.SCHEDULER_DOWN),),
+        troubles=(away(Category.SCHEDULER_DOWN),),
         domains=True,
     ),
     Scenario(
         name="scheduler down for good",
         category=Category.SCHEDULER_DOWN,
         stage=Stage.SUBMISSION,
-        troubles=(_away(Category.SCHEDULER_DOWN),),
+        troubles=(away(Category.SCHEDULER_DOWN),),
         curable=False,
     ),
     Scenario(
@@ -142,27 +85,27 @@ SUBMISSION: Final = [
         category=Category.REFUSED,
         stage=Stage.SUBMISSION,
         pattern=POLL,
-        troubles=(_away(Category.REFUSED, 5 * MINUTE_S),),
+        troubles=(away(Category.REFUSED, 5 * MINUTE_S),),
     ),
     Scenario(
         name="queue closed for 5 min, wait",
         category=Category.REFUSED,
         stage=Stage.SUBMISSION,
         pattern=WAIT,
-        troubles=(_away(Category.REFUSED, 5 * MINUTE_S),),
+        troubles=(away(Category.REFUSED, 5 * MINUTE_S),),
     ),
     Scenario(
         name="refused for good, another domain there",
         category=Category.REFUSED,
         stage=Stage.SUBMISSION,
-        troubles=(_away(Category.REFUSED),),
+        troubles=(away(Category.REFUSED),),
         domains=True,
     ),
     Scenario(
         name="refused for good",
         category=Category.REFUSED,
         stage=Stage.SUBMISSION,
-        troubles=(_away(Category.REFUSED),),
+        troubles=(away(Category.REFUSED),),
         curable=False,
     ),
 ]
@@ -196,26 +139,26 @@ RESOURCES: Final = [
         category=Category.RESOURCE,
         stage=Stage.STAGE_IN,
         jobs=6,
-        troubles=(_disk(hosts=ANT),),
+        troubles=(disk(hosts=ANT),),
     ),
     Scenario(
         name="all disks full for 12 min",
         category=Category.RESOURCE,
         stage=Stage.STAGE_IN,
-        troubles=(_disk(until_s=12 * MINUTE_S),),
+        troubles=(disk(until_s=12 * MINUTE_S),),
     ),
     Scenario(
         name="a host that starts nothing, six jobs",
         category=Category.RESOURCE,
         stage=Stage.START,
         jobs=6,
-        troubles=(_start(hosts=ANT),),
+        troubles=(start(hosts=ANT),),
     ),
     Scenario(
         name="nothing can be started for 2 h",
         category=Category.RESOURCE,
         stage=Stage.START,
-        troubles=(_start(until_s=120 * MINUTE_S),),
+        troubles=(start(until_s=120 * MINUTE_S),),
     ),
 ]
 
@@ -226,7 +169,7 @@ DATA: Final = [
             category=Category.DATA,
             stage=Stage.STAGE_IN,
             pattern=way,
-            troubles=(_stage_in(times=2),),
+            troubles=(stage_in(times=2),),
         )
         for way in Submission
     ),
@@ -235,7 +178,7 @@ DATA: Final = [
         category=Category.DATA,
         stage=Stage.STAGE_IN,
         replicas=True,
-        troubles=(_stage_in(source="/archive/one/plate"),),
+        troubles=(stage_in(source="/archive/one/plate"),),
     ),
     Scenario(
         name="a replica is gone, another is there, poll",
@@ -243,21 +186,21 @@ DATA: Final = [
         stage=Stage.STAGE_IN,
         pattern=POLL,
         replicas=True,
-        troubles=(_stage_in(source="/archive/one/plate"),),
+        troubles=(stage_in(source="/archive/one/plate"),),
     ),
     Scenario(
         name="the data store is away for 9 min",
         category=Category.DATA,
         stage=Stage.STAGE_IN,
         replicas=True,
-        troubles=(_stage_in(until_s=9 * MINUTE_S),),
+        troubles=(stage_in(until_s=9 * MINUTE_S),),
     ),
     Scenario(
         name="the data is gone for good",
         category=Category.DATA,
         stage=Stage.STAGE_IN,
         replicas=True,
-        troubles=(_stage_in(),),
+        troubles=(stage_in(),),
         curable=False,
     ),
 ]
@@ -298,7 +241,7 @@ OWN: Final = [
         name="exit code 1, always",
         category=Category.JOB,
         stage=Stage.EXECUTION,
-        troubles=(_own(after_s=30),),
+        troubles=(own(after_s=30),),
         curable=False,
     ),
     Scenario(
@@ -323,7 +266,7 @@ OWN: Final = [
         name="exit code 1, the first time",
         category=Category.JOB,
         stage=Stage.EXECUTION,
-        troubles=(_own(times=1, after_s=30),),
+        troubles=(own(times=1, after_s=30),),
     ),
     Scenario(
         name="exit code 1 on one host, twelve jobs",
@@ -331,7 +274,7 @@ OWN: Final = [
         stage=Stage.EXECUTION,
         jobs=12,
         before=9,
-        troubles=(_own(after_s=2, hosts=["ant"]),),
+        troubles=(own(after_s=2, hosts=["ant"]),),
     ),
 ]
 
@@ -404,14 +347,14 @@ ENDS: Final = [
         name="the output cannot be kept, twice",
         category=Category.OUTPUT,
         stage=Stage.STAGE_OUT,
-        troubles=(_kept(times=2),),
+        troubles=(kept(times=2),),
     ),
     Scenario(
         name="the output store is away for 9 min, poll",
         category=Category.OUTPUT,
         stage=Stage.STAGE_OUT,
         pattern=POLL,
-        troubles=(_kept(until_s=9 * MINUTE_S),),
+        troubles=(kept(until_s=9 * MINUTE_S),),
     ),
     Scenario(
         name="a promised output is missing",
@@ -449,7 +392,7 @@ ENDS: Final = [
         category=Category.MEMORY,
         stage=Stage.EXECUTION,
         needs=Needs(memory_bytes=3 * GIB),
-        troubles=(_stage_in(times=1), Vanishes(host="ant", at_s=60), Vanishes(host="bee", at_s=90)),
+        troubles=(stage_in(times=1), Vanishes(host="ant", at_s=60), Vanishes(host="bee", at_s=90)),
     ),
 ]
 

@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from bench.recovery.play import Result, fair_weather, play
-from bench.recovery.scenarios import Scenario
+from bench.recovery.scenario import Scenario
 from bench.recovery.strategies import NONE, STRATEGIES, Strategy
 
 PAGE: Final = "docs/failure-scenarios.md"

@@ -6,7 +6,8 @@ import pytest
 
 from bench.recovery.page import page
 from bench.recovery.play import play
-from bench.recovery.scenarios import SCENARIOS, Scenario
+from bench.recovery.scenario import Scenario
+from bench.recovery.scenarios import SCENARIOS
 from bench.recovery.strategies import HOUSE, NONE, PLAIN
 from bench.recovery.table import PAGE, Row, measure, summary
 from mendflow.core.model.faults import Category, Stage
