@@ -108,6 +108,12 @@ class Checkpoints:
         held.released = True
         await self._go(live, held)
 
+    def forget(self, live: LiveCase) -> None:
+        """The case is over: whatever waited in it is not wanted any more."""
+        for event in live.held:
+            self._cases.pop(event, None)
+        live.held.clear()
+
     async def recheck(self, live: LiveCase) -> None:
         """Something happened to the case: perhaps what was released can go on now."""
         for held in list(live.held.values()):

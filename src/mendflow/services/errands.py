@@ -326,6 +326,7 @@ class OrderDesk:
             self._happenings.ended(live.id)
             if document.parent is not None:
                 self._later(self.finished(document.parent, document.parent_serial, outcome_of(document)))
+            self._gates.forget(live)
             if self.mending is not None:
                 self._later(self.mending.case_over(live))
         self._manager.close(live)

@@ -48,6 +48,9 @@ class Gates:
         """What the case's flow has rules for."""
         return self._checkpoints.watched[live.document.flow]
 
+    def forget(self, live: LiveCase) -> None:
+        self._checkpoints.forget(live)
+
     # Before
 
     async def going_out(self, live: LiveCase, order: Any, again: bool, send: Send) -> bool:

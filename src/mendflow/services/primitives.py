@@ -5,6 +5,7 @@ when a crash makes the exlet give the order again, what was done is not done twi
 exlet's name, and a continue lets go of nothing else. A primitive that cannot be done fails the exlet; one whose case or
 item is gone by then has nothing left to do."""
 
+import logging
 from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
@@ -12,10 +13,9 @@ import msgspec
 
 from mendflow.core.engine import item_order
 from mendflow.core.engine.messages import DoMend
-from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import Decision, ExceptionType, Primitive
+from mendflow.core.model.mending import Decision, Primitive
 from mendflow.core.model.problems import Invalid, Mistake
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CaseDocument, LiveCase
@@ -23,8 +23,19 @@ from mendflow.services.contracts import Change, MendableJobs, SubmissionFailed
 from mendflow.services.exception_service.service import ExceptionService
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.interfaces import Engine, ItemFacts
-from mendflow.services.levels import LevelEntry, Levels, Mode
+from mendflow.services.levels import LevelEntry, Levels
 from mendflow.services.notices import Notices
+from mendflow.services.primitive_settings import (
+    change_of,
+    failed,
+    fault_for,
+    last_host,
+    level_of,
+    mode_of,
+    next_source,
+)
+
+log = logging.getLogger("mendflow.primitives")
 
 WHOLE_CASES: Final = frozenset({Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE, Primitive.WRITE})
 """Primitives that can be done to more than items."""
@@ -95,6 +106,9 @@ class Primitives:
             outcome = await self._done(live, order, again)
         except (Mistake, SubmissionFailed) as problem:
             outcome = failed(order, problem)
+        except Exception as error:  # a fault of ours fails the exlet, and what it mends goes on
+            log.exception("%s of %s could not be done", order.do.value, live.id)
+            outcome = failed(order, Mistake(f"a fault of mendflow itself: {error!r:.300}"))
         if outcome is not None:
             await self._manager.finish(live.id, order.serial, outcome)
 
@@ -346,65 +360,11 @@ class Primitives:
         self._notices.post(message, case=mended.case, item=mended.item)
 
 
-def failed(order: DoMend, problem: Mistake | SubmissionFailed) -> Outcome:
-    said = problem.message if isinstance(problem, Mistake) else problem.fault.message
-    message = f"{order.do.value} could not be done: {said}"
-    return Outcome(fault=Fault(name="mendFailed", category=Category.FLOW, message=message))
-
-
-def level_of(said: Value, decision: Decision | None) -> int:
-    """The level that an exlet names; none, or 0, is the one after the last that the job has been through."""
-    if not isinstance(said, int) or isinstance(said, bool) or said < 0:
-        raise Invalid(f"a level is a number from 1 on, or 0 for the next, not {said!r:.80}", field="level")
-    job = decision.context.get("job") if decision is not None else None
-    before = job.get("level", 0) if isinstance(job, dict) else 0
-    return said or int(before) + 1
-
-
-def mode_of(said: Value) -> Mode:
-    if said == "express" or said == "recoverable":
-        return "express" if said == "express" else "recoverable"
-    raise Invalid(f"a level's mode is recoverable or express, not {said!r:.80}", field="mode")
-
-
-def fault_for(decision: Decision | None, order: DoMend) -> Fault:
-    """The fault at hand, or the one that the exlet says."""
-    known = decision.fault if decision is not None else None
-    said = order.settings.get("message")
-    name = order.settings.get("fault")
-    if known is None:
-        message = str(said or "an exlet made it fail")
-        return Fault(name=str(name or "failed"), category=Category.FLOW, message=message)
-    return msgspec.structs.replace(known, name=str(name or known.name), message=str(said or known.message))
-
-
-def change_of(settings: dict[str, Value]) -> Change:
-    """What is to be other in a job, from what an exlet said. Raises Invalid where that makes no sense."""
-    names = ("resources", "env", "avoid_hosts", "sources", "domain", "wait_ms")
-    given = {name: settings[name] for name in names if settings.get(name) is not None}
-    if isinstance(given.get("avoid_hosts"), str):
-        given["avoid_hosts"] = [given["avoid_hosts"]]
-    if isinstance(given.get("env"), dict):
-        given["env"] = {key: value if isinstance(value, str) else str(value) for key, value in given["env"].items()}
-    if isinstance(given.get("wait_ms"), float):
-        given["wait_ms"] = int(given["wait_ms"])
-    try:
-        return msgspec.convert(given, Change)
-    except msgspec.ValidationError as error:
-        raise Invalid(f"a job cannot be changed so: {error}") from error
-
-
-def next_source(decision: Decision | None) -> dict[str, str]:
-    """The next place where the file that the fault is about can be had."""
-    file = decision.fault.file if decision is not None and decision.fault is not None else ""
-    job = decision.context.get("job") if decision is not None else None
-    sources = job.get("sources") if isinstance(job, dict) else None
-    return {file: str(sources[1])} if file and isinstance(sources, list) and len(sources) > 1 else {}
-
-
-def last_host(decision: Decision | None) -> str:
-    job = decision.context.get("job") if decision is not None else None
-    return str(job.get("host", "")) if isinstance(job, dict) else ""
+def job_of(mended: Mended, item: ItemFacts) -> JobId | None:
+    """The id under which the flow knows the item's job; None where it is no job, or not submitted yet."""
+    if not mended.local or item.kind != "job" or not item.serial or item.status == "staging":
+        return None
+    return JobId(f"{mended.case}/{item.serial}")
 
 
 def forgotten_job(mended: Mended) -> JobId | None:
@@ -413,10 +373,3 @@ def forgotten_job(mended: Mended) -> JobId | None:
     if decision is None or decision.type is not ExceptionType.ABORT or mended.item != decision.item:
         return None
     return decision.job
-
-
-def job_of(mended: Mended, item: ItemFacts) -> JobId | None:
-    """The id under which the flow knows the item's job; None where it is no job, or not submitted yet."""
-    if not mended.local or item.kind != "job" or not item.serial or item.status == "staging":
-        return None
-    return JobId(f"{mended.case}/{item.serial}")

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
-from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.core.model.problems import Conflict, Invalid, Mistake, NotFound
 from mendflow.core.model.repair_views import TriggerView
 from mendflow.core.model.rules import HOUSE
 from mendflow.core.model.values import Value, check_value
@@ -140,13 +140,19 @@ class Administration(RuleOffice):
     ) -> Decision:
         """Make the exlet, and with a condition the rule, and apply them now: to what waits in the case, or to the case
         as it is."""
-        at_hand = await self._waiting(CaseId(case), decision) or await self._as_it_is(CaseId(case), item, who)
+        waiting = await self._waiting(CaseId(case), decision)
+        at_hand = waiting or await self._as_it_is(CaseId(case), item, who)
         name = rules or at_hand.flow
-        if condition:
-            wish = Wish(condition=condition, exlet=exlet, steps=steps, decision=at_hand.id, rules=name, note=note)
-            said = await self._ruled(at_hand, wish, who)
-        else:
-            said = self._ordered(at_hand, exlet, steps, name, who)
+        try:
+            if condition:
+                wish = Wish(condition=condition, exlet=exlet, steps=steps, decision=at_hand.id, rules=name, note=note)
+                said = await self._ruled(at_hand, wish, who)
+            else:
+                said = self._ordered(at_hand, exlet, steps, name, who)
+        except Mistake:
+            if waiting is None:
+                self._decisions.end(at_hand, "ignored", "")
+            raise
         return await self._apply(at_hand, said, note)
 
     async def apply(self, decision: str) -> Decision | None:
@@ -216,9 +222,14 @@ class Administration(RuleOffice):
         return await self._service.carry_on(right, said, right.context) or right
 
     async def _undo_holds(self, wrong: Decision, engine: Engine, holder: CaseId) -> None:
-        """What the wrong exlet suspended goes on."""
-        for item in {None, wrong.item}:
-            await engine.resume(wrong.case, item, holder=holder, by=f"{wrong.id}/undo/{item or ''}")
+        """What the wrong exlet suspended goes on: cases of the flow, and items of the case."""
+        by = f"{wrong.id}/undo"
+        for case in {*await engine.cases_of(wrong.flow), wrong.case}:
+            await engine.resume(case, None, holder=holder, by=by)
+        facts = await engine.facts(wrong.case, wrong.item)
+        for each in facts.items if facts is not None else ():
+            if each.status == "suspended":
+                await engine.resume(wrong.case, each.item, holder=holder, by=by)
 
     async def _chosen_again(self, wrong: Decision, engine: Engine) -> Decision:
         """The call was restarted: the wrong worklet is cancelled, and the rules are asked again, for another serial."""

@@ -28,6 +28,7 @@
 All roots are always there, empty where they mean nothing, so that a condition need not ask first. The whole is bounded:
 it is kept with the decision."""
 
+import asyncio
 from collections.abc import Mapping
 from typing import Final, Protocol
 
@@ -47,6 +48,8 @@ from mendflow.services.interfaces import CaseFacts, ItemFacts
 CONTEXT_BYTES_MAX: Final = 32 * 1024
 TEXT_CHARS_MAX: Final = 2_000
 LIST_LENGTH_MAX: Final = 200
+SOURCE_MS_MAX: Final = 2_000
+"""A source that takes longer is not waited for: somebody holds a failed job until the rules have been asked."""
 
 _JOB: Final[dict[str, Value]] = {
     "id": "",
@@ -149,7 +152,7 @@ class Contexts:
 
 async def _asked(source: Source, event: XEvent) -> Value:
     try:
-        found = await source.facts(event)
+        found = await asyncio.wait_for(source.facts(event), SOURCE_MS_MAX / 1000)
     except Exception:  # noqa: BLE001 - whatever a registered source does, an exception must be decided
         return None
     return None if check_value(found) else found

@@ -22,6 +22,7 @@ DECISION_KIND: Final = "decision"
 OPEN_KIND: Final = "open-decision"
 TRIED_AGAIN: Final = "tried-again"
 """The result of a decision whose job was submitted again and has not ended yet."""
+RECORDED_MAX: Final = 1_000
 UNDER_WAY: Final[tuple[DecisionState, ...]] = ("running", "waiting")
 
 _decode = msgspec.json.Decoder(Decision).decode
@@ -42,6 +43,7 @@ class DecisionBook:
         self._ledger = ledger
         self._clock = clock
         self.open: dict[str, Decision] = {}
+        self._recorded: dict[str, None] = {}
         self.of_exlet: dict[CaseId, str] = {}
         self.trying: dict[tuple[CaseId, int], list[str]] = {}  # jobs on another try, and the decisions that gave it
 
@@ -114,7 +116,13 @@ class DecisionBook:
         self.note(decision)
 
     def record(self, decision: Decision) -> None:
-        """A decision that nothing follows from: written once, and forgotten here."""
+        """A decision that nothing follows from: written once, and forgotten here. One that is told twice at the same
+        time is still one."""
+        if decision.id in self._recorded:
+            return
+        self._recorded[decision.id] = None
+        if len(self._recorded) > RECORDED_MAX:
+            del self._recorded[next(iter(self._recorded))]
         self._ledger.touch(DECISION_KIND, decision.id, decision, last=True)
 
     def end(self, decision: Decision, state: DecisionState, result: str) -> None:

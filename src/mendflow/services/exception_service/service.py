@@ -16,7 +16,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CaseDocument
 from mendflow.services.contracts import Clock, Failure, MendableJobs
@@ -164,6 +164,17 @@ class ExceptionService:
 
     async def _decide(self, event: XEvent, *, own_only: bool = False, goes_on: bool = False) -> Decision | None:
         """The decision, if something follows from it now. `goes_on`: without one it is tried again all the same."""
+        try:
+            return await self._decided(event, own_only=own_only, goes_on=goes_on)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # what we cannot decide goes on as if there were no rules
+            log.exception("nothing could be decided about %s", event.id)
+            message = f"a fault of mendflow itself: nothing could be decided about {event.id}: {error!r:.300}"
+            self._notices.post(message, case=event.case, item=event.item)
+            return None
+
+    async def _decided(self, event: XEvent, *, own_only: bool, goes_on: bool) -> Decision | None:
         facts = await self.facts(event)
         context = await self.contexts.of(event, facts, depth_of(event.case))
         verdict = self.rules.judge(event.type, event.flow, event.task, context, own_only=own_only)
