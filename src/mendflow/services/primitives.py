@@ -15,7 +15,7 @@ from mendflow.core.engine import item_order
 from mendflow.core.engine.messages import DoMend
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import Decision, Primitive
+from mendflow.core.model.mending import Decision, ExceptionType, Primitive
 from mendflow.core.model.problems import Invalid, Mistake
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CaseDocument, LiveCase
