@@ -112,6 +112,74 @@ def test_our_functions_answer_as_the_library_does(text: str, data: dict[str, Val
     assert (ours, type(ours)) == (theirs, type(theirs)), (text, data)
 
 
+KNOWN: dict[str, Value] = {
+    "n": 7,
+    "m": -7,
+    "f": 0.5,
+    "t": "text",
+    "yes": True,
+    "no": False,
+    "null": None,
+    "l": ["a", 1, 2.0],
+    "o": {"k": 1},
+}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(
+            f"{first} {do} {second}"
+            for first in ("gone", "yes", "no")
+            for do in ("&&", "||")
+            for second in ("gone", "yes", "no")
+        ),
+        *(
+            f"{first} {do} {second}"
+            for first in ("n", "m")
+            for do in "+-*/%"
+            for second in ("2", "-2", "3", "f", "2.5")
+        ),
+        *(
+            f"n {do} {second}"
+            for do in ("==", "!=", "<", "<=", ">", ">=")
+            for second in ("7", "7.0", "8", "f", "t", "yes", "o.gone")
+        ),
+        *(f"{value} in l" for value in ("'a'", "1", "1.0", "2", "true", "3", "o.gone")),
+        *(f"{value} in ['a', 1, 2.5, true]" for value in ("t", "'a'", "1", "1.0", "yes", "no", "n", "f")),
+        "'k' in o",
+        "'x' in o",
+        "n / 0 == 1",
+        "n % 0 == 1",
+        "9223372036854775807 + n > 0",
+        "-9223372036854775807 - n > 0",
+        "9223372036854775807 * n > 0",
+        "t + t == 'texttext'",
+        "!yes",
+        "!n",
+        "-n < 0",
+        "-f < 0",
+        "has(o.k)",
+        "has(o.x)",
+        "has(t.x)",
+        "has(gone.x)",
+        "t.startsWith('te') && t.endsWith('xt') && t.contains('ex')",
+        "t.contains(n)",
+        "t.upperAscii() == 'TEXT'",
+        "size(t) + size(l) + o.size() == 8",
+        "yes ? n : f",
+        "no ? n : f",
+        "n ? n : f",
+        "yes == no == no",
+        "n - 3 - 3 == 1",
+        "no || yes && no || yes",
+        "o['k'] == 1",
+    ],
+)
+def test_each_operation_is_the_librarys(text: str) -> None:  # EX-6
+    assert by_us(text, KNOWN) == by_library(text, KNOWN), text
+
+
 @given(text=EXPRESSIONS, data=DATA)
 def test_a_condition_holds_when_the_library_says_so(text: str, data: dict[str, Value]) -> None:
     held, error = Condition(text).holds(Known(lambda name: data[name]))

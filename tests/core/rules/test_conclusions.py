@@ -2,6 +2,7 @@
 
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from mendflow.core.model import mending
 from mendflow.core.model.mending import ExceptionType
@@ -57,6 +58,37 @@ def test_the_last_rule_that_held_decides_and_the_trail_is_the_way(
     lines = [tested.rule for tested in conclusion.trail]
     assert [id for id in in_force if id in lines] == lines, "the trail is in the order of the way"
     assert len(lines) + conclusion.others == len(in_force), "every rule on the way has a line or is counted"
+
+
+CONSTANTS = st.sampled_from(["true", "false", "null", "0", "1", "1.0", "2.5", "7", '"1"', '"x"'])
+COMPARED = st.one_of(
+    CONSTANTS.map(lambda constant: f"job.n == {constant}"),
+    st.lists(CONSTANTS, min_size=1, max_size=3).map(lambda constants: f"job.n in [{', '.join(constants)}]"),
+    st.tuples(st.sampled_from(["<", "<=", ">", ">="]), st.integers(-3, 9)).map(lambda two: f"job.n {two[0]} {two[1]}"),
+    st.tuples(st.sampled_from(["<", "<=", ">", ">="]), st.integers(-3, 9)).map(lambda two: f"{two[1]} {two[0]} job.n"),
+)
+ROWS = st.lists(st.one_of(COMPARED, st.tuples(COMPARED, COMPARED).map(" && ".join)), min_size=8, max_size=30)
+NUMBERS: st.SearchStrategy[Value] = st.sampled_from(
+    [True, False, None, 0, 1, 1.0, 2, 2.5, 3, 5, 7, 8, -2, "1", "x", [1], {}, 2**60, -1e300]
+)
+
+
+@settings(max_examples=400)
+@given(conditions=ROWS, number=NUMBERS)
+def test_in_a_long_row_the_first_that_holds_is_found_without_asking_all(conditions: list[str], number: Value) -> None:
+    tree = row(*((condition, "x") for condition in conditions))
+    context: dict[str, Value] = {"job": {"n": number}}
+    conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into(context))
+    assert (conclusion.rule if conclusion else None) == as_the_paper_says(tree, context)[0]
+
+
+def test_of_ten_thousand_rules_a_handful_is_asked() -> None:
+    for condition in ("job.n == {}", "job.n >= {}", "job.n in [{}, -1]", "{} > job.n && job.n > 5"):
+        tree = row(*((condition.format(20_000 - number), "x") for number in range(10_000)))
+        conclusion = compiled(one_tree(tree)).conclude(ABORT, "align", looking_into({"job": {"n": 15_000}}))
+        assert conclusion is not None
+        assert len(conclusion.trail) <= 2
+        assert len(conclusion.trail) + conclusion.others == len(way(tree, conclusion))
 
 
 @given(tree=trees(passive=False), context=CONTEXTS)

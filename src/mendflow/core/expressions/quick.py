@@ -185,7 +185,10 @@ class Parser:
         do = self.take()[1]
         if self.is_mark("!", "-"):
             raise Unsupported
-        return self.node("negative" if do == "-" else "!", self.member())
+        tree = self.member()
+        if do == "-" and isinstance(tree, Constant) and type(tree.value) in (int, float):
+            return Constant(-tree.value)
+        return self.node("negative" if do == "-" else "!", tree)
 
     def member(self) -> Tree:
         tree = self.primary()
