@@ -186,6 +186,30 @@ def test_what_conditions_see() -> None:  # EX-6
     assert compiled(one_tree(row((condition, "a")))).conclude(ABORT, "align", looking_into(context))
 
 
+def test_rules_choose_the_repair_by_how_the_conversation_runs_and_by_what_is_known_now() -> None:  # FM-11
+    tree = row(
+        ('pattern == "submit-and-poll" && fault.category == "network"', "re-poll"),
+        ('pattern == "submit-and-notify" && fault.category == "network"', "re-register"),
+        ('fault.category == "memory" && job.memory_bytes < site.largest.memory_bytes', "re-submit"),
+    )
+    asked = compiled(one_tree(tree))
+    small, large = {"memory_bytes": 1}, {"memory_bytes": 9}
+    for pattern, category, job, concluded in (
+        ("submit-and-poll", "network", small, "re-poll"),
+        ("submit-and-notify", "network", small, "re-register"),
+        ("fire-and-forget", "memory", small, "re-submit"),
+        ("fire-and-forget", "memory", large, None),
+    ):
+        context: dict[str, Value] = {
+            "pattern": pattern,
+            "fault": {"category": category},
+            "job": job,
+            "site": {"largest": large},
+        }
+        conclusion = asked.conclude(ABORT, "align", looking_into(context))
+        assert (conclusion.exlet if conclusion else None) == concluded
+
+
 def test_a_tree_as_deep_as_its_authors_like_is_walked() -> None:
     depth = 5000
     rules = {

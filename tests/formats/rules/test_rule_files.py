@@ -137,7 +137,7 @@ def test_a_file_is_written_as_people_write_it() -> None:
 
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(rules=rule_sets())
-def test_whatever_is_written_is_read_again(rules: RuleSet) -> None:  # EX-12, FM-11
+def test_whatever_is_written_is_read_again(rules: RuleSet) -> None:  # EX-12
     assert read_rules(write_rules(rules), "any.yaml") == rules
 
 

@@ -194,7 +194,7 @@ def test_what_yawl_cannot_say_is_told_and_nothing_is_lost() -> None:
 
 @settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 @given(rules=rule_sets())
-def test_any_rule_set_comes_back_from_xml(rules: RuleSet) -> None:  # EX-12, FM-11
+def test_any_rule_set_comes_back_from_xml(rules: RuleSet) -> None:  # EX-12
     assert read_xrs(write_xrs(rules).text).rule_set == rules
 
 
