@@ -71,7 +71,7 @@ class FarDomain:
         self._answer()
         self.suspended.discard(id)
 
-    async def cancel(self, id: JobId) -> None:
+    async def cancel(self, id: JobId, *, reason: str = "") -> None:
         self._answer()
         self.cancelled.append(id)
 

@@ -19,7 +19,7 @@ from mendflow.core.model.views import (
     JobQuery,
     PilotView,
 )
-from mendflow.report.attempts import mended, ran
+from mendflow.report.attempts import mended, ran, took_ms
 from mendflow.report.words import duration_text, short_time_text, size_text
 
 app = typer.Typer()
@@ -211,8 +211,7 @@ def _case_row(view: CaseView) -> tuple[str | Text, ...]:
 
 
 def _item_row(view: ItemView) -> tuple[str | Text, ...]:
-    began = view.attempts[0].granted_at if view.attempts else view.created_at
-    took = duration_text(max(view.ended_at - began, 0)) if began and view.ended_at else "-"
+    took = "-" if (spent := took_ms(view)) is None else duration_text(spent)
     remark = view.fault.message if view.fault else view.reused or view.reason or view.command
     tries = str(len(ran(view)) or "-")
     return str(view.item), view.kind, state_text("mended" if mended(view) else view.state), tries, took, remark

@@ -14,6 +14,13 @@ def mended(item: ItemView) -> bool:
     return item.state == "completed" and len(ran(item)) > 1
 
 
+def took_ms(item: ItemView) -> int | None:
+    """From its first attempt to its end; of what has no attempts by its nature, from its beginning. None if it is not
+    over, or a job that nobody began."""
+    began = item.attempts[0].granted_at if item.attempts else 0 if item.kind == "job" else item.created_at
+    return max(item.ended_at - began, 0) if began and item.ended_at else None
+
+
 def times_of(attempt: AttemptView, now: Instant) -> tuple[Instant, Instant]:
     """Started and ended, in this order whatever the pilot's clock says; `now` for what is not over."""
     ended = max(attempt.ended_at or now, attempt.granted_at)

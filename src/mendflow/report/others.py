@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import CaseView, ItemView
-from mendflow.report.attempts import ran
+from mendflow.report.attempts import ran, took_ms
 from mendflow.report.words import count_text, duration_text, escaped, one_line
 
 CASES_MAX = 300
@@ -85,8 +85,7 @@ def step_list(steps: Sequence[HistoryEntry]) -> str:
 
 
 def _item(item: ItemView) -> str:
-    began = item.attempts[0].granted_at if item.attempts else item.created_at
-    took = duration_text(max(item.ended_at - began, 0)) if began and item.ended_at else "-"
+    took = "-" if (spent := took_ms(item)) is None else duration_text(spent)
     remark = item.fault.message if item.fault else item.reason or item.command
     return (
         f"<tr><th>{_text(str(item.item), 80)}</th><td>{_text(item.kind, 20)}</td>"

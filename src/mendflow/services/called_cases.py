@@ -85,11 +85,12 @@ class CalledCases:
     async def cancel(self, live: LiveCase, order: CancelCalled, _again: bool) -> None:
         if (known := live.states.get(order.serial)) is not None:
             live.move(order.serial, known[0], known[1], "cancelled")
-        self._later(self._cancel(CaseId(f"{live.id}.{order.serial}")))
+        reason = order.reason or "the case that called it went on without it"
+        self._later(self._cancel(CaseId(f"{live.id}.{order.serial}"), reason))
 
-    async def _cancel(self, case: CaseId) -> None:
+    async def _cancel(self, case: CaseId, reason: str) -> None:
         try:
-            await self._manager.command(case, Cancel(reason="the case that called it went on without it"))
+            await self._manager.command(case, Cancel(reason=reason))
         except (Mistake, Stale):
             pass  # it is over already
 

@@ -207,7 +207,7 @@ class OrderDesk:
         await self._submitter.submit(job, again=again)
 
     async def _cancel_job(self, live: LiveCase, order: CancelJob, again: bool) -> None:
-        await self._meta.cancel(JobId(f"{live.id}/{order.serial}"))
+        await self._meta.cancel(JobId(f"{live.id}/{order.serial}"), reason=order.reason)
 
     async def _suspend_job(self, live: LiveCase, order: SuspendJob, again: bool) -> None:
         await self._meta.suspend(JobId(f"{live.id}/{order.serial}"))
@@ -229,9 +229,9 @@ class OrderDesk:
             self._later(self.finished(live.id, order.serial, outcome))
 
     async def _withdraw(self, live: LiveCase, order: WithdrawTask, again: bool) -> None:
+        ended = await self._tasks.withdraw(live.id, order.serial, order.reason)
         if (known := live.states.get(order.serial)) is not None:
-            live.move(order.serial, known[0], known[1], "cancelled")
-        await self._tasks.withdraw(live.id, order.serial)
+            live.move(order.serial, known[0], known[1], "failed" if ended == "expired" else "cancelled")
 
     async def _set_timer(self, live: LiveCase, order: SetTimer, again: bool) -> None:
         self._timers.set(live.id, order.serial, order.at)

@@ -84,6 +84,7 @@ def of_task(task: TaskDocument) -> ItemView:
         ended_at=task.ended_at,
         fault=outcome_of(task).fault if task.state in ("rejected", "expired") else None,
         outputs=task.outputs,
+        reason=task.comment if task.state == "withdrawn" else "",
     )
 
 

@@ -132,7 +132,7 @@ class LocalDomain(LocalRepairs):
 
     async def remove(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
         if item:
-            return await self._order(case, RemoveItem(item=ItemId(item)))
+            return await self._order(case, RemoveItem(item=ItemId(item), reason=reason or f"removed by {who}"))
         return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
 
     async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:

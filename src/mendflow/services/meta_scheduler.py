@@ -136,7 +136,7 @@ class QueueAndPilots:
             self._control(job, Control.RESUME)
             self.changed(job)
 
-    async def cancel(self, id: JobId) -> None:
+    async def cancel(self, id: JobId, *, reason: str = "") -> None:
         """End it without telling who submitted it: whoever cancels no longer waits."""
         job = self.jobs.get(id)
         if job is None:
@@ -145,7 +145,7 @@ class QueueAndPilots:
         self._control(job, Control.CANCEL)
         self.queue.remove(id)
         self.let_go(job)
-        self.apply(job, life.cancel(job, now=self._clock.now()))
+        self.apply(job, life.cancel(job, now=self._clock.now(), reason=reason))
         self.close(job)
 
     async def capacity(self) -> CapacityReport:

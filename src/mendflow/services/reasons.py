@@ -14,8 +14,11 @@ from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.views import CaseView, ItemView, PilotView, TaskView, Why
 from mendflow.core.scheduling import explain
 from mendflow.core.scheduling.amounts import clock, size
+from mendflow.services.case_book import state_of
 from mendflow.services.house import House
 from mendflow.services.pilot_book import PilotRecord
+
+REMOVED_TOLD = 5
 
 
 class Asked(Protocol):
@@ -57,7 +60,7 @@ def of_job(house: House, job: Job) -> Why:
     if job.state is JobState.RUNNING:
         return _of_running(house, job)
     if job.state is JobState.FAILED:
-        return explain.why_failed(job)
+        return _of_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
     if job.state is JobState.AVAILABLE:
         meta, now = house.services.meta, house.clock.now()
         return explain.why_waiting(
@@ -69,6 +72,14 @@ def of_job(house: House, job: Job) -> Why:
     how = f"completed in attempt {job.fence}" if job.fence else "was not run again"
     facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
     return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
+
+
+def _of_cancelled(job: Job) -> Why:
+    fault = job.outcome.fault if job.outcome is not None else None
+    said = fault.message.removeprefix("cancelled").removeprefix(": ") if fault is not None else ""
+    began = "" if job.history else " before it began"
+    sentence = f"{job.spec.item} was cancelled{began}" + (f": {said}" if said else ".")
+    return Why(subject=job.id, state="cancelled", sentence=sentence, facts=_attempts(job))
 
 
 def _facts(house: House, pilot: PilotRecord) -> explain.PilotFacts:
@@ -133,11 +144,14 @@ async def of_unbegun(domain: Asked, case: str, name: str) -> Why:
     return Why(subject=subject, state="none", sentence=f"{name} has not begun{waits}.", facts=facts)
 
 
+_HOW = {"completed": "has", "failed": "has", "skipped": "was", "cancelled": "was", "reused": "was"}
 _OVER = ("completed", "failed", "skipped", "cancelled", "reused")
 
 
 def _how_far(item: ItemView | None) -> str:
-    return f"is {item.state}" if item is not None else "has not begun"
+    if item is None:
+        return "has not begun"
+    return f"{_HOW.get(item.state, 'is')} {item.state}"
 
 
 async def of_task(domain: Asked, item: ItemView) -> Why:
@@ -168,7 +182,7 @@ def of_item(item: ItemView) -> Why:
     elif item.state == "suspended":
         sentence = f"{item.item} is suspended; `mendflow continue` lets it go on."
     else:
-        sentence = f"{item.item} is {item.state}" + (f": {item.fault.message}" if item.fault else ".")
+        sentence = f"{item.item} {_how_far(item)}" + (f": {item.fault.message}" if item.fault else ".")
     return Why(
         subject=f"{item.case}:{item.item}",
         state=item.state,
@@ -206,13 +220,15 @@ async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
         said = case.fault.message if case.fault else "a fault that no handler caught"
         failed = await domain.items(case.id, state="failed", limit=5)
         facts = [f"{item.item}: {item.fault.message}" for item in failed if item.fault]
+        facts += await _removed(domain, case)
         return Why(subject=case.id, state=case.status, sentence=f"case {case.id} failed: {said}", facts=facts)
     if case.status == "suspended":
         sentence = f"case {case.id} is suspended; `mendflow continue {case.id}` lets it go on."
         return Why(subject=case.id, state=case.status, sentence=sentence)
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
-        return Why(subject=case.id, state=case.status, sentence=f"case {case.id} is {case.status}{said}.")
+        sentence = f"case {case.id} is {case.status}{said}."
+        return Why(subject=case.id, state=case.status, sentence=sentence, facts=await _removed(domain, case))
     running = sum(count.running for count in case.counts)
     waiting = sum(count.waiting for count in case.counts)
     live = await domain.items(case.id, state="waiting", limit=3)
@@ -220,5 +236,18 @@ async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
     for item in live:
         told = await why(domain, house, f"{case.id}:{item.item}")
         facts.append(told.sentence)
+    facts += await _removed(domain, case)
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
     return Why(subject=case.id, state=case.status, sentence=sentence, facts=facts)
+
+
+async def _removed(domain: Asked, case: CaseView) -> list[str]:
+    """Items that somebody removed, with the word that was left; others were cancelled because of them."""
+    if not any(count.cancelled for count in case.counts):
+        return []
+    told = []
+    for item in await domain.items(case.id, state="cancelled", limit=100):
+        said = item.fault.message if item.fault else item.reason
+        reason = said.removeprefix("cancelled").removeprefix("it was removed").removeprefix(": ")
+        told += [f"{item.item} was cancelled: {reason}"] if reason else []
+    return told[:REMOVED_TOLD]

@@ -104,15 +104,17 @@ class Tasks:
         self._write(task)
         return None
 
-    async def withdraw(self, case: CaseId, serial: int) -> None:
-        """The case no longer wants it: its deadline passed, or its branch was ended."""
+    async def withdraw(self, case: CaseId, serial: int, reason: str = "") -> TaskState:
+        """The case no longer wants it: its deadline passed, or its branch was ended. How it ended."""
         task = self._open.get(f"{case}/{serial}")
         if task is None or task.state not in OPEN_STATES:
-            return
+            return "withdrawn" if task is None else task.state
         now = self._clock.now()
         task.state = "expired" if task.deadline and now >= task.deadline else "withdrawn"
         task.ended_at = now
+        task.comment = task.comment or reason
         self._write(task)
+        return task.state
 
     async def find(self, id: str) -> TaskDocument:
         task = self._open.get(id)
@@ -179,6 +181,7 @@ class Tasks:
 def outcome_of(task: TaskDocument) -> Outcome:
     if task.state == "completed":
         return Outcome(outputs=task.outputs)
-    words = f"{task.title or task.item} was {task.state}" + (f": {task.comment}" if task.comment else "")
+    ended = "has expired" if task.state == "expired" else f"was {task.state}"
+    words = f"{task.title or task.item} {ended}" + (f": {task.comment}" if task.comment else "")
     fault = Fault(name="rejected", category=Category.FLOW, message=words, data={"by": task.ended_by})
     return Outcome(fault=fault)

@@ -124,6 +124,7 @@ class RemoveItem(Message, frozen=True, tag="remove-item"):
     item: ItemId
     path: bool = False
     by: str = ""
+    reason: str = ""
 
 
 class WriteData(Message, frozen=True, tag="write-data"):
@@ -183,7 +184,10 @@ class SubmitJob(Message, frozen=True, tag="submit-job"):
 
 
 class CancelJob(Message, frozen=True, tag="cancel-job"):
+    """`reason` is what somebody said who removed it, here and for tasks and called cases."""
+
     serial: int
+    reason: str = ""
 
 
 class SuspendJob(Message, frozen=True, tag="suspend-job"):
@@ -216,6 +220,7 @@ class OfferTask(Message, frozen=True, tag="offer-task"):
 
 class WithdrawTask(Message, frozen=True, tag="withdraw-task"):
     serial: int
+    reason: str = ""
 
 
 class SetTimer(Message, frozen=True, tag="set-timer"):
@@ -240,6 +245,7 @@ class StartCalled(Message, frozen=True, tag="start-called"):
 
 class CancelCalled(Message, frozen=True, tag="cancel-called"):
     serial: int
+    reason: str = ""
 
 
 class CallPartner(Message, frozen=True, tag="call-partner"):

@@ -14,7 +14,17 @@ from msgspec.structs import replace
 
 from mendflow.core.engine import data, links
 from mendflow.core.engine.faults import JOIN_FAILURE, Thrown, thrown
-from mendflow.core.engine.messages import Deliver, EndCase, GoOn, ItemFailed, ItemSkipped, Order
+from mendflow.core.engine.messages import (
+    CancelCalled,
+    CancelJob,
+    Deliver,
+    EndCase,
+    GoOn,
+    ItemFailed,
+    ItemSkipped,
+    Order,
+    WithdrawTask,
+)
 from mendflow.core.engine.plan import WORK, work_below
 from mendflow.core.engine.state import (
     AnyInstance,
@@ -247,13 +257,18 @@ class Run:
         self.tell_skipped(instance.node, instance.path, reason)
         self.end(instance, End.SKIPPED)
 
-    def remove(self, instance: Item) -> None:
+    def remove(self, instance: Item, reason: str) -> None:
         """End an item as cancelled, and with it the path that it stands on. Of one that nobody has to be told to stop,
         people are told all the same."""
         given = len(self.orders)
         self.end(instance, End.REMOVED)
         if len(self.orders) == given:
-            self.tell_skipped(instance.node, instance.path, "it was removed", cancelled=True)
+            told = f"it was removed: {reason}" if reason else "it was removed"
+            self.tell_skipped(instance.node, instance.path, told, cancelled=True)
+        for place in range(given, len(self.orders)) if reason else ():
+            order = self.orders[place]
+            if isinstance(order, CancelJob | WithdrawTask | CancelCalled):
+                self.orders[place] = replace(order, reason=reason)
 
     def skip_unborn(self, node: int, near: Instance, reason: str) -> None:
         """A part that will never be wanted: the links that leave it are false."""

@@ -194,7 +194,7 @@ def remove(run: Run, fact: RemoveItem) -> None:
     if (found := live(run, fact.item)) is None:
         return
     if fact.path:
-        run.remove(found[0])
+        run.remove(found[0], fact.reason)
     else:
         run.skip(found[0], "it was removed")
 

@@ -163,12 +163,12 @@ class Proxy:
             domain, real = _newest(id, talk)
             await self.recovery.at(domain).resume(real)
 
-    async def cancel(self, id: JobId) -> None:
+    async def cancel(self, id: JobId, *, reason: str = "") -> None:
         watched = self._watched.get(id)
         domain, real = _newest(id, self._forget(id))
         if watched is not None and watched.waiter is not None:
             watched.waiter.cancel()  # the call will not return: whoever cancels no longer waits
-        await self.recovery.at(domain).cancel(real)
+        await self.recovery.at(domain).cancel(real, reason=reason)
 
     async def capacity(self) -> CapacityReport:
         return await self._queue.capacity()

@@ -21,6 +21,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Mend, Stage, Task, Wait
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import file_of
+from mendflow.core.scheduling.amounts import duration
 
 
 class TaskKind(ItemKind[TimedItem]):
@@ -55,7 +56,7 @@ class TaskKind(ItemKind[TimedItem]):
     def fired(self, run: Run, instance: TimedItem, serial: int) -> None:
         take_timer(run, instance, serial)
         self.withdraw(run, instance)
-        message = f"{instance.item} was not done within {instance.duration_ms} ms"
+        message = f"{instance.item} was not done within {duration(instance.duration_ms)}"
         raise Thrown(Fault(name=DEADLINE, category=Category.TIME, message=message))
 
     def phase(self, _instance: Item, /) -> str:
