@@ -231,6 +231,12 @@ class LiveCase:
         if state == "failed" or state == "cancelled":
             self.failed[serial] = state
 
+    def take_back(self, serial: int) -> str:
+        """The state that an item was last counted in, which it is no longer to count in."""
+        if (known := self.states.pop(serial, None)) is not None:
+            return known[2]
+        return self.failed.pop(serial, "")
+
     def move_job(self, job: Job, state: ItemState) -> bool:
         """A job of this case is in this state; whether it was in another. One that is submitted again takes the place
         of the one before."""

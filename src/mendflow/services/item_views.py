@@ -88,6 +88,20 @@ def of_task(task: TaskDocument) -> ItemView:
     )
 
 
+def forced(view: ItemView, document: ItemDocument | None) -> ItemView:
+    """The item as it counts, where it was ended by force: what it had asked for was taken back."""
+    if document is None:
+        return view
+    return msgspec.structs.replace(
+        view,
+        state=document.state,
+        ended_at=document.ended_at,
+        outputs=document.outputs,
+        fault=document.fault,
+        reason=document.reason,
+    )
+
+
 def of_document(item: ItemDocument) -> ItemView:
     return ItemView(
         case=item.case,

@@ -172,17 +172,22 @@ class LocalDomain(LocalRepairs):
         live = services.manager.live.get(case)
         awaited = {item.serial for item in live_items(live.case)} if live else set()
         listed = set()
+        noted = [_decode_item(found.body) async for found in store.scan(ITEM_KIND, f"{case}/")]
+        forced = {each.serial: each for each in noted if each.serial}
         for known, jobs in (await self._jobs_of(case)).items():
             serial = int(known.rpartition("/")[2])
             listed.add(serial)
             log, runs = services.meta.log_tail(jobs[-1].id), services.meta.runs(jobs[-1])
-            yield item_views.of_jobs(jobs, log, awaited=serial in awaited, runs=runs)
+            yield item_views.forced(
+                item_views.of_jobs(jobs, log, awaited=serial in awaited, runs=runs), forced.get(serial)
+            )
         async for found in store.scan(TASK_KIND, f"{case}/"):
             view = item_views.of_task(_decode_task(found.body))
             listed.add(view.serial)
-            yield view
-        async for found in store.scan(ITEM_KIND, f"{case}/"):
-            yield item_views.of_document(_decode_item(found.body))
+            yield item_views.forced(view, forced.get(view.serial))
+        for each in noted:
+            if each.serial not in listed:
+                yield item_views.of_document(each)
         if (await self._document(case)).mends is not None:
             for view in history.steps_of(await history.journal(store, case)):
                 yield view
