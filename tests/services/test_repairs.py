@@ -345,6 +345,14 @@ async def test_a_group_that_waits_is_mended_by_a_rule_that_is_applied_now(domain
     assert {(await domain.case(case)).status for case in cases} == {"running"}
 
 
+async def test_what_people_say_has_happened_is_grouped_by_what_they_say(domain: LocalDomain) -> None:
+    # EX-9
+    for said in ("flood", "quake", "flood"):
+        await domain.raise_trigger(await waiting_case(domain), said, who="bob")
+    groups = {group.message: group.count for group in await domain.failures()}
+    assert groups == {"flood": 2, "quake": 1}
+
+
 async def test_a_worklet_that_was_chosen_wrongly_is_rejected_and_replaced(domain: LocalDomain) -> None:
     # EX-8
     for name in ("tent", "hall"):

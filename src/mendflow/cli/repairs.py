@@ -15,6 +15,7 @@ from mendflow.cli.printing import STYLES, print_json, print_table, say
 from mendflow.cli.rule_files import exlet_of
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.repair_views import (
+    CompensationView,
     DecisionView,
     HistoryEntry,
     LevelView,
@@ -29,6 +30,9 @@ from mendflow.report.words import count_text, duration_text, short_time_text
 app = typer.Typer()
 levels_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(levels_app, name="levels", help="List the levels that retries wait in; drain one.")
+
+compensations_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
+app.add_typer(compensations_app, name="compensations", help="List what undoes which task; add to it.")
 
 patterns_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(
@@ -152,11 +156,11 @@ def _list_triggers(ask: Ask, case: str, item: str) -> None:
     elif not views:
         say("The rules know of nothing that could be raised; an unexpected word suspends the case until it is mended.")
     else:
-        print_table(("trigger", "level", "task", "rules", "exlets"), map(_trigger_row, views))
+        print_table(("trigger", "level", "task", "rules"), map(_trigger_row, views))
 
 
 def _trigger_row(view: TriggerView) -> tuple[str, ...]:
-    return view.trigger, view.level, view.task or "-", view.rules, ", ".join(view.exlets)
+    return view.trigger, view.level, view.task or "-", view.rules
 
 
 @app.command("mend")
@@ -196,7 +200,11 @@ def reject(
     """Say that a choice was wrong, and put the right one in its place."""
     name, flow = exlet_of(exlet)
     wish = RejectWish(decision=decision, exlet=name, flow=flow, condition=condition, note=note)
-    _say_decision(ask, ask.of(lambda client: client.reject_choice(wish)))
+    view = ask.of(lambda client: client.reject_choice(wish))
+    if view.state == "rejected" and not ask.json:
+        say(f"{view.case}:{view.item}: {view.exlet} was rejected, {name} takes its place")
+    else:
+        _say_decision(ask, view)
 
 
 def _say_decision(ask: Ask, decision: DecisionView) -> None:
@@ -243,6 +251,47 @@ def add_patterns(
     else:
         names = [each.name for each in given.conversations] + [each.name for each in given.repairs]
         say(f"{', '.join(names)} can be used from now on")
+
+
+@compensations_app.callback()
+@asks
+def compensations(ask: Ask) -> None:
+    """List what undoes which task; add to it."""
+    if not ask.inner:
+        _say_compensations(ask, ask.of(lambda client: client.compensations()))
+
+
+@compensations_app.command("add")
+@asks
+def add_compensation(
+    ask: Ask,
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The name of a task, in whatever flow.")],
+    flow: Annotated[
+        str,
+        typer.Argument(metavar="FLOW", help="The deployed flow that undoes it.", autocompletion=offered("flows")),
+    ],
+) -> None:
+    """Let a flow undo a task, in cases that begin from now on."""
+    _say_compensations(ask, ask.of(lambda client: client.register_compensation(task, flow)))
+
+
+@compensations_app.command("remove")
+@asks
+def remove_compensation(
+    ask: Ask, task: Annotated[str, typer.Argument(metavar="TASK", help="The name of a task.")]
+) -> None:
+    """Let no flow undo a task any more."""
+    _say_compensations(ask, ask.of(lambda client: client.register_compensation(task)))
+
+
+def _say_compensations(ask: Ask, views: list[CompensationView]) -> None:
+    if ask.json:
+        print_json(views)
+    elif not views:
+        say("The library is empty; flows say by `compensation:` how their steps are undone.")
+    else:
+        rows = ((view.task, view.flow, view.author, short_time_text(view.at)) for view in views)
+        print_table(("task", "undone by", "by", "since"), rows)
 
 
 @levels_app.callback()

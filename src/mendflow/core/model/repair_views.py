@@ -208,7 +208,6 @@ class TriggerView(View, frozen=True):
     level: Literal["case", "item"]
     task: str = ""
     rules: str = ""
-    exlets: list[str] = []
 
 
 class MendWish(View, frozen=True, forbid_unknown_fields=True):
@@ -232,6 +231,16 @@ class RejectWish(View, frozen=True, forbid_unknown_fields=True):
     flow: Flow | None = None
     condition: str = ""
     note: str = ""
+
+
+class CompensationView(View, frozen=True):
+    """In the library: the deployed flow that undoes a task. It gets what the task was given and what it left, as far as
+    it has inputs of those names. Without a flow, the task is to have none any more."""
+
+    task: str
+    flow: str = ""
+    author: str = ""
+    at: Instant = 0
 
 
 class LevelView(View, frozen=True):

@@ -125,7 +125,7 @@ class Contexts:
         """All that is known about an exception."""
         now, given = self._clock.now(), event.facts
         job = {**_JOB, **_map(given.get("job"))}
-        signature = signature_of(event.type, event.fault)
+        signature = signature_of(event)
         await self._past.ready(event.flow, event.case, facts.started_at if facts is not None else 0)
         context: dict[str, Value] = {
             "case": _case(event, facts, now, depth),

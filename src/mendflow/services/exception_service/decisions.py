@@ -9,11 +9,10 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.mending import Decision, DecisionState, ExceptionType
+from mendflow.core.model.mending import Decision, DecisionState, XEvent
 from mendflow.core.model.problems import NotFound
-from mendflow.core.recovery.signature import signature
+from mendflow.core.recovery.signature import normalised, signature
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store, Where
@@ -28,9 +27,13 @@ UNDER_WAY: Final[tuple[DecisionState, ...]] = ("running", "waiting")
 _decode = msgspec.json.Decoder(Decision).decode
 
 
-def signature_of(type: ExceptionType, fault: Fault | None) -> str:
-    """The same for exceptions of the same cause."""
-    return signature(fault) if fault is not None else type.value
+def signature_of(event: XEvent) -> str:
+    """The same for exceptions of the same cause: a fault, what somebody said has happened, or where it came up."""
+    if event.fault is not None:
+        return signature(event.fault)
+    trigger = event.facts.get("trigger")
+    about = normalised(trigger) if isinstance(trigger, str) and trigger else event.task
+    return f"{event.type.value}: {about}" if about else event.type.value
 
 
 class OpenMarker(msgspec.Struct, frozen=True):

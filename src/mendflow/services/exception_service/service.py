@@ -229,7 +229,7 @@ class ExceptionService:
             engine=event.engine,
             job=event.job,
             fault=event.fault,
-            signature=signature_of(event.type, event.fault),
+            signature=signature_of(event),
             exlet=said.exlet if said is not None else "",
             conclusion=said,
             context=bounded(context),
