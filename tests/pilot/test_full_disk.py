@@ -1,6 +1,7 @@
 """A disk that is full for all processes of a pilot. They are told so by what stands in the place of the system."""
 
 import asyncio
+import os
 from collections.abc import Callable
 from pathlib import Path
 
@@ -56,7 +57,7 @@ def disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Disk:
     mark = tmp_path / "full"
     (tmp_path / "site").mkdir()
     (tmp_path / "site" / "sitecustomize.py").write_text(FULL.format(mark=str(mark)))
-    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "site"), prepend=os.pathsep)
     return Disk(mark)
 
 
