@@ -68,7 +68,7 @@ def print_summary(ending: Ending, fetched: dict[str, Path], *, source: str = "")
     _print_called(ending)
     _print_repairs(ending)
     _print_outputs(case, fetched)
-    _print_ran_again(ending.items)
+    _print_ran_again([*ending.items, *ending.called_items])
     _print_failures(case, ending.items, source)
     for job in ending.left[:FAILURES_SHOWN]:
         say(f"left behind: {one_line(left_text(job), 200)}")

@@ -18,6 +18,9 @@ from mendflow.services.case_book import CaseDocument, LiveCase, name_of
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
 
+NOT_CALLED = "callFailed"
+"""The fault of a call that no case came of."""
+
 Finished = Callable[[CaseId, int, Outcome], Coroutine[Any, Any, None]]
 
 
@@ -57,9 +60,9 @@ class CalledCases:
         try:
             flow = await self._flow(live, order)
             if live.id in self._manager.live and order.serial in live.case.index.serials:
-                await self.begin(live, order.serial, id, flow, order.inputs)
+                await self.begin(live, order, id, flow)
         except Mistake as mistake:
-            fault = Fault(name="callFailed", category=Category.INPUT, message=mistake.message)
+            fault = Fault(name=NOT_CALLED, category=Category.INPUT, message=mistake.message)
             await self._finished(live.id, order.serial, Outcome(fault=fault))
 
     async def _flow(self, live: LiveCase, order: StartCalled) -> Flow:
@@ -69,18 +72,30 @@ class CalledCases:
             return (await self._flows.find(order.name))[0]
         return await self.selects.select(live, order)
 
-    async def begin(self, live: LiveCase, serial: int, id: CaseId, flow: Flow, inputs: dict[str, Any]) -> None:
-        """Start a case whose end is the end of the caller's item."""
+    async def begin(self, live: LiveCase, order: StartCalled, id: CaseId, flow: Flow) -> None:
+        """Start a case whose end is the end of the caller's item. If the caller is run again, the called case takes
+        over from the one that the same item called then; if there was none, its jobs say that."""
+        earlier = await self._earlier(live, order)
         document = CaseDocument(
             id=id,
             flow=flow.name,
             digest=self._flows.digest(flow),
-            inputs=inputs,
+            inputs=order.inputs,
             parent=live.id,
-            parent_serial=serial,
+            parent_serial=order.serial,
+            parent_item=order.item,
             owner=live.document.owner,
+            rerun_of=earlier or live.document.rerun_of,
         )
-        await self._manager.begin(document, flow, {})
+        await self._manager.begin(document, flow, await self._manager.jobs_of(earlier) if earlier else {})
+
+    async def _earlier(self, live: LiveCase, order: StartCalled) -> CaseId | None:
+        if live.document.rerun_of is None:
+            return None
+        if live.earlier_calls is None:
+            called = await self._manager.called_by(live.document.rerun_of)
+            live.earlier_calls = {item: document.id for item, document in called.items()}
+        return live.earlier_calls.get(order.item)
 
     async def cancel(self, live: LiveCase, order: CancelCalled, _again: bool) -> None:
         if (known := live.states.get(order.serial)) is not None:

@@ -51,6 +51,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     fault: Fault | None = None
     parent: CaseId | None = None
     parent_serial: int = 0
+    parent_item: ItemId | None = None  # the call's
     owner: str = ""
     rerun_of: CaseId | None = None
     key: str = ""
@@ -204,6 +205,7 @@ class LiveCase:
         self.position = 0
         self.snapshot_due = 0
         self.earlier: dict[ItemId, Job] = {}
+        self.earlier_calls: dict[ItemId, CaseId] | None = None  # what the earlier case called, when it was asked for
         self.reasons: dict[ItemId, str] = {}  # why items of a re-run were not taken over
         self.states: dict[int, tuple[str, str, str]] = {}
         self.failed: dict[int, str] = {}  # how jobs ended that may be submitted again

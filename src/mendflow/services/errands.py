@@ -18,6 +18,7 @@ from mendflow.core.engine.messages import (
     DropTimer,
     EndCase,
     GoOn,
+    ItemDone,
     ItemFailed,
     ItemSkipped,
     OfferTask,
@@ -32,13 +33,14 @@ from mendflow.core.engine.messages import (
     SuspendJob,
     WithdrawTask,
 )
+from mendflow.core.engine.state import Item
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.views import ItemState
-from mendflow.services.called_cases import CalledCases, outcome_of
+from mendflow.services.called_cases import NOT_CALLED, CalledCases, outcome_of
 from mendflow.services.case_book import ITEM_KIND, LIVE_STATUSES, ItemDocument, LiveCase, name_of
 from mendflow.services.contracts import Clock, MetaScheduler, NewJob
 from mendflow.services.flow_manager import FlowManager
@@ -125,6 +127,7 @@ class OrderDesk:
             GoOn: self._go_on,
             ItemSkipped: self._skipped,
             ItemFailed: self._failed_early,
+            ItemDone: self._done,
             EndCase: self._end,
         }
 
@@ -184,7 +187,20 @@ class OrderDesk:
             name, kind, state = known
             staged = kind == "job" and state == "staging" and outcome.ok  # the job itself comes now
             live.move(serial, name, kind, "" if staged else "completed" if outcome.ok else "failed")
+            if kind == "call" and outcome.fault is not None and outcome.fault.name == NOT_CALLED:
+                self._never_called(live, serial, name, outcome.fault)
         await self._manager.finish(case, serial, outcome)
+
+    def _never_called(self, live: LiveCase, serial: int, name: str, fault: Fault) -> None:
+        """A call that no case came of: there is nothing else that tells of it."""
+        instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
+        if not isinstance(instance, Item):
+            return
+        item, id, at = instance.item, f"{live.id}/{instance.item}", self._clock.now()
+        noted = ItemDocument(case=live.id, item=item, name=name, kind="call", serial=serial, state="failed")
+        noted.created_at, noted.ended_at, noted.fault = at, at, fault
+        live.noted.add(id)
+        self._ledger.touch(ITEM_KIND, id, noted)
 
     async def fired(self, case: CaseId, serial: int) -> None:
         """A timer went off."""
@@ -273,6 +289,16 @@ class OrderDesk:
 
     async def _skipped(self, live: LiveCase, order: ItemSkipped, again: bool) -> None:
         self._note(live, order, "cancelled" if order.cancelled else "skipped", reason=order.reason)
+
+    async def _done(self, live: LiveCase, order: ItemDone, again: bool) -> None:
+        """Written down for those who list items; counts are of work, which it is not."""
+        at = self._clock.now()
+        name, id = name_of(order.item), f"{live.id}/{order.item}"
+        done = ItemDocument(case=live.id, item=order.item, name=name, kind=order.kind, serial=0, state="completed")
+        done.ended_at, done.outputs = at, order.outputs
+        live.noted.add(id)
+        self._ledger.touch(ITEM_KIND, id, done)
+        self._happenings.tell(at, "item", live.id, order.item, state="completed")
 
     async def _failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
         self._note(live, order, "failed", fault=order.fault)

@@ -22,12 +22,14 @@ from mendflow.services import forced_items
 from mendflow.services.case_book import (
     CASE_KIND,
     ITEM_KIND,
+    LIVE_STATUSES,
     SNAPSHOT_KIND,
     CaseDocument,
     ItemDocument,
     LiveCase,
     Snapshot,
     journal_of,
+    name_of,
     state_of,
 )
 from mendflow.services.checkpoints import Checkpoints
@@ -123,6 +125,7 @@ class FlowManager:
         await self._recount(live)
 
     async def _recount(self, live: LiveCase) -> None:
+        told = set()
         async for found in self._store.scan("job", f"{live.id}/"):
             job = _decode_job(found.body)
             self._clock.catch_up(max(job.created_at, *(attempt.granted_at for attempt in job.history), job.finished_at))
@@ -131,7 +134,13 @@ class FlowManager:
             item = _decode_item(found.body)
             self._ledger.known(ITEM_KIND, found.id, found.version)
             live.noted.add(found.id)
-            live.tally.move(item.name, item.kind, live.take_back(item.serial), item.state)
+            if item.kind != "receive":  # which is no work, and not counted
+                live.tally.move(item.name, item.kind, live.take_back(item.serial), item.state)
+            told.add(item.serial)
+        for called in (await self.called_by(live.id)).values():
+            serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
+            if ended and called.parent_item and serial not in told and serial not in live.case.index.serials:
+                live.tally.move(name_of(called.parent_item), "call", "", called.status)
         if live.document.rerun_of is not None:
             live.earlier = await self.jobs_of(live.document.rerun_of)
 
@@ -139,6 +148,13 @@ class FlowManager:
         """The jobs of an earlier case, by item."""
         await self._ledger.settled()
         return {(job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")}
+
+    async def called_by(self, case: CaseId) -> dict[ItemId, CaseDocument]:
+        """The cases that a case has called, by the item that called them."""
+        await self._ledger.settled()
+        found = [_decode_document(found.body) async for found in self._store.scan(CASE_KIND, f"{case}.")]
+        called = sorted((each for each in found if each.parent == case), key=lambda each: each.parent_serial)
+        return {each.parent_item: each for each in called if each.parent_item is not None}
 
     async def begin(
         self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job], *, later: bool = False

@@ -8,7 +8,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Attempt, Job
 from mendflow.core.model.views import AttemptView, ItemState, ItemView
-from mendflow.services.case_book import ItemDocument, name_of, state_of
+from mendflow.services.case_book import CaseDocument, ItemDocument, name_of, state_of
 from mendflow.services.tasks import TaskDocument, outcome_of
 
 _TASK_STATES: dict[str, ItemState] = {
@@ -99,6 +99,25 @@ def forced(view: ItemView, document: ItemDocument | None) -> ItemView:
         outputs=document.outputs,
         fault=document.fault,
         reason=document.reason,
+    )
+
+
+def of_called(called: CaseDocument) -> ItemView:
+    """The call that a case came of, which is over when the case is."""
+    assert called.parent is not None and called.parent_item is not None
+    assert called.status != "running", f"{called.id} is not over"
+    return ItemView(
+        case=called.parent,
+        item=called.parent_item,
+        name=name_of(called.parent_item),
+        kind="call",
+        serial=called.parent_serial,
+        state=called.status,
+        created_at=called.started_at,
+        ended_at=called.ended_at,
+        fault=called.fault,
+        outputs=called.outputs,
+        reason=f"case {called.id}",
     )
 
 

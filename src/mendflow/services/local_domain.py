@@ -163,7 +163,7 @@ class LocalDomain(LocalRepairs):
         await self._document(id)
         views = [view async for view in self._items(id)]
         wanted = [view for view in views if (not state or view.state == state) and (not name or view.name == name)]
-        wanted.sort(key=lambda view: (view.created_at, view.serial))
+        wanted.sort(key=lambda view: (view.created_at or view.ended_at, view.serial))
         return wanted[offset : offset + limit]
 
     async def _items(self, case: CaseId) -> AsyncIterator[ItemView]:
@@ -185,6 +185,10 @@ class LocalDomain(LocalRepairs):
             view = item_views.of_task(_decode_task(found.body))
             listed.add(view.serial)
             yield item_views.forced(view, forced.get(view.serial))
+        for called in (await services.manager.called_by(case)).values():
+            if not called.live and called.parent_serial not in awaited:
+                listed.add(called.parent_serial)
+                yield item_views.forced(item_views.of_called(called), forced.get(called.parent_serial))
         for each in noted:
             if each.serial not in listed:
                 yield item_views.of_document(each)
@@ -210,9 +214,8 @@ class LocalDomain(LocalRepairs):
         live = self._house.services.manager.live.get(case)
         for item in live_items(live.case) if live else ():
             if item.serial not in listed:
-                state: ItemState = (
-                    "suspended" if item.suspended else "staging" if item.phase == "staging" else "waiting"
-                )
+                going_on: ItemState = "running" if item.kind == "call" else "waiting"
+                state: ItemState = "suspended" if item.suspended else "staging" if item.phase == "staging" else going_on
                 yield ItemView(
                     case=case,
                     item=item.item,

@@ -305,6 +305,15 @@ class ItemFailed(Message, frozen=True, tag="item-failed"):
     fault: Fault
 
 
+class ItemDone(Message, frozen=True, tag="item-done"):
+    """For information, never owed: something is over that nobody outside was asked for, so nobody else will tell."""
+
+    item: ItemId
+    name: str
+    kind: str
+    outputs: Value = None
+
+
 class EndCase(Message, frozen=True, tag="end-case"):
     """The case is over; tell whoever waits."""
 
@@ -331,6 +340,7 @@ Order = Union[
     GoOn,
     ItemSkipped,
     ItemFailed,
+    ItemDone,
     EndCase,
 ]
 

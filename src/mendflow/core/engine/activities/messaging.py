@@ -3,7 +3,7 @@
 from mendflow.core.engine import data, mail
 from mendflow.core.engine.activities.events import drop_alarms, set_alarm, take_timer
 from mendflow.core.engine.activities.items import ItemKind
-from mendflow.core.engine.messages import Deliver, SendReply
+from mendflow.core.engine.messages import Deliver, ItemDone, SendReply
 from mendflow.core.engine.run import ActivityKind, Run
 from mendflow.core.engine.state import End, Instance, Picking, ReceiveItem
 from mendflow.core.model.flow import OnMessage, Pick, Receive, Reply
@@ -34,6 +34,8 @@ class ReceiveKind(ItemKind[ReceiveItem]):
         variable = run.nodes[instance.node].activity.variable
         if variable:
             data.assign(run.case, instance.env, variable, outcome.outputs)
+        shown = run.nodes[instance.node].shown
+        run.orders.append(ItemDone(item=instance.item, name=shown, kind="receive", outputs=outcome.outputs))
         run.end(instance, End.COMPLETED)
 
     def withdraw(self, run: Run, instance: ReceiveItem) -> None:

@@ -1,0 +1,126 @@
+"""Calls as their callers see them: listed when they are over, counted after a restart, and taken over in a re-run."""
+
+from typing import Any
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Receive, Sequence, Task
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.services.local_domain import LocalDomain
+
+FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
+
+
+def inner(name: str = "inner", command: str = "work") -> Flow:
+    number = {"N": "${{ inputs.n }}"}
+    body = Sequence(
+        name="s", body=(Job(name="first", command=command, env=number), Job(name="then", command="then", env=number))
+    )
+    return Flow(name=FlowName(name), body=body, inputs={"n": Input(type="number", required=True)})
+
+
+def outer(called: Flow, *after: Any, parallel: bool = True) -> Flow:
+    call = Call(name="calls", flow=called.name, inputs={"n": "${{ item }}"})
+    loop = ForEach(name="loop", items=[1, 2], body=call, parallel=parallel)
+    return Flow(name=FlowName("outer"), body=Sequence(name="all", body=(loop, *after)), calls=(called,))
+
+
+async def start(domain: LocalDomain, flow: Flow, *, reuse: str = "") -> str:
+    await domain.deploy(flow)
+    return (await domain.start(flow.name, {}, who="me", reuse=reuse)).id
+
+
+def ok(spec: JobSpec) -> Outcome:
+    return Outcome(outputs=spec.item)
+
+
+def second_fails(spec: JobSpec) -> Outcome:
+    return FAILED if spec.command == "then" and spec.env["N"] == "2" else ok(spec)
+
+
+async def jobs_of_calls(domain: LocalDomain, case: str) -> dict[str, str]:
+    """How each job of each called case came about."""
+    found: dict[str, str] = {}
+    for called in await domain.cases():
+        if called.parent == case:
+            number = str(called.inputs["n"])
+            found |= {f"{item.item} {number}": item.reused or item.state for item in await domain.items(called.id)}
+    return found
+
+
+async def test_a_rerun_takes_over_the_jobs_of_the_cases_that_the_same_items_called(
+    domain: LocalDomain, pilot: Any
+) -> None:
+    first = await start(domain, outer(inner(), parallel=False))
+    await pilot.run_all(second_fails)
+    assert (await domain.case(first)).status == "failed"
+    second = await start(domain, outer(inner(), parallel=False), reuse="last")
+    await pilot.run_all(ok)
+    assert (await domain.case(second)).status == "completed"
+    how = await jobs_of_calls(domain, second)
+    assert [name for name, word in how.items() if word.startswith("taken over")] == ["first 2", "first 1", "then 1"]
+    assert how["then 2"] == "run again: it did not complete in the earlier case"
+
+
+async def test_jobs_of_a_call_that_was_not_there_before_say_so(domain: LocalDomain, pilot: Any) -> None:
+    def flow(name: str) -> Flow:
+        return Flow(name=FlowName("outer"), body=Call(name=name, flow="inner", inputs={"n": 1}), calls=(inner(),))
+
+    await start(domain, flow("before"))
+    await pilot.run_all(ok)
+    second = await start(domain, flow("after"), reuse="last")
+    await pilot.run_all(ok)
+    assert set((await jobs_of_calls(domain, second)).values()) == {"run again: the earlier case had no such item"}
+
+
+async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_restart(
+    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+) -> None:
+    await start(domain, outer(inner(), Task(name="ask", role="pi", title="?")))
+    await pilot.run_all(ok)
+    await start(domain, outer(inner(command="other"), Task(name="ask", role="pi", title="?")), reuse="last")
+    await restart(house)
+    await pilot.run_all(ok)
+    how = await jobs_of_calls(domain, (await domain.case("last")).id)
+    assert how["first 1"] == "run again: its command changed"
+    assert how["then 1"].startswith("taken over")
+
+
+async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_restart(
+    house: Any, domain: LocalDomain, pilot: Any, restart: Any
+) -> None:
+    case = await start(domain, outer(inner(), Task(name="ask", role="pi", title="?")))
+    assert [item.state for item in await domain.items(case, name="calls")] == ["running", "running"]
+    await pilot.run_all(ok)
+    items = await domain.items(case, name="calls")
+    assert [(item.item, item.state, item.reason) for item in items] == [
+        ("calls[0]", "completed", f"case {case}.1"),
+        ("calls[1]", "completed", f"case {case}.2"),
+    ]
+    assert (await domain.why(f"{case}:calls[0]")).sentence == "calls[0] has completed."
+    await restart(house)
+    [count] = [count for count in (await domain.case(case)).counts if count.name == "calls"]
+    assert (count.done, count.running) == (2, 0)
+
+
+async def test_a_call_that_no_case_came_of_is_listed_as_failed(domain: LocalDomain) -> None:
+    await domain.deploy(Flow(name=FlowName("outer"), body=Call(name="go", flow="nowhere")))
+    case = (await domain.start("outer", {}, who="me")).id
+    for _ in range(100):
+        if (await domain.case(case)).status == "failed":
+            break
+        await domain._house.clock.sleep(10)
+    [item] = await domain.items(case)
+    assert (item.item, item.state) == ("go", "failed")
+    assert item.fault is not None and "nowhere" in item.fault.message
+
+
+async def test_a_receive_that_is_over_is_listed_with_what_it_got(domain: LocalDomain) -> None:
+    body = Sequence(name="s", body=(Receive(name="hear", channel="c"), Task(name="ask", role="pi", title="?")))
+    await domain.deploy(Flow(name=FlowName("f"), body=body))
+    case = (await domain.start("f", {}, who="me")).id
+    assert [(item.item, item.state) for item in await domain.items(case)] == [("hear", "waiting")]
+    await domain.send(case, "c", {"n": 1})
+    [heard] = await domain.items(case, name="hear")
+    assert (heard.kind, heard.state, heard.outputs) == ("receive", "completed", {"n": 1})
+    assert [count.name for count in (await domain.case(case)).counts] == ["ask"], "it is no work"
