@@ -14,7 +14,7 @@ from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSe
 from mendflow.core.model.problems import Mistake
 from mendflow.server import answers
 from mendflow.server.access import API, Access
-from mendflow.server.body import heard_out
+from mendflow.server.body import HearingOut
 from mendflow.server.holds import Holds
 from mendflow.server.openapi import describe
 from mendflow.server.pilots import Exchange, LetGo
@@ -76,7 +76,8 @@ class Api(Litestar):
             await self.exchange(scope, receive, send, caller.name)
             return
         scope["state"] = {given.CALLER: caller}
-        await super().__call__(scope, receive, heard_out(receive, send))
+        hearing = HearingOut(receive, send)
+        await super().__call__(scope, hearing.receive, hearing.send)
 
     async def stop(self, grace_s: float) -> None:
         """End what would stay open: event streams at once, held exchanges after a grace."""

@@ -2,12 +2,13 @@
 
 from collections.abc import AsyncIterator
 
-from litestar.types import Message, Receive, Send
+from litestar.types import HTTPReceiveMessage, Message, Receive, Send, WebSocketReceiveMessage
 
 from mendflow.core.model.problems import TooLarge
 from mendflow.server.answers import HungUp
 
 PASSED_OVER_BYTES_MAX = 256 << 20
+ReceiveMessage = HTTPReceiveMessage | WebSocketReceiveMessage
 
 
 async def pieces(receive: Receive, bytes_max: int) -> AsyncIterator[bytes]:
@@ -32,17 +33,24 @@ async def whole(receive: Receive, bytes_max: int) -> bytes:
     return parts[0] if len(parts) == 1 else b"".join(parts)
 
 
-def heard_out(receive: Receive, send: Send) -> Send:
-    """A `send` that lets a caller whose body is too large say it to the end before it is told so: one who is still
-    sending would see a broken line instead of the answer. There is a bound to this, too."""
+class HearingOut:
+    """A caller whose body is too large may say it to the end before it is told so: one who is still sending would see
+    a broken line instead of the answer. There is a bound to this, too."""
 
-    async def patient(message: Message) -> None:
+    def __init__(self, receive: Receive, send: Send) -> None:
+        self._receive = receive
+        self._send = send
+        self._more = True
+
+    async def receive(self) -> ReceiveMessage:
+        message = await self._receive()
+        self._more = message["type"] == "http.request" and message.get("more_body", False)
+        return message
+
+    async def send(self, message: Message) -> None:
         if message["type"] == "http.response.start" and message["status"] == TooLarge.status:
-            passed_over, more = 0, True
-            while more and passed_over < PASSED_OVER_BYTES_MAX:
-                part = await receive()
-                more = part["type"] == "http.request" and part.get("more_body", False)
+            passed_over = 0
+            while self._more and passed_over < PASSED_OVER_BYTES_MAX:
+                part = await self.receive()
                 passed_over += len(part.get("body", b"")) if part["type"] == "http.request" else 0
-        await send(message)
-
-    return patient
+        await self._send(message)

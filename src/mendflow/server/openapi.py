@@ -16,6 +16,7 @@ from mendflow.core.model.jobs import Job
 from mendflow.core.model.mending import XEvent
 from mendflow.core.model.repair_views import (
     Applied,
+    CompensationView,
     DecisionView,
     Drained,
     EngineOrder,
@@ -74,6 +75,7 @@ _TYPES = [
         Raised,
         TriggerView,
         LevelView,
+        CompensationView,
         Drained,
         Patterns,
     ),

@@ -9,6 +9,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import DecisionState
 from mendflow.core.model.repair_views import (
     Applied,
+    CompensationView,
     DecisionQuery,
     DecisionView,
     Drained,
@@ -132,6 +133,25 @@ async def add_patterns(domain: TheDomain, caller: TheCaller, data: JSONBody[Patt
     return await domain.add_patterns(data, who=caller.name)
 
 
+@get("/compensations", summary="What undoes which task", operation_id="compensations", tags=["repairs"])
+async def compensations(domain: TheDomain) -> list[CompensationView]:
+    return await domain.compensations()
+
+
+@post(
+    "/compensations",
+    status_code=200,
+    summary="Let a flow undo a task; without a flow, none does",
+    operation_id="register_compensation",
+    tags=["repairs"],
+)
+async def register_compensation(
+    domain: TheDomain, caller: TheCaller, data: JSONBody[CompensationView]
+) -> list[CompensationView]:
+    """It holds for cases that begin from now on."""
+    return await domain.register_compensation(data, who=caller.name)
+
+
 @get("/levels", summary="Levels of retries, and how many wait in each", operation_id="levels", tags=["repairs"])
 async def levels(domain: TheDomain) -> list[LevelView]:
     return await domain.levels()
@@ -151,4 +171,5 @@ async def drain(domain: TheDomain, caller: TheCaller, level: FromPath[str]) -> D
 ROUTES = [
     *(failures, failure, apply_rules, decisions, decision, reject_choice),
     *(triggers, raise_trigger, mend, patterns, add_patterns, levels, drain),
+    *(compensations, register_compensation),
 ]
