@@ -267,6 +267,60 @@ def test_a_flow_of_several_is_named_after_a_colon(written: Written) -> None:
         load(f"{written.path}:tow")
 
 
+def test_every_problem_of_a_file_is_told_with_its_line_and_column(written: Written) -> None:
+    body = """
+@job(cpu=1, memry="1 GB")
+def odd(): pass
+
+@flow
+def one(text: str):
+    words = split()
+    length.map(3); split.options(retries=-1)(words)
+    total(words)
+
+@flow
+def two(text: str):
+    odd()
+    split(text, wrong=1)
+    undefined(text)
+
+@flow
+def three(text: str):
+    return 1 / 0
+"""
+    written.path.write_text(WORK + body)
+    with pytest.raises(BadFlow) as caught:
+        load_python(written.path)
+    first = WORK.count("\n") + 1
+    told = [(each.line - first + 1, each.column, each.message.partition(":")[0][:30]) for each in caught.value.problems]
+    assert told == [
+        (2, 2, "a job has no option `cpu`"),
+        (2, 2, "a job has no option `memry`"),
+        (7, 13, "split()"),
+        (8, 5, "map goes over a list, or over "),
+        (8, 20, "retries is a whole number from"),
+        (14, 5, "split()"),
+        (19, 12, "ZeroDivisionError while the fi"),
+    ]
+
+
+def test_a_flow_that_is_named_is_taken_whatever_is_wrong_beside_it(written: Written) -> None:
+    body = "@job(cpu=1)\ndef odd(): pass\n@flow\ndef good(text: str):\n    split(text)\n"
+    written.path.write_text(WORK + body + "@flow\ndef other(text: str):\n    odd()\n    split()\n")
+    assert load(f"{written.path}:good").name == "good"
+    with pytest.raises(BadFlow) as caught:
+        load(f"{written.path}:other")
+    assert [each.message.partition(":")[0] for each in caught.value.problems] == [
+        "a job has no option `cpu`",
+        "split()",
+    ]
+
+
+def test_whoever_imports_a_file_hears_of_a_mistake_at_once(written: Written) -> None:
+    with pytest.raises(BadFlow, match="a job has no option `cpu`"):
+        exec(compile("from mendflow import job\n@job(cpu=1)\ndef f(): pass\n", "x.py", "exec"), {})
+
+
 def test_a_yaml_flow_calls_a_python_flow(written: Written, tmp_path: Path) -> None:
     written.path.write_text(WORK + "@flow\ndef count(text: str):\n    return split(text)\n")
     (tmp_path / "outer.yaml").write_text("steps:\n  - {name: c, call: 'work.py:count', with: {text: a b}}\n")

@@ -22,6 +22,6 @@ def load(path: str | Path, flow_name: str = "") -> Flow:
     if file.suffix in YAML:
         return one_of({(flow := load_flow(file)).name: flow}, flow_name, text)
     if file.suffix == ".py":
-        return one_of(load_python(file), flow_name, text)
+        return one_of(load_python(file, flow_name), flow_name, text)
     message = "a flow file ends in .yaml, .yml or .py"
     raise BadFlow(problems=[Problem(file=text, message=message)])

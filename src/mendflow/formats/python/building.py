@@ -3,18 +3,19 @@
 Nothing is executed: each call of a job adds an activity and gives a handle. That a job needs another one is seen from
 the handles in its arguments."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextvars import ContextVar
 from typing import Any, Literal
 
 from mendflow.core.expressions import ExpressionError, problem, references
 from mendflow.core.model.flow import Activity, Call, Expr, Flow, ForEach, Job
+from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import Value
 from mendflow.formats.links import Awaited
 from mendflow.formats.names import NAME
 from mendflow.formats.python.handles import Handle, condition_of, template_of
 from mendflow.formats.python.options import JobOptions, job_fields, whole
-from mendflow.formats.python.places import bad
+from mendflow.formats.python.places import bad, note
 from mendflow.formats.spelling import nearest
 
 under_way: ContextVar["Building | None"] = ContextVar("under_way", default=None)
@@ -34,6 +35,15 @@ class Building:
         fields = self.fields(options)
         job = Job(name=name, when=self.when(options), **work, **fields)
         return self.add(job, options, job, job.when)
+
+    def as_far_as_it_goes(self, called: str, make: Callable[[], Handle]) -> Handle:
+        """What is made, or if it cannot be, something that stands for it, so that the rest can be read as well."""
+        try:
+            return make()
+        except BadFlow as error:
+            note(error.problems)
+            stand_in = Job(name=self.free_name(called, {}), command="")
+            return self.add(stand_in, {})
 
     def each(self, called: str, options: JobOptions, work: dict[str, Any], items: Value) -> Handle:
         """One job for each element; the handle stands for the list of what they leave."""

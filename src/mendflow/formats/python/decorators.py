@@ -6,18 +6,18 @@ if nothing had been decorated; called there, it becomes a job and gives a handle
 import functools
 import inspect
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Generic, Literal, ParamSpec, TypeVar, Union, Unpack, get_args, get_origin, overload
 
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.formats.links import linked
 from mendflow.formats.python.building import Building, under_way
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.options import JobOptions, checked
-from mendflow.formats.python.places import bad, of_function
+from mendflow.formats.python.places import bad, listed, note, of_function
 from mendflow.formats.python.sources import function_ref
 
 P = ParamSpec("P")
@@ -37,10 +37,13 @@ TYPES: dict[Any, str] = {
 class JobFunction(Generic[P, R]):
     """A function that is a job in a flow. Its arguments and its result are plain data there."""
 
-    def __init__(self, function: Callable[P, R], options: JobOptions) -> None:
+    def __init__(self, function: Callable[P, R], options: JobOptions, problems: Sequence[Problem] = ()) -> None:
         functools.update_wrapper(self, function)
+        self.problems = list(problems)  # told of again by every flow that uses it
         if inspect.iscoroutinefunction(function) or inspect.isgeneratorfunction(function):
-            raise bad(f"the job `{function.__name__}` is a generator or async; a job returns its result as plain data")
+            name = function.__name__
+            self.problems += bad(f"the job `{name}` is a generator or async; a job returns plain data").problems
+        note(self.problems)
         self.function = function
         self._options = options
 
@@ -48,7 +51,11 @@ class JobFunction(Generic[P, R]):
         building = under_way.get()
         if building is None:
             return self.function(*args, **kwargs)
-        handle: Any = building.job(self.function.__name__, self._options, self._work(building, args, kwargs))
+        name = self.function.__name__
+        note(self.problems)
+        handle: Any = building.as_far_as_it_goes(
+            name, lambda: building.job(name, self._options, self._work(building, args, kwargs))
+        )
         return handle  # type: ignore[no-any-return]  # stands for the result while the flow is being built
 
     def map(self, items: Any, /, **fixed: Any) -> list[R]:
@@ -57,16 +64,20 @@ class JobFunction(Generic[P, R]):
         building = under_way.get()
         if building is None:
             return [self.function(item, **fixed) for item in items]
+        note(self.problems)
+        handle: Any = building.as_far_as_it_goes(self.function.__name__, lambda: self._each(building, items, fixed))
+        return handle  # type: ignore[no-any-return]  # as above
+
+    def _each(self, building: Building, items: Any, fixed: Mapping[str, Any]) -> Handle:
         listed = template_of(items, building, "what map goes over")
         if not isinstance(listed, (list, str)) or (isinstance(listed, str) and not isinstance(items, Handle)):
             raise bad(f"map goes over a list, or over what a job gave, not over {items!r}")
         work = self._work(building, ("${{ item }}",), fixed)
-        handle: Any = building.each(self.function.__name__, self._options, work, listed)
-        return handle  # type: ignore[no-any-return]  # as above
+        return building.each(self.function.__name__, self._options, work, listed)
 
     def options(self, **options: Unpack[JobOptions]) -> "JobFunction[P, R]":
         """The same job with other options."""
-        return JobFunction(self.function, checked({**self._options, **options}))
+        return JobFunction(self.function, *checked({**self._options, **options}))
 
     def _work(self, building: Building, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> dict[str, Any]:
         name = self.function.__name__
@@ -87,10 +98,10 @@ def job(function: Callable[P, R], /) -> JobFunction[P, R]: ...
 def job(**options: Unpack[JobOptions]) -> Callable[[Callable[P, R]], JobFunction[P, R]]: ...
 def job(function: Callable[..., Any] | None = None, /, **options: Unpack[JobOptions]) -> Any:
     """Make a function a job: `@job`, or `@job(cpus=2, memory="2 GB", retries=3)`."""
-    known = checked(options)
+    known, problems = checked(options)
     if function is not None:
-        return JobFunction(function, known)
-    return lambda given: JobFunction(given, known)
+        return JobFunction(function, known, problems)
+    return lambda given: JobFunction(given, known, problems)
 
 
 def shell(command: str, **options: Unpack[JobOptions]) -> Any:
@@ -98,9 +109,15 @@ def shell(command: str, **options: Unpack[JobOptions]) -> Any:
     building = under_way.get()
     if building is None:
         raise bad("shell(...) is for the body of a flow; anywhere else use subprocess.run")
+    known, problems = checked(options)
+    note(problems)
+    return building.as_far_as_it_goes("shell", lambda: _shell(building, command, known))
+
+
+def _shell(building: Building, command: str, options: JobOptions) -> Handle:
     if not isinstance(command, str) or not command.strip():
         raise bad(f"a command is a text, not {command!r}")
-    return building.job("shell", checked(options), {"command": command})
+    return building.job("shell", options, {"command": command})
 
 
 class FlowFunction(Generic[P, R]):
@@ -121,12 +138,15 @@ class FlowFunction(Generic[P, R]):
         building = under_way.get()
         if building is None:
             return self.function(*args, **kwargs)
+        handle: Any = building.as_far_as_it_goes(self.name, lambda: self._called(building, args, kwargs))
+        return handle  # type: ignore[no-any-return]  # as above
+
+    def _called(self, building: Building, args: Sequence[Any], kwargs: Mapping[str, Any]) -> Handle:
         try:
             inputs = inspect.signature(self.function).bind(*args, **kwargs).arguments
         except TypeError as error:
             raise bad(f"{self.name}(): {error}") from None
-        handle: Any = building.call(self.build(), inputs)
-        return handle  # type: ignore[no-any-return]  # as above
+        return building.call(self.build(), inputs)
 
     def build(self) -> Flow:
         """The flow, as the engine takes it. Raises BadFlow."""
@@ -146,12 +166,10 @@ class FlowFunction(Generic[P, R]):
             inputs = inputs_of(self.function)
         except BadFlow as error:
             raise of_function(self.function, error) from None
-        token = under_way.set(building)
-        try:
-            arguments = {name: Handle(building, f"inputs.{name}") for name in inputs}
-            result = self.function(**arguments)  # type: ignore[call-arg,arg-type]  # handles stand for the inputs
-        finally:
-            under_way.reset(token)
+        problems: list[Problem] = []
+        result = self._run(building, inputs, problems)
+        if problems:
+            raise BadFlow(problems=problems)
         if not building.jobs:
             raise of_function(self.function, bad(f"the flow `{self.name}` has no jobs: its function calls none"))
         return Flow(
@@ -163,6 +181,22 @@ class FlowFunction(Generic[P, R]):
             calls=tuple(building.calls.values()),
             folder=str(Path(inspect.getsourcefile(self.function) or ".").resolve().parent),
         )
+
+    def _run(self, building: Building, inputs: Mapping[str, Input], problems: list[Problem]) -> Any:
+        """What the function gives when handles stand for its inputs. Its problems are put on the list; what comes of
+        the first ones is not told."""
+        building_token, listed_token = under_way.set(building), listed.set(problems)
+        try:
+            arguments = {name: Handle(building, f"inputs.{name}") for name in inputs}
+            return self.function(**arguments)  # type: ignore[call-arg,arg-type]  # handles stand for the inputs
+        except BadFlow as error:
+            note(error.problems)
+        except Exception:
+            if not problems:
+                raise
+        finally:
+            under_way.reset(building_token)
+            listed.reset(listed_token)
 
     def _outputs(self, building: Building, result: Any) -> dict[str, Any]:
         """A dict is the outputs; anything else is the output `result`."""

@@ -6,14 +6,18 @@ import traceback
 from pathlib import Path
 from types import ModuleType
 
+import msgspec
+
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.formats.files import flow_text
 from mendflow.formats.python.decorators import FlowFunction
+from mendflow.formats.python.places import listed
 
 
-def load_python(path: str | Path) -> dict[str, Flow]:
-    """The flows of a Python file, by name. Raises BadFlow with every problem and its line."""
+def load_python(path: str | Path, only: str = "") -> dict[str, Flow]:
+    """The flows of a Python file, by name. Raises BadFlow with every problem and its place. With `only`, what is wrong
+    with other flows of the file is no hindrance, as long as that one is there."""
     path, shown = Path(path).resolve(), str(path)
     text = flow_text(path, shown)
     try:
@@ -23,12 +27,16 @@ def load_python(path: str | Path) -> dict[str, Flow]:
     except (ValueError, RecursionError, MemoryError) as error:
         raise _bad(shown, 0, f"this is not Python: {error}") from None
     found: dict[str, Flow] = {}
-    problems: list[Problem] = []
-    for function in _flows_in(_imported(path, shown)):
+    module, problems = _imported(path, shown)
+    functions = _flows_in(module)
+    if chosen := [each for each in functions if each.name == only]:
+        functions, problems = chosen, []
+    for function in functions:
         try:
             flow = function.build()
         except BadFlow as error:
-            problems += [_shown(problem, path, shown) for problem in error.problems]
+            told = [_shown(problem, path, shown) for problem in error.problems]
+            problems += [each for each in told if each not in problems]
         except Exception as error:  # noqa: BLE001 - the flow's own code ran, and may raise anything
             problems.append(_told(error, path, shown))
         else:
@@ -36,12 +44,14 @@ def load_python(path: str | Path) -> dict[str, Flow]:
                 problems.append(Problem(file=shown, message=f"two flows of this file are named `{flow.name}`"))
             found[flow.name] = flow
     if problems:
+        problems.sort(key=lambda problem: (problem.line, problem.column))
         raise BadFlow(problems=problems)
     return found
 
 
-def _imported(path: Path, shown: str) -> ModuleType:
-    """The file's module. Its folder is on the path, as it is when Python runs a file."""
+def _imported(path: Path, shown: str) -> tuple[ModuleType, list[Problem]]:
+    """The file's module, and what is wrong with its jobs. Its folder is on the path, as it is when Python runs a
+    file."""
     name = path.stem
     loaded = sys.modules.get(name)
     if loaded is not None and getattr(loaded, "__file__", None) != str(path):
@@ -52,15 +62,20 @@ def _imported(path: Path, shown: str) -> ModuleType:
     if str(path.parent) not in sys.path:
         sys.path.insert(0, str(path.parent))
     sys.modules[name] = module
+    problems: list[Problem] = []
+    token = listed.set(problems)
     try:
         spec.loader.exec_module(module)
     except BadFlow as error:
         sys.modules.pop(name, None)
-        raise BadFlow(problems=[_shown(problem, path, shown) for problem in error.problems]) from None
+        raise BadFlow(problems=[_shown(problem, path, shown) for problem in (*problems, *error.problems)]) from None
     except (Exception, SystemExit) as error:  # noqa: BLE001 - a file may raise anything while it is imported
         sys.modules.pop(name, None)
-        raise BadFlow(problems=[_told(error, path, shown)]) from None
-    return module
+        known = [_shown(problem, path, shown) for problem in problems]
+        raise BadFlow(problems=[*known, _told(error, path, shown)]) from None
+    finally:
+        listed.reset(token)
+    return module, [_shown(problem, path, shown) for problem in problems]
 
 
 def _flows_in(module: ModuleType) -> list[FlowFunction[..., object]]:
@@ -72,15 +87,18 @@ def _flows_in(module: ModuleType) -> list[FlowFunction[..., object]]:
 
 def _told(error: BaseException, path: Path, shown: str) -> Problem:
     """What the file's own code raised, with the line of the file that led to it."""
-    lines = [frame.lineno or 0 for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
+    frames = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(path)]
     message = f"{type(error).__name__} while the file was read: {error}"
-    return Problem(file=shown, line=lines[-1] if lines else 0, message=message)
+    if not frames:
+        return Problem(file=shown, message=message)
+    column = -1 if frames[-1].colno is None else frames[-1].colno
+    return Problem(file=shown, line=frames[-1].lineno or 0, column=column + 1, message=message)
 
 
 def _shown(problem: Problem, path: Path, shown: str) -> Problem:
     if problem.file != str(path):
         return problem
-    return Problem(file=shown, line=problem.line, message=problem.message, suggestion=problem.suggestion)
+    return msgspec.structs.replace(problem, file=shown)
 
 
 def _bad(shown: str, line: int | None, message: str, column: int | None = 0) -> BadFlow:

@@ -5,6 +5,7 @@ from typing import Any, Literal, TypedDict
 
 from mendflow.core.model.flow import NeededResources
 from mendflow.core.model.jobs import Limits, Submission
+from mendflow.core.model.problems import Problem
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.places import bad
 from mendflow.formats.spelling import nearest
@@ -44,12 +45,11 @@ class JobOptions(TypedDict, total=False):
 KNOWN = frozenset(JobOptions.__annotations__)
 
 
-def checked(options: Mapping[str, Any]) -> JobOptions:
-    for name in options:
-        if name not in KNOWN:
-            raise bad(f"a job has no option `{name}`", nearest(name, KNOWN))
-    found: JobOptions = dict(options)  # type: ignore[assignment]  # every key was just looked at
-    return found
+def checked(options: Mapping[str, Any]) -> tuple[JobOptions, list[Problem]]:
+    """Those that there are, and what is wrong with the others."""
+    unknown = [bad(f"a job has no option `{name}`", nearest(name, KNOWN)) for name in options if name not in KNOWN]
+    found: JobOptions = {name: value for name, value in options.items() if name in KNOWN}  # type: ignore[assignment]  # every key was just looked at
+    return found, [problem for each in unknown for problem in each.problems]
 
 
 def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:

@@ -62,7 +62,7 @@ class FlowFiles:
             shown = str(Path(reading.file).parent / path.partition(".py:")[0]) + (".py" if name else "")
             try:
                 if target.suffix == ".py":
-                    self._known[key] = one_of(load_python(target), name, shown)
+                    self._known[key] = one_of(load_python(target, name), name, shown)
                 else:
                     self._known[key] = self.load(target, shown)
             except BadFlow as error:
