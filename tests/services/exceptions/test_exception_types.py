@@ -1,5 +1,7 @@
 """Each type of exception: when it is told of, what its rules see, and what it holds (EX-1)."""
 
+import asyncio
+
 from mendflow.core.model.flow import Call, Input, Job, NeededResources, Parallel, Sequence, Stage, Task
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
@@ -155,6 +157,19 @@ async def test_a_resource_is_unavailable_when_no_pilot_could_ever_take_the_job(w
     await world.report(a=Outcome())
     await world.until_status(case, "completed")
     assert (await world.decision(case)).result == "recovered"
+
+
+async def test_a_resource_is_unavailable_when_nobody_takes_the_job_for_a_set_time(world: World) -> None:
+    # EX-1 ResourceUnavailable
+    tell = exlet("tell", mend(Primitive.NOTIFY, message="nobody takes ${{ item.name }}"))
+    rules = rule_set("f", ExceptionType.UNAVAILABLE, ("job.waiting_ms >= 60", "tell"), exlets=[tell])
+    await world.put(rules)
+    case = await world.start(flow(JOB))
+    decision = await world.until_decided(case, "done")
+    assert decision.context["job"]["waiting_ms"] >= 60
+    assert decision.context["capacity"]["pilots"] == 0
+    await asyncio.sleep(0.1)
+    assert len(await world.decisions(case)) == 1, "it lasts, and is told once"
 
 
 async def test_a_constraint_is_violated_while_the_job_runs(world: World) -> None:

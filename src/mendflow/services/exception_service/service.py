@@ -132,8 +132,14 @@ class ExceptionService:
         """Something that lasts: told again and again, it is decided once for each rule that holds."""
         if not self.rules.has(event.type, event.flow):
             return False
-        context = await self.contexts.of(event, await self.facts(event), depth_of(event.case))
-        said = self.rules.judge(event.type, event.flow, event.task, context).conclusion
+        try:
+            context = await self.contexts.of(event, await self.facts(event), depth_of(event.case))
+            said = self.rules.judge(event.type, event.flow, event.task, context).conclusion
+        except StoreUnavailable:
+            raise
+        except Exception:  # what is told again and again must not end the watch over everything else
+            log.exception("nothing could be decided about %s", event.id)
+            return False
         if said is None or (id := f"{event.id}/{said.rules}.{said.task}.{said.rule}") in self._once:
             return False
         self._once[id] = None
