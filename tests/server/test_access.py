@@ -75,6 +75,22 @@ def test_a_new_token_is_known_by_its_line_alone() -> None:
     assert read_tokens(line) == [Token("node7", frozenset({"pilot"}), hash_of(token))]
 
 
+@pytest.mark.parametrize(("name", "role", "wrong"), [("x y", "user", "x y"), ("", "user", ""), ("ann", "A b", "A b")])
+def test_a_new_token_of_a_wrong_name_or_role_is_refused_by_what_was_given(name: str, role: str, wrong: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        new_token(name, [role])
+    assert refused.value.message.startswith(repr(wrong))
+    assert "line" not in refused.value.message
+
+
+def test_a_token_that_is_not_known_is_another_matter_than_none() -> None:
+    access = Access(PEOPLE)
+    with pytest.raises(Unauthorized, match="wants a token"):
+        access.admit("GET", "/api/v1/cases", [])
+    with pytest.raises(Unauthorized, match="does not know that token"):
+        access.admit("GET", "/api/v1/cases", [(b"authorization", b"Bearer nope")])
+
+
 @pytest.mark.parametrize(
     "line",
     [

@@ -43,6 +43,15 @@ _ENCODER = msgspec.msgpack.Encoder()
 _DECODER = msgspec.msgpack.Decoder(SyncAnswer)
 
 
+def _advice(error: ServerRefused) -> str:
+    """What helps: a token, or one of another role; nothing, where the server has said it already."""
+    if error.status == 401:
+        return ". Give the pilot a token of the role pilot, by MENDFLOW_TOKEN or --token-file FILE."
+    if "the roles" in str(error):
+        return ". A pilot needs a token of the role pilot: mendflow token NAME --role pilot makes one."
+    return ""
+
+
 class LinkRefused(Exception):
     """The server will not have this pilot; asking again is useless."""
 
@@ -194,7 +203,7 @@ class Link:
             return
         final = self._seek is None or now - self.away_since > REFUSED_MS_MAX
         if final and isinstance(error, ServerRefused) and error.status in (401, 403):
-            self._refusal = LinkRefused(f"{error}. Give the pilot the server's token with --token or MENDFLOW_TOKEN.")
+            self._refusal = LinkRefused(f"{error}{_advice(error)}")
         if self._backoff_ms and not self._said_away:  # a connection may well end; a server that is there takes the next
             self._said_away = True
             log.warning("the server is away (%s); jobs go on while their lease holds", error)

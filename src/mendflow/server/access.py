@@ -28,6 +28,8 @@ _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
 _NAME = re.compile(r"[\w.@+-]{1,64}")
 _SHA256 = re.compile(r"[0-9a-f]{64}")
+NAME_RULE = "use up to 64 letters, digits, and . @ + - _"
+ROLE_RULE = "use small letters, digits, -"
 
 
 class Token(msgspec.Struct, frozen=True):
@@ -60,10 +62,12 @@ def single_token(token: str) -> list[Token]:
 
 def new_token(name: str, roles: Sequence[str]) -> tuple[str, str]:
     """A fresh token and the line for the token file that makes it known."""
+    if not _NAME.fullmatch(name):
+        raise Invalid(f"{name!r} is no name for a token; {NAME_RULE}")
+    if bad := [role for role in roles if not _ROLE.fullmatch(role)]:
+        raise Invalid(f"{bad[0]!r} is no role; {ROLE_RULE}")
     token = secrets.token_urlsafe(32)
-    line = f"{name} {','.join(roles)} {hash_of(token)}"
-    read_tokens(line)
-    return token, line
+    return token, f"{name} {','.join(roles)} {hash_of(token)}"
 
 
 def load_tokens(path: str | Path) -> list[Token]:
@@ -87,7 +91,7 @@ def read_tokens(text: str, source: str = "tokens") -> list[Token]:
             raise Invalid(f"{source}, line {number}: write NAME ROLE[,ROLE] and the token's SHA-256", line=number)
         roles = words[1].split(",")
         if bad := [role for role in roles if not _ROLE.fullmatch(role)]:
-            raise Invalid(f"{source}, line {number}: {bad[0]!r} is no role; use small letters, digits, -", line=number)
+            raise Invalid(f"{source}, line {number}: {bad[0]!r} is no role; {ROLE_RULE}", line=number)
         digest = words[2].lower()
         if digest in tokens:
             raise Invalid(f"{source}, line {number}: the token of {tokens[digest].name!r} is given again", line=number)
@@ -130,6 +134,8 @@ class Access:
         if caller is None:
             if path in OPEN and method in _READING:
                 return _NOBODY
+            if b"authorization" in sent:
+                raise Unauthorized("this server does not know that token: ask whoever runs it for one of yours")
             raise Unauthorized("this server wants a token: send it as `Authorization: Bearer TOKEN`")
         if not may(caller.roles, method, path):
             raise Forbidden(f"the token {caller.name!r} may not do this; it has the roles {_listed(caller.roles)}")
