@@ -100,6 +100,8 @@ RULES = RuleSet(
 class Story:
     """Drives one case through its whole story, past every crash."""
 
+    what, rules, ends = STORY, RULES, "failed"
+
     def __init__(self, folder: Path, crashes: Many[int]) -> None:
         self.store = FailingStore(crashes)
         rules = HouseRules(files_roots=None, levels_ms=(10,), check_ms=1_000)
@@ -109,7 +111,6 @@ class Story:
         )
         self.world.domain = type(self.world.domain)(self.world.house)
         self.world.pilot.domain = self.world.domain
-        self.failed_b = False
 
     async def again(self, do: Any) -> Any:
         """Try until the store is there."""
@@ -123,18 +124,18 @@ class Story:
     async def tell(self) -> CaseId:
         world = self.world
         await self.again(world.house.open)
-        await self.again(lambda: world.domain.deploy(STORY))
+        await self.again(lambda: world.domain.deploy(self.what))
         await self.again(lambda: world.domain.deploy(WORKLET))
 
         async def put() -> None:
             if not any(each.name == "f" for each in world.services.administration.rule_sets()):
-                world.services.administration.put_rules(RULES, who="test")
+                world.services.administration.put_rules(self.rules, who="test")
             await world.services.ledger.settled()
 
         await self.again(put)
         case = await self.again(self._started)
         for _ in range(2_000):
-            if await self.again(lambda: world.status(case)) == "failed" and not await self.again(self._open):
+            if await self.again(lambda: world.status(case)) == self.ends and not await self.again(self._open):
                 return CaseId(case)
             await self.again(self._work)
         raise AssertionError(f"the story has no end: {await world.decisions(case)}")
@@ -149,11 +150,11 @@ class Story:
     async def _work(self) -> None:
         pilot = self.world.pilot
         await pilot.sync(want=4, wait_ms=5)
-        reports = {str(each.spec.item): self._outcome(str(each.spec.item), each.job) for each in pilot.held}
+        reports = {str(each.spec.item): self.outcome(str(each.spec.item), each.job) for each in pilot.held}
         if reports:
             await pilot.exchange(reports)
 
-    def _outcome(self, item: str, job: str) -> Outcome:
+    def outcome(self, item: str, job: str) -> Outcome:
         if item == "c" or (item == "b" and "~" not in job):
             return FAILED
         return Outcome(outputs=400) if item == "venue" else Outcome()
