@@ -145,3 +145,38 @@ def test_a_server_ends_in_good_order(shell: Shell) -> None:
     assert process.returncode == 0, out
     assert re.match(r"mendflow serves http://127\.0\.0\.1:\d+ from ", out)
     assert not (shell.folder / "server" / "server.json").exists()
+
+
+def test_shells_complete_flows_subjects_jobs_and_tasks(shell: Shell) -> None:
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
+    shell.write("mixed.yaml", "name: mixed\njobs:\n  say: {run: echo hello}\n  ask: {task: ok?, role: pi}\n")
+    case = shell.json("start", "mixed.yaml")["id"]
+
+    def offered(typed: str) -> list[str]:
+        words = {"_MENDFLOW_COMPLETE": "complete_bash", "COMP_WORDS": typed, "COMP_CWORD": str(typed.count(" "))}
+        return shell(**words).stdout.split()
+
+    assert offered("mendflow start mi") == ["mixed"]
+    assert offered("mendflow why ") == ["last", case]
+    assert sorted(offered(f"mendflow why {case}:")) == [f"{case}:ask", f"{case}:say"]
+    assert offered("mendflow logs l") == ["last:say"], "a person's work prints nothing"
+    (task,) = shell.json("tasks")
+    assert offered("mendflow tasks complete ") == [task["id"]]
+
+
+def test_jobs_wait_by_the_same_word_as_items(shell: Shell) -> None:
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
+    shell.write("hello.yaml", HELLO)
+    shell.ok("start", "hello.yaml")
+    assert shell.json("items", "last")[0]["state"] == "waiting"
+    assert "waiting" in shell.ok("jobs", "--state", "waiting")
+    assert "available" not in shell.ok("jobs")
+
+
+def test_who_reads_the_end_of_a_long_log_is_told_that_there_was_more(shell: Shell) -> None:
+    shell.write("long.yaml", "jobs:\n  much: {run: yes 0123456789 | head -c 3000000}\n  little: {run: echo done}\n")
+    shell.ok("run", "long.yaml", "--quiet")
+    told = shell("logs", "last:much")
+    assert "of 3.0 MB that it printed; the rest is not kept" in told.stderr
+    assert len(told.stdout) < 20_000
+    assert shell("logs", "last:little").stderr == ""

@@ -9,7 +9,7 @@ from mendflow.cli.asking import Ask, asks
 from mendflow.cli.deploying import deploy as give_flow
 from mendflow.cli.flow_files import is_flow_file, load_one
 from mendflow.cli.inputs import json_or_text, kept_inputs, read_inputs
-from mendflow.cli.options import CaseArgument
+from mendflow.cli.options import CaseArgument, offered
 from mendflow.cli.printing import print_json, say
 from mendflow.client import Client
 from mendflow.core.model.flow import Flow
@@ -47,7 +47,10 @@ def deploy(
 @asks
 def start(
     ask: Ask,
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A deployed flow's name, or a flow file.")],
+    flow: Annotated[
+        str,
+        typer.Argument(metavar="FLOW", help="A deployed flow's name, or a flow file.", autocompletion=offered("flows")),
+    ],
     input: Annotated[
         list[str] | None,
         typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),

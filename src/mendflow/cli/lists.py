@@ -27,7 +27,8 @@ app = typer.Typer()
 Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]
 Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="How many to pass over first.")]
 CASE_WORDS, ITEM_WORDS = get_args(CaseStatus), get_args(ItemState)
-JOB_WORDS = tuple(state.value for state in JobState)
+JOB_WORDS = {("waiting" if state is JobState.AVAILABLE else state.value): state.value for state in JobState}
+"""The words for people, as for items, and what jobs say themselves."""
 
 
 def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only those in this state.") -> Any:
@@ -100,7 +101,7 @@ def items(
 def jobs(
     ask: Ask,
     case: Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)] = "",
-    state: Annotated[str, _state(JOB_WORDS)] = "",
+    state: Annotated[str, _state(tuple(JOB_WORDS))] = "",
     name: Name = "",
     owner: Annotated[
         str, typer.Option("--owner", metavar="OWNER", help="Only of this owner.", show_default=False)
@@ -116,7 +117,14 @@ def jobs(
 ) -> None:
     """List jobs, by case, state, name, owner or pilot."""
     query = JobQuery(
-        case=case, state=state, name=name, owner=owner, pilot=pilot, attempts_min=attempts, limit=limit, offset=offset
+        case=case,
+        state=JOB_WORDS.get(state, ""),
+        name=name,
+        owner=owner,
+        pilot=pilot,
+        attempts_min=attempts,
+        limit=limit,
+        offset=offset,
     )
     views = ask.of(lambda client: client.jobs(query))
     if ask.json:
@@ -218,7 +226,8 @@ def _item_row(view: ItemView) -> tuple[str | Text, ...]:
 
 
 def _job_row(job: Job) -> tuple[str | Text, ...]:
-    state = "suspended" if job.suspended and not job.finished else job.state.value
+    word = "waiting" if job.state is JobState.AVAILABLE else job.state.value
+    state = "suspended" if job.suspended and not job.finished else word
     pilot = str(job.pilot or (job.history[-1].pilot if job.history else "-"))
     return (
         str(job.id),

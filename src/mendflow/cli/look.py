@@ -13,7 +13,7 @@ from mendflow.cli.asking import Ask, asks
 from mendflow.cli.ending import ending_of
 from mendflow.cli.exits import Exit
 from mendflow.cli.link import connected, waited
-from mendflow.cli.options import CaseArgument, Data, Json, OutputDir, Quiet, Server, Target, TokenFile
+from mendflow.cli.options import CaseArgument, Data, Json, OutputDir, Quiet, Server, Target, TokenFile, offered
 from mendflow.cli.places import check_file, check_folder
 from mendflow.cli.printing import STYLES, print_json, say
 from mendflow.cli.progress import ENDED, PATIENCE_S, follow, progress
@@ -23,13 +23,16 @@ from mendflow.cli.summary import fetch_outputs, print_summary, result_json, writ
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict, NotFound, Unreachable
 from mendflow.core.model.views import CaseView
-from mendflow.report.words import one_line, plain
+from mendflow.report.words import one_line, plain, size_text
 
 app = typer.Typer()
 
 T = TypeVar("T")
 
 FOLLOW_EVERY_S = 0.5
+LOG_BYTES_KEPT = 16_000
+"""A log of fewer bytes is whole."""
+
 GOING_ON = ("running", "waiting", "staging", "available", "suspended", "offered", "claimed")
 
 
@@ -38,7 +41,12 @@ GOING_ON = ("running", "waiting", "staging", "available", "suspended", "offered"
 def why(
     ask: Ask,
     subject: Annotated[
-        str, typer.Argument(metavar="SUBJECT", help="A case, CASE:ITEM, a job CASE/NUMBER, or a pilot; last works.")
+        str,
+        typer.Argument(
+            metavar="SUBJECT",
+            help="A case, CASE:ITEM, a job CASE/NUMBER, or a pilot; last works.",
+            autocompletion=offered("subjects"),
+        ),
     ] = "last",
 ) -> None:
     """Say why a case, item, job or pilot is as it is."""
@@ -58,7 +66,14 @@ def why(
 
 @app.command("logs")
 def logs(
-    subject: Annotated[str, typer.Argument(metavar="JOB", help="A job CASE/NUMBER, or an item CASE:ITEM; last works.")],
+    subject: Annotated[
+        str,
+        typer.Argument(
+            metavar="JOB",
+            help="A job CASE/NUMBER, or an item CASE:ITEM; last works.",
+            autocompletion=offered("printing"),
+        ),
+    ],
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Leave terminal escapes as the job printed them.")] = False,
     json: Json = False,
@@ -75,6 +90,7 @@ def logs(
             if json:
                 print_json({"job": job, "log": text})
                 return
+            await _say_if_cut(client, job, text)
             _write(text, raw=raw)
             if follow:
                 await _followed(client, job, text, raw=raw)
@@ -179,6 +195,16 @@ async def _job_id(client: Client, subject: str) -> str:
     if view.job is None:
         raise NotFound(f"{subject} is a {view.kind}, which prints nothing; mendflow why {subject} tells of it")
     return str(view.job)
+
+
+async def _say_if_cut(client: Client, job: str, text: str) -> None:
+    """The server keeps the end of what a job printed; who reads it should know that there was more."""
+    kept, outcome = len(text.encode(errors="replace")), (await client.job(job)).outcome
+    if outcome is None or kept < LOG_BYTES_KEPT:
+        return
+    printed = outcome.measures.stdout_bytes + outcome.measures.stderr_bytes
+    if printed > kept:
+        say(f"the last {size_text(kept)} of {size_text(printed)} that it printed; the rest is not kept", err=True)
 
 
 def _write(text: str, *, raw: bool) -> None:

@@ -1,5 +1,5 @@
-"""What the shell offers while one types: cases, flows, groups of failures and rule sets of the server
-that would be asked.
+"""What the shell offers while one types: cases and what is in them, flows, tasks, groups of failures and rule sets of
+the server that would be asked.
 
 Whoever types must not wait: no server is started for this, one that does not answer at once is not waited for, and
 whatever goes wrong offers nothing."""
@@ -20,6 +20,39 @@ OFFERED_MAX = 50
 def cases(params: Mapping[str, Any], incomplete: str) -> list[str]:
     async def ask(client: Client) -> list[str]:
         return ["last", *(str(view.id) for view in await client.cases(limit=OFFERED_MAX))]
+
+    return _offered(params, incomplete, ask)
+
+
+def subjects(params: Mapping[str, Any], incomplete: str) -> list[str]:
+    """Cases and pilots; after `CASE:` its items."""
+
+    async def ask(client: Client) -> list[str]:
+        case, colon, _ = incomplete.partition(":")
+        if colon:
+            return [f"{case}:{item.item}" for item in await client.items(case, limit=OFFERED_MAX)]
+        named = [str(view.id) for view in await client.cases(limit=OFFERED_MAX)]
+        return ["last", *named, *(str(view.id) for view in await client.pilots())]
+
+    return _offered(params, incomplete, ask)
+
+
+def printing(params: Mapping[str, Any], incomplete: str) -> list[str]:
+    """Jobs as items, `CASE:ITEM`; while no case is named, those of the last one, and the other cases."""
+
+    async def ask(client: Client) -> list[str]:
+        case, colon, _ = incomplete.partition(":")
+        items = await client.items(case if colon else "last", limit=OFFERED_MAX)
+        found = [f"{case if colon else 'last'}:{item.item}" for item in items if item.job]
+        return found if colon else [*found, *(f"{view.id}:" for view in await client.cases(limit=OFFERED_MAX))]
+
+    return _offered(params, incomplete, ask)
+
+
+def tasks(params: Mapping[str, Any], incomplete: str) -> list[str]:
+    async def ask(client: Client) -> list[str]:
+        found = await client.tasks(limit=OFFERED_MAX)
+        return [view.id for view in found if view.state in ("offered", "claimed")]
 
     return _offered(params, incomplete, ask)
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from mendflow.cli.asking import Ask, asks
 from mendflow.cli.inputs import json_or_text
-from mendflow.cli.options import completed, one_of
+from mendflow.cli.options import completed, offered, one_of
 from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.client import Client
 from mendflow.core.model.problems import Invalid
@@ -20,7 +20,9 @@ app = typer.Typer()
 tasks_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(tasks_app, name="tasks", help="List and do the work of people.")
 
-TaskArgument = Annotated[str, typer.Argument(metavar="TASK", help="A task's id, CASE/NUMBER.")]
+TaskArgument = Annotated[
+    str, typer.Argument(metavar="TASK", help="A task's id, CASE/NUMBER.", autocompletion=offered("tasks"))
+]
 Role = Annotated[str, typer.Option("--role", metavar="ROLE", help="Only for this role.", show_default=False)]
 State = Annotated[
     str,
