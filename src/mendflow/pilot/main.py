@@ -135,7 +135,8 @@ class _Life:
         self._heed_signals()
         self._look_at_disk(agent)
         await agent.start()
-        log.info("%s works for %s with %d slots in %s", identity.pilot, options.server, has.slots, home.folder)
+        slots = "1 slot" if has.slots == 1 else f"{has.slots} slots"
+        log.info("%s works for %s with %s in %s", identity.pilot, options.server, slots, home.folder)
         code = await self._work(agent, link)
         await self._say_goodbye(agent, link, code)
         link.close()
