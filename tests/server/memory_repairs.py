@@ -8,6 +8,7 @@ from mendflow.core.model.mending import XEvent
 from mendflow.core.model.problems import Conflict, Forbidden, NotFound
 from mendflow.core.model.repair_views import (
     Applied,
+    CompensationView,
     DecisionQuery,
     DecisionView,
     Drained,
@@ -38,6 +39,7 @@ class MemoryRepairs:
         self._versions: dict[str, list[RuleSet]] = {HOUSE: [RuleSet(name=HOUSE)]}
         self._engines: dict[str, EngineView] = {}
         self._patterns = Patterns()
+        self._library: dict[str, CompensationView] = {}
 
     async def rule_sets(self) -> list[RuleSetView]:
         return [_view(versions[-1]) for versions in self._versions.values()]
@@ -110,6 +112,15 @@ class MemoryRepairs:
         if level not in ("1", "all"):
             raise NotFound(f"there is no level {level!r}", level=level)
         return Drained(level=1, let_go=0)
+
+    async def compensations(self) -> list[CompensationView]:
+        return list(self._library.values())
+
+    async def register_compensation(self, wish: CompensationView, *, who: str) -> list[CompensationView]:
+        self._library.pop(wish.task, None)
+        if wish.flow:
+            self._library[wish.task] = CompensationView(task=wish.task, flow=wish.flow, author=who, at=NOW)
+        return await self.compensations()
 
     async def patterns(self) -> Patterns:
         return self._patterns

@@ -106,6 +106,7 @@ async def test_real_answers_fit_the_description(
         "/cases/{case}/history": f"/cases/{case.id}/history",
         "/patterns": "/patterns",
         "/levels": "/levels",
+        "/compensations": "/compensations",
         "/engines": "/engines",
     }
     for path, url in asked.items():

@@ -15,6 +15,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import XEvent
 from mendflow.core.model.repair_views import (
     Applied,
+    CompensationView,
     DecisionQuery,
     DecisionView,
     Drained,
@@ -250,6 +251,12 @@ class SyncClient:
 
     def mend(self, case: str, wish: MendWish) -> DecisionView:
         return self._wait(self._client.mend(case, wish))
+
+    def compensations(self) -> list[CompensationView]:
+        return self._wait(self._client.compensations())
+
+    def register_compensation(self, task: str, flow: str = "") -> list[CompensationView]:
+        return self._wait(self._client.register_compensation(task, flow))
 
     def levels(self) -> list[LevelView]:
         return self._wait(self._client.levels())

@@ -10,6 +10,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import XEvent
 from mendflow.core.model.repair_views import (
     Applied,
+    CompensationView,
     DecisionQuery,
     DecisionView,
     Drained,
@@ -106,6 +107,16 @@ class RepairCalls:
 
     async def mend(self, case: str, wish: MendWish) -> DecisionView:
         return await self._line.ask("POST", f"{_case(case)}/mend", DecisionView, body=wish)
+
+    # the library of compensations
+
+    async def compensations(self) -> list[CompensationView]:
+        return await self._line.ask("GET", "/compensations", list[CompensationView])
+
+    async def register_compensation(self, task: str, flow: str = "") -> list[CompensationView]:
+        """Let a deployed flow undo a task, in cases that begin from now on; without a flow, none does."""
+        wish = CompensationView(task=task, flow=flow)
+        return await self._line.ask("POST", "/compensations", list[CompensationView], body=wish, repeatable=True)
 
     # levels of retries
 

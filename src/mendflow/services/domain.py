@@ -11,6 +11,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import XEvent
 from mendflow.core.model.repair_views import (
     Applied,
+    CompensationView,
     DecisionQuery,
     DecisionView,
     Drained,
@@ -159,6 +160,13 @@ class Domain(Protocol):
         ...
 
     async def mend(self, case: str, wish: MendWish, *, who: str) -> DecisionView: ...
+
+    # the library of compensations
+    async def compensations(self) -> list[CompensationView]: ...
+    async def register_compensation(self, wish: CompensationView, *, who: str) -> list[CompensationView]:
+        """From now on a flow undoes a task, in cases that begin from now on; without a flow, none does. The library as
+        it then is."""
+        ...
 
     # levels of retries
     async def levels(self) -> list[LevelView]: ...

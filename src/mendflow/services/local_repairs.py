@@ -13,6 +13,7 @@ from mendflow.core.model.mending import Decision, ExceptionType, XEvent
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.repair_views import (
     Applied,
+    CompensationView,
     DecisionQuery,
     DecisionView,
     Drained,
@@ -259,6 +260,25 @@ class LocalRepairs(_OtherHalf):
     async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None:
         self._house.services.engines.done(engine, order, answer, who=who)
         await self._settled()
+
+    # Compensations
+
+    async def compensations(self) -> list[CompensationView]:
+        return [
+            CompensationView(task=each.task, flow=each.flow, author=each.author, at=each.at)
+            for each in self._house.services.mending.library.all()
+        ]
+
+    async def register_compensation(self, wish: CompensationView, *, who: str) -> list[CompensationView]:
+        library = self._house.services.mending.library
+        if not wish.task:
+            raise Invalid("say which task it undoes", field="task")
+        if wish.flow:
+            library.register(wish.task, wish.flow, who=who)
+        else:
+            library.forget(wish.task)
+        await self._settled()
+        return await self.compensations()
 
     # Levels
 
