@@ -9,6 +9,7 @@ from mendflow.core.model.flow import Assign, Call, Catch, Copy, Input, Job, Para
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
+from mendflow.core.model.repair_views import DecisionQuery
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
@@ -315,6 +316,27 @@ async def test_resubmit_changes_what_the_exlet_says_and_keeps_the_id_that_the_fl
     assert (await world.decision(case)).result == "recovered"
     [count] = (await world.case(case)).counts
     assert (count.done, count.failed, count.mended) == (1, 0, 1)
+
+
+async def test_only_the_repair_after_which_the_job_ended_well_has_recovered_it(world: World) -> None:
+    again = exlet("again", mend(Primitive.RESUBMIT))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("job.generation < 4", "again"), exlets=[again]))
+    case = await world.start(flow(Job(name="a", command="x")))
+
+    async def results() -> list[str]:
+        decided = await world.domain.decisions(DecisionQuery(case=case))
+        return [each.result for each in sorted(decided, key=lambda each: each.at)]
+
+    await world.take()
+    await world.report(a=FAILED)
+    await world.take()
+    assert await results() == ["tried-again"], "nobody knows yet what it comes to"
+    await world.report(a=FAILED)
+    await world.take()
+    assert await results() == ["failed", "tried-again"], "the first try failed as well"
+    await world.report(a=Outcome())
+    assert await world.status(case) == "completed"
+    assert await results() == ["failed", "recovered"]
 
 
 @pytest.mark.parametrize("way", ["same", "parameters", "replica", "target"])

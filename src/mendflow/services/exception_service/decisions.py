@@ -112,10 +112,12 @@ class DecisionBook:
             self.of_exlet[decision.exlet_case] = decision.id
 
     def tried_again(self, decision: Decision) -> None:
-        """Its job was given another try; the decision stays under way until that has ended."""
+        """Its job was given another try; the decision stays under way until that has ended. The tries that others gave
+        it before have come to nothing, or this one would not be needed."""
         if decision.result != TRIED_AGAIN:
+            self.tries_ended(decision.case, decision.serial, "failed")
             decision.result = TRIED_AGAIN
-            self.trying.setdefault((decision.case, decision.serial), []).append(decision.id)
+            self.trying[decision.case, decision.serial] = [decision.id]
         self.note(decision)
 
     def record(self, decision: Decision) -> None:
