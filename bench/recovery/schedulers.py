@@ -78,8 +78,8 @@ class BehindALine:
     async def resume(self, id: JobId) -> None:
         await self._inner.resume(id)
 
-    async def cancel(self, id: JobId) -> None:
-        await self._inner.cancel(id)
+    async def cancel(self, id: JobId, *, reason: str = "") -> None:
+        await self._inner.cancel(id, reason=reason)
 
     async def capacity(self) -> CapacityReport:
         return await self._inner.capacity()
@@ -126,7 +126,7 @@ class FarScheduler:
     async def suspend(self, id: JobId) -> None: ...
     async def resume(self, id: JobId) -> None: ...
 
-    async def cancel(self, id: JobId) -> None:
+    async def cancel(self, id: JobId, *, reason: str = "") -> None:
         self._running[id].cancel()
 
     async def capacity(self) -> CapacityReport:
