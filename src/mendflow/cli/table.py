@@ -48,6 +48,7 @@ COMMANDS: dict[str, Entry] = {
     "mend": _entry("repairs", "Run an exlet on a case now, and make a rule of it if wanted.", _MEND),
     "reject": _entry("repairs", "Say that a choice was wrong, and put the right one in its place.", _MEND),
     "patterns": _entry("repairs", "List how conversations run and what repairs are called; add to them.", _MEND),
+    "compensations": _entry("repairs", "List what undoes which task; add to it.", _MEND),
     "levels": _entry("repairs", "List the levels that retries wait in; drain one.", _MEND),
     "serve": _entry("serve", "Run a server.", _SERVE),
     "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
