@@ -14,6 +14,8 @@ NAME_CHAR_WIDTH, SMALL_CHAR_WIDTH = 7.4, 6.0
 FIT_WIDTH = 1_750.0
 """Up to this width a drawing is shrunk to the page; beyond it, one scrolls."""
 
+WIDE = '<p class="quiet">The drawing is wider than the page: scroll it to the right.</p>'
+
 SEGMENTS = ("done", "reused", "running", "failed", "cancelled", "waiting", "skipped")
 
 
@@ -33,15 +35,31 @@ def graph(flow: Flow, counts: list[NameCount]) -> str:
         for edge in shape.edges:
             if edge.start in shapes and edge.end in shapes:
                 parts.append(_arrow(shapes[edge.start], shapes[edge.end], edge.bends, dashed=edge.dashed))
-    parts += [_node(shape, by_name.get(shape.title)) for shape in shapes.values() if not shape.children]
+    unreached = _unreached(root, by_name, reached=True)
+    parts += [
+        _node(shape, by_name.get(shape.title), reached=shape.key not in unreached)
+        for shape in shapes.values()
+        if not shape.children
+    ]
     width, height = root.width + 2 * MARGIN, root.height + 2 * MARGIN
-    css = "graph fit" if width <= FIT_WIDTH else "graph"
+    css, hint = ("graph fit", "") if width <= FIT_WIDTH else ("graph", WIDE)
     return (
-        f'<div class="scroll"><svg class="{css}" width="{width:.0f}" height="{height:.0f}" '
+        f'{hint}<div class="scroll"><svg class="{css}" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" role="img" aria-label="The flow as a graph">'
         '<defs><marker id="tip" viewBox="0 0 8 8" refX="7" refY="4" markerWidth="7" markerHeight="7" orient="auto">'
         '<path class="tip" d="M0 0.6 7.4 4 0 7.4z"/></marker></defs>' + "".join(parts) + "</svg></div>"
     )
+
+
+def _unreached(shape: Shape, counts: dict[str, NameCount], *, reached: bool) -> set[str]:
+    """Small steps, which nobody counts, that stand only among work that never began; of the others it is taken that
+    they ran when their turn came."""
+    leaves = [counts.get(each.title) for each in all_shapes(shape) if each.counted]
+    if leaves:
+        reached = any(state_of(count) not in ("none", "skipped") for count in leaves)
+    if not shape.children:
+        return set() if reached or shape.counted else {shape.key}
+    return set().union(*(_unreached(child, counts, reached=reached) for child in shape.children))
 
 
 def state_of(count: NameCount | None) -> str:
@@ -96,7 +114,7 @@ def _size(body: Activity) -> int:
 
 
 def _frame(shape: Shape) -> str:
-    title = f"{shape.title} · {shape.note}" if shape.note else shape.title
+    title = f"{shape.title} · {shape.note}" if shape.note and shape.note != shape.title else shape.title
     fits = fitting(title, shape.width - 2 * PAD, SMALL_CHAR_WIDTH)
     return (
         f'<g><title>{escaped(title)}</title><rect class="frame" x="{shape.x:.1f}" y="{shape.y:.1f}" '
@@ -125,13 +143,14 @@ def _far(one: Point, other: Point) -> float:
     return abs(one[0] - other[0]) + abs(one[1] - other[1])
 
 
-def _node(shape: Shape, count: NameCount | None) -> str:
+def _node(shape: Shape, count: NameCount | None, *, reached: bool) -> str:
     told = counts_text(count) if count else shape.note or shape.kind
     title = fitting(shape.title, shape.width - (36 if count and count.mended else 22), NAME_CHAR_WIDTH)
     box = f'width="{shape.width:.0f}" height="{shape.height:.0f}" rx="8"'
     pile = "".join(f'<rect class="node pile" x="{shape.x + off:.1f}" y="{shape.y + off:.1f}" {box}/>' for off in (6, 3))
+    state = "step" if count is None and not shape.counted and reached else state_of(count)
     parts = [
-        f'<g class="s-{state_of(count)}"><title>{escaped(f"{shape.title} ({shape.kind}): {told}")}</title>',
+        f'<g class="s-{state}"><title>{escaped(f"{shape.title} ({shape.kind}): {told}")}</title>',
         pile if shape.pile else "",
         f'<rect class="node" x="{shape.x:.1f}" y="{shape.y:.1f}" {box}/>',
         f'<text class="name" x="{shape.x + 12:.1f}" y="{shape.y + 21:.1f}">{escaped(title)}</text>',

@@ -8,11 +8,12 @@ import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from importlib import resources as package_files
+from typing import NamedTuple
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView
-from mendflow.core.model.views import CaseView, ItemView
+from mendflow.core.model.views import AttemptView, CaseView, ItemView
 from mendflow.report.attempts import ran
 from mendflow.report.graph import graph
 from mendflow.report.others import other_cases
@@ -68,7 +69,7 @@ def render(
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
         '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
         f"<title>{title}</title><style>{STYLE}</style></head><body>"
-        f"{_header(case, flow, items, now)}<nav>{links}</nav><main>{body}</main>"
+        f"{_header(case, flow, _Whole(case, items, called, called_items), now)}<nav>{links}</nav><main>{body}</main>"
         f'<footer class="quiet">Made by mendflow {escaped(version)} for case {escaped(str(case.id))}.</footer>'
         f"<script>{SCRIPT}</script></body></html>\n"
     )
@@ -90,12 +91,34 @@ def _latest(case: CaseView, items: list[ItemView]) -> Instant:
     return max(case.started_at, case.ended_at, max(ends, default=0), max((item.ended_at for item in items), default=0))
 
 
-def _header(case: CaseView, flow: Flow, items: list[ItemView], now: Instant) -> str:
+class _Whole(NamedTuple):
+    """A case with those that belong to it. Of very many, the items of the last ones are not there."""
+
+    case: CaseView
+    items: Sequence[ItemView]
+    called: Sequence[CaseView]
+    called_items: Sequence[ItemView]
+
+    def total(self, word: str) -> int:
+        """Of the work itself: a call is told by what the called case did, unless nothing came of it."""
+        counts = [count for case in (self.case, *self.called) for count in case.counts]
+        work = sum(getattr(count, word) for count in counts if count.kind != "call")
+        return work or (sum(getattr(count, word) for count in counts) if word in ("failed", "cancelled") else 0)
+
+    def attempts(self) -> list[AttemptView]:
+        return [attempt for item in (*self.items, *self.called_items) for attempt in ran(item)]
+
+    def cut(self) -> bool:
+        known = {item.case for item in self.called_items}
+        return any(case.counts and case.id not in known for case in self.called)
+
+
+def _header(case: CaseView, flow: Flow, whole: _Whole, now: Instant) -> str:
     described = f"<p>{escaped(one_line(flow.description, 400))}</p>" if flow.description else ""
     rerun = f" · again from {escaped(str(case.rerun_of))}" if case.rerun_of else ""
     figures = "".join(
         f'<div class="figure {css}"><b>{escaped(value)}</b><span>{word}</span></div>'
-        for value, word, css in _figures(case, items, now)
+        for value, word, css in _figures(whole, now)
     )
     ended = f" · ended {time_text(case.ended_at)}" if case.ended_at else ""
     return (
@@ -106,24 +129,22 @@ def _header(case: CaseView, flow: Flow, items: list[ItemView], now: Instant) -> 
     )
 
 
-def _figures(case: CaseView, items: list[ItemView], now: Instant) -> list[tuple[str, str, str]]:
-    """The numbers that one looks for first."""
-    attempts = [attempt for item in items for attempt in ran(item)]
-    total = {
-        word: sum(getattr(count, word) for count in case.counts)
-        for word in ("done", "failed", "cancelled", "mended", "reused")
-    }
+def _figures(whole: _Whole, now: Instant) -> list[tuple[str, str, str]]:
+    """The numbers that one looks for first, of the case and all that it called. What was reused is done."""
+    case, attempts, more = whole.case, whole.attempts(), "+" if whole.cut() else ""
+    total = {word: whole.total(word) for word in ("done", "failed", "cancelled", "mended", "reused")}
     figures = [
         (duration_text((case.ended_at or now) - case.started_at), "duration", ""),
-        (f"{total['done']:,}", "done", "good"),
+        (f"{total['done'] + total['reused']:,}", "done", "good"),
         (f"{total['failed']:,}", "failed", "bad" if total["failed"] else ""),
         (f"{total['mended']:,}", "mended", "mended" if total["mended"] else ""),
     ]
-    figures += [(f"{total[word]:,}", word, "") for word in ("cancelled", "reused") if total[word]]
+    figures += [(f"{total['cancelled']:,}", "cancelled", "")] if total["cancelled"] else []
+    figures += [(f"{total['reused']:,}", "of them reused", "")] if total["reused"] else []
     peak = max((attempt.peak_bytes for attempt in attempts), default=0)
     return [
         *figures,
-        (f"{len(attempts):,}", "attempts", ""),
-        (duration_text(sum(attempt.cpu_ms for attempt in attempts)), "CPU time", ""),
+        (f"{len(attempts):,}{more}", "attempts", ""),
+        (duration_text(sum(attempt.cpu_ms for attempt in attempts)) + more, "CPU time", ""),
         (size_text(peak) if peak else "-", "peak memory", ""),
     ]

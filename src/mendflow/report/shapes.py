@@ -17,6 +17,7 @@ SMALL_WIDTH, SMALL_HEIGHT = 150.0, 34.0
 PAD, HEAD = 14.0, 26.0
 COUNTED = (model.Job, model.Task, model.Stage, model.Call)
 
+_WORDS = {"assign": "set", "foreach": "for each", "for-each": "for each"}
 _STEP = re.compile(r"step-\d+")
 
 Point = tuple[float, float]
@@ -41,6 +42,7 @@ class Shape(msgspec.Struct):
     note: str = ""
     pile: bool = False
     framed: bool = False
+    counted: bool = False
     children: list["Shape"] = []
     edges: list[Edge] = []
     x: float = 0.0
@@ -106,6 +108,7 @@ def _leaf(activity: model.Activity) -> Shape:
         kind=_kind(activity),
         width=NODE_WIDTH if counted else SMALL_WIDTH,
         height=NODE_HEIGHT if counted else SMALL_HEIGHT,
+        counted=counted,
         note=f"if {_short(activity.when.text)}" if activity.when else "",
     )
 
@@ -286,5 +289,8 @@ def _short(text: str) -> str:
 
 
 def _kind(activity: model.Activity) -> str:
-    """A primitive is known by what it does."""
-    return activity.do.value if isinstance(activity, model.Mend) else str(type(activity).__struct_config__.tag)
+    """The word of the flow file; a primitive is known by what it does."""
+    if isinstance(activity, model.Mend):
+        return activity.do.value
+    tag = str(type(activity).__struct_config__.tag)
+    return _WORDS.get(tag, tag)

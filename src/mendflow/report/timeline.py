@@ -18,7 +18,13 @@ LABEL_WIDTH, CHART_WIDTH, AXIS_HEIGHT = 210.0, 860.0, 26.0
 BAND_HEIGHT = 44.0
 LEGEND = '<p class="legend quiet">' + "".join(
     f'<span class="key {css}"></span>{word}'
-    for css, word in (("good", "completed"), ("bad", "failed or lost"), ("run", "running"), ("wait", "waiting"))
+    for css, word in (
+        ("good", "completed"),
+        ("bad", "failed or lost"),
+        ("run", "running"),
+        ("wait", "waiting"),
+        ("reuse", "reused"),
+    )
 ) + '<span class="cross">✚</span>mended: a later attempt made it good</p>'  # fmt: skip
 _STEPS_MS = [
     *(unit * step for unit in (1, 10, 100) for step in (1, 2, 5)),
