@@ -183,8 +183,13 @@ def test_a_place_that_is_broken_and_idle_does_not_get_the_job_again(name: str) -
 
 
 def test_an_attempt_that_the_jobs_own_retries_follow_is_left_to_them() -> None:
-    for category in Category:
+    for category in set(Category) - {Category.MEMORY, Category.TIME}:
         assert concluded(context(fault(category, "lost"), final=False)) == ""
+
+
+def test_too_little_memory_or_time_is_mended_at_once_whatever_retries_are_left() -> None:
+    assert concluded(context(fault(Category.MEMORY), final=False)) == "more-memory"
+    assert concluded(context(fault(Category.TIME), final=False)) == "more-time"
 
 
 def test_where_there_is_one_host_only_nobody_is_sent_elsewhere() -> None:

@@ -46,6 +46,9 @@ REAL = [
     Real("asks-to-be-tried-later", "test $n -ge 3 || exit 75", "completed", 3, ["later", "later"]),
     Real("asks-for-ever", "exit 75", "failed", 4, ["later", "later", "later", "give-up"]),
     Real("too-little-memory", HUNGRY, "completed", 2, ["more-memory"], "    memory: 60 MB"),
+    Real(
+        "too-little-memory-with-retries", HUNGRY, "completed", 2, ["more-memory"], "    memory: 60 MB\n    retries: 3"
+    ),
     Real("too-little-time", "sleep 0.9", "completed", 2, ["more-time"], "    time: 600 ms"),
     Real("hangs-for-ever", "sleep 60", "failed", 4, ["more-time"] * 3 + ["give-up"], "    time: 200 ms"),
     Real("killed-with-its-slot", "test $n -ge 2 || { kill -9 $PPID; sleep 60; }", "completed", 2, []),

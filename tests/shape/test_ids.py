@@ -23,7 +23,6 @@ PROMISES: dict[str, str] = {
     "AD-2": "a failure waits in a durable queue, or in memory where that was asked for",
     "AD-3": "a dispatcher classifies: recovery or compensation",
     "AD-4": "recovery goes through levels, each with its own wait",
-    "FM-11": "a repository of conversations and of repairs by name, to be added to without code",
     "EX-6": "conditions see case, item, job, fault, history and more, and what decided is told",
     "EX-7": "rules are added while cases run, at the right place, with the case at hand as cornerstone",
     "EX-8": "worklets are chosen by rules; a wrong choice is rejected, corrected and replaced",

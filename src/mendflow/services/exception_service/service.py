@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from msgspec.structs import replace
 
+from mendflow.core.model.faults import Category
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Submission
@@ -53,6 +54,10 @@ ONCE_MAX: Final = 50_000
 def held_event(decision: str) -> str:
     """The event that something was held for, from the id of a decision or of one that took its place."""
     return decision.partition("!")[0]
+
+
+IN_VAIN = frozenset({Category.MEMORY, Category.TIME})
+"""Of these the same again, with no more of it, is of no use."""
 
 
 class ExceptionService:
@@ -149,7 +154,8 @@ class ExceptionService:
 
     async def failed(self, failure: Failure) -> bool:
         """An attempt failed. One that whoever executes it would try again by itself is the house's business only if it
-        was the infrastructure that failed; else, until that has given up, the flow's own rules are asked."""
+        was the infrastructure that failed, or if the same again would fail the same way; else, until that has given up,
+        the flow's own rules are asked."""
         document = await self._case_of(failure)
         if document is None:
             return False
@@ -157,7 +163,7 @@ class ExceptionService:
         known = self.decisions.open.get(event.id)
         if known is not None and known.state == "running":
             return True
-        own_only = not failure.final and not failure.fault.infrastructure
+        own_only = not failure.final and not failure.fault.infrastructure and failure.fault.category not in IN_VAIN
         return await self._decide(event, own_only=own_only, goes_on=not failure.final) is not None
 
     async def _case_of(self, failure: Failure) -> CaseDocument | None:
