@@ -191,7 +191,7 @@ class FlowFunction(Generic[P, R]):
             return self.function(**arguments)  # type: ignore[call-arg,arg-type]  # handles stand for the inputs
         except BadFlow as error:
             note(error.problems)
-        except Exception:
+        except Exception:  # after a mistake the flow's own code may raise anything; that mistake is what is told
             if not problems:
                 raise
         finally:
