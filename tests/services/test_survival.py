@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.engine import evolve as real
-from mendflow.core.model.flow import Job
+from mendflow.core.model.flow import Call, Job
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import StoreUnavailable
@@ -116,3 +116,16 @@ async def test_one_unreadable_document_does_not_keep_the_server_from_starting(tm
     await HandPilot(domain).run_all(lambda spec: Outcome())
     assert (await domain.case(CaseId(case))).status == "completed"
     await second.close()
+
+
+async def test_a_flow_that_calls_itself_without_end_fails_and_fills_nothing(
+    house: House, domain: LocalDomain, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mendflow.services.called_cases.LEVELS_MAX", 8)
+    case = await start(domain, named(Call(name="again", flow="f")))
+    async with asyncio.timeout(10):
+        while (view := await domain.case(case)).status == "running":
+            await asyncio.sleep(0.01)
+    assert view.status == "failed"
+    assert view.fault is not None and "8 levels deep" in view.fault.message
+    assert len(await domain.cases()) == 9

@@ -24,6 +24,9 @@ NOT_CALLED = "callFailed"
 Finished = Callable[[CaseId, int, Outcome], Coroutine[Any, Any, None]]
 
 
+LEVELS_MAX = 100
+
+
 class Selects(Protocol):
     """Chooses the worklet for a call that leaves it to the rules."""
 
@@ -58,6 +61,7 @@ class CalledCases:
 
     async def _begin(self, live: LiveCase, order: StartCalled, id: CaseId) -> None:
         try:
+            demand_shallow(live, order)
             flow = await self._flow(live, order)
             if live.id in self._manager.live and order.serial in live.case.index.serials:
                 await self.begin(live, order, id, flow)
@@ -113,6 +117,16 @@ class CalledCases:
         task = asyncio.get_running_loop().create_task(work)
         self._soon.add(task)
         task.add_done_callback(self._soon.discard)
+
+
+def demand_shallow(live: LiveCase, order: StartCalled) -> None:
+    """Calls within calls end somewhere: a flow that calls itself for ever would fill the memory. Each level adds a
+    dot to the id of the case."""
+    if live.id.count(".") >= LEVELS_MAX:
+        raise Mistake(
+            f"{order.item} would be a call {LEVELS_MAX} levels deep; does a flow call itself without end?"
+            " Let a condition stop it, or make a loop of it"
+        )
 
 
 def outcome_of(document: CaseDocument) -> Outcome:
