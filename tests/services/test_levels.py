@@ -243,3 +243,26 @@ async def test_what_is_not_recoverable_enters_no_level() -> None:
         await world.sync(align=bad(EXIT))
         assert [outcome.fault for _, outcome in world.told] == [EXIT]
         assert world.proxy.standing(JOB) == ""
+
+
+async def test_one_that_cannot_go_on_does_not_hold_up_the_others() -> None:
+    # AD-4
+    clock, store = Now(), MemoryStore()
+    await store.open()
+    async with on(store, clock) as bench:
+        stuck = asyncio.Event()
+
+        async def due(entry: LevelEntry) -> None:
+            if entry.key == "slow/1":
+                await stuck.wait()
+            bench.gone.append(entry.key)
+
+        bench.levels.due = due
+        await bench.enter("slow/1", 1)
+        await bench.enter("quick/1", 1)
+        await pass_time(bench, clock, 1_000)
+        assert bench.gone == ["quick/1"]
+        stuck.set()
+        await turns()
+        assert bench.gone == ["quick/1", "slow/1"]
+        assert bench.levels.entries() == []

@@ -62,6 +62,7 @@ class Levels:
         self._heap: list[tuple[Instant, str]] = []
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
+        self._going: set[asyncio.Task[None]] = set()
         self._loaded = False
 
     async def load(self) -> None:
@@ -80,8 +81,10 @@ class Levels:
 
     async def stop(self) -> None:
         if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
+            under_way = [self._task, *self._going]
+            for task in under_way:
+                task.cancel()
+            await asyncio.gather(*under_way, return_exceptions=True)
 
     async def enter(
         self,
@@ -151,7 +154,10 @@ class Levels:
         while True:
             self._changed.clear()
             while (entry := self._next()) is not None:
-                await self._let_go(entry)
+                # Each by itself: one that waits for a foreign engine must not hold up the others.
+                task = asyncio.create_task(self._let_go(entry), name=f"level {entry.key}")
+                self._going.add(task)
+                task.add_done_callback(self._going.discard)
             wait_ms = min(self._heap[0][0] - self._clock.now(), _LONGEST_SLEEP_MS) if self._heap else _LONGEST_SLEEP_MS
             try:
                 # Not wait_for: before Python 3.12 it may swallow the cancellation that ends this loop.

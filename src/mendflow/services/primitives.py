@@ -69,6 +69,10 @@ class Mended(msgspec.Struct, frozen=True, kw_only=True):
     local: bool
 
 
+NOT_SUBMITTED = frozenset({ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST})
+"""At these points of an item its job is not out yet, or has ended well."""
+
+
 class Primitives:
     def __init__(
         self,
@@ -273,6 +277,11 @@ class Primitives:
 
     async def _again(self, mended: Mended, change: Change) -> None:
         """Submit jobs again; what is no job is started again."""
+        if mended.decision is not None and mended.decision.type in NOT_SUBMITTED:
+            raise Invalid(
+                f"at {mended.decision.type.value} there is no submission to make again: `write` changes what goes out,"
+                " and `restart` runs what has ended once more"
+            )
         items = await self._items(mended)
         if not items and (left := forgotten_job(mended)) is not None:
             await self._jobs.resubmit(left, change, key=mended.by)
@@ -370,6 +379,6 @@ def job_of(mended: Mended, item: ItemFacts) -> JobId | None:
 def forgotten_job(mended: Mended) -> JobId | None:
     """The job that failed, if its item is over: nobody in the flow waits for it, but it can be mended all the same."""
     decision = mended.decision
-    if decision is None or decision.type is not ExceptionType.ABORT or mended.item != decision.item:
-        return None
+    if not mended.local or decision is None or decision.type is not ExceptionType.ABORT or mended.item != decision.item:
+        return None  # what a foreign engine calls a job is none of ours
     return decision.job

@@ -6,10 +6,11 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.flow import Job
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
 from mendflow.core.model.problems import Forbidden, Invalid, NotFound
+from mendflow.core.model.views import JobQuery
 from tests.services.exceptions.kit import World, exlet, flow, mend, rule_set
 from tests.services.exceptions.small_engine import SmallEngine
 
@@ -156,3 +157,33 @@ async def test_our_own_cases_and_foreign_ones_of_the_same_name_do_not_meet(memor
     theirs = await north.start("s-1", ["sail"])
     await obey_until(memory, north, lambda: theirs.suspended)
     assert await memory.status(ours) == "running"
+
+
+async def test_what_a_foreign_engine_calls_a_job_is_none_of_ours(world: World) -> None:
+    # EX-10
+    case = await world.start(flow(Job(name="a", command="sleep 100")))
+    assert await world.take() == ["a"]
+    await world.services.engines.register("evil")
+    again = exlet("again", mend(Primitive.RESUBMIT, resources={"wall_ms": 1}))
+    await world.put(rule_set("x", ExceptionType.ABORT, ("true", "again"), exlets=[again], task="i"))
+    [ours] = await world.domain.jobs(JobQuery())
+    told = XEvent(
+        id="g1", type=ExceptionType.ABORT, case=CaseId("c"), flow="x", item=ItemId("i"), task="i", job=ours.id
+    )
+    await world.services.engines.tell("evil", told)
+
+    async def over() -> bool:
+        found = await world.services.exceptions.decisions.search([])
+        return bool(found) and all(each.state != "running" for each in found)
+
+    await world.until(over, "the repair")
+    [job] = await world.domain.jobs(JobQuery())
+    assert (job.id, job.state, job.spec.resources.wall_ms) == (ours.id, "running", 0)
+    assert (await world.domain.case(case)).status == "running"
+
+
+async def test_an_acknowledgement_of_no_order_is_refused(world: World) -> None:
+    await world.services.engines.register("north")
+    for order in ("", "x", "9" * 5_000, "7"):
+        with pytest.raises(NotFound, match="never given"):
+            world.services.engines.done("north", order)

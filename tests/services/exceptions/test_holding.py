@@ -261,3 +261,14 @@ async def test_an_exlets_case_is_linked_to_what_it_mends(world: World) -> None:
     await world.until_decided(case, "done")
     [view] = await world.exlets(case)
     assert (view.id, view.mends, view.mends_item, view.decision) == (f"{case}.x1", case, "a", f"{case}/1/item-pre")
+
+
+async def test_what_is_not_out_yet_cannot_be_submitted_again_and_the_repair_says_so(world: World) -> None:
+    # FM-8
+    again = exlet("again", mend(Primitive.RESUBMIT, env={"MODE": "second"}))
+    await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "again"), exlets=[again]))
+    case = await world.start(flow(A))
+    decided = await world.until_decided(case, "failed")
+    assert "no submission to make again" in decided.note
+    assert decided.result != "recovered"
+    assert await world.take() == ["a"]

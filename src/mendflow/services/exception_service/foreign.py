@@ -66,7 +66,8 @@ class ForeignEngines:
         if not event.id or len(event.id) > 500 or "!" in event.id:
             raise Invalid("an event needs an id of its own, without `!`", field="id")
         engine.hear(facts_of(event))
-        ours = msgspec.structs.replace(event, id=f"{name}:{event.id}", engine=name)
+        # Jobs are ours alone: what it calls a job must not name one of them.
+        ours = msgspec.structs.replace(event, id=f"{name}:{event.id}", engine=name, job=None)
         return await self._service.tell(ours)
 
     async def orders(self, name: str, *, who: str = "", wait_ms: int = 0) -> list[EngineOrder]:

@@ -26,6 +26,9 @@ CASE_KIND: Final = "engine-case"
 OVER: Final = frozenset({"completed", "failed", "cancelled"})
 
 
+NUMBER_DIGITS_MAX = 18
+
+
 class EngineDocument(msgspec.Struct, kw_only=True):
     name: str
     owner: str = ""
@@ -110,8 +113,8 @@ class RemoteEngine:
 
     def done(self, order: str, answer: Value) -> None:
         """The engine has done it. Said twice, it counts once."""
-        if int(order) > self.document.orders if order.isdecimal() else True:
-            raise NotFound(f"engine {self.name} was never given an order {order!r}")
+        if not order.isdecimal() or len(order) > NUMBER_DIGITS_MAX or int(order) > self.document.orders:
+            raise NotFound(f"engine {self.name} was never given an order {order!r:.40}")
         if self._orders.pop(order, None) is not None:
             self._ledger.drop(ORDER_KIND, f"{self.name}/{int(order):010}")
         waiter = self._answers.pop(order, None)
