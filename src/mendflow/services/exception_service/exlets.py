@@ -1,13 +1,17 @@
 """The cases of exlets: which flow an exlet is, what its case is called, and how it begins.
 
 An exlet's case has the id of the case that it mends and a number of its own, `CASE.x1`, so that the hierarchy can be
-read from the id. It is linked to what it mends, and to the decision behind it."""
+read from the id. It is linked to what it mends, and to the decision behind it. How many there were of an item is
+counted: rules that send an item round for ever are stopped by that number."""
 
 import re
+from collections import Counter
 from typing import Final
 
+import msgspec
+
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.mending import Conclusion, Decision
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.values import Value
@@ -30,6 +34,28 @@ def depth_of(case: CaseId) -> int:
     return len(_LEVEL.findall(case))
 
 
+class _Mended(msgspec.Struct):
+    """What is read of an exlet's case to count it."""
+
+    mends_item: ItemId | None = None
+
+
+class _Count:
+    """The exlets of one case: the highest number, and how many there were of each item."""
+
+    def __init__(self) -> None:
+        self.highest = 0
+        self.of_item: Counter[ItemId | None] = Counter()
+        self.told: set[ItemId | None] = set()  # of these the administrator knows that there were too many
+
+    def add(self, number: int, item: ItemId | None) -> None:
+        self.highest = max(self.highest, number)
+        self.of_item[item] += 1
+
+
+_decode = msgspec.json.Decoder(_Mended).decode
+
+
 class Exlets:
     def __init__(
         self,
@@ -48,7 +74,7 @@ class Exlets:
         self._flows = flows
         self._rules = rules
         self._decisions = decisions
-        self._numbers: dict[str, int] = {}
+        self._counts: dict[str, _Count] = {}
         self._since = clock.now()
 
     async def find(self, said: Conclusion) -> Flow | None:
@@ -62,24 +88,45 @@ class Exlets:
             return None
 
     async def next_case(self, decision: Decision) -> CaseId:
-        """The id of the next exlet's case. How far the numbers go is read from the store once, unless the mended case
-        began after this server."""
+        """The id of the next exlet's case."""
         stem = stem_of(decision)
+        count = await self._count(stem, decision)
+        count.add(count.highest + 1, decision.item)
+        return CaseId(f"{stem}.x{count.highest}")
+
+    async def repairs(self, decision: Decision) -> int:
+        """How many exlets there were already for the decision's item."""
+        return (await self._count(stem_of(decision), decision)).of_item[decision.item]
+
+    async def first_told(self, decision: Decision) -> bool:
+        """Whether this is the first time that somebody must hear of too many repairs of the item."""
+        told = (await self._count(stem_of(decision), decision)).told
+        first = decision.item not in told
+        told.add(decision.item)
+        return first
+
+    async def _count(self, stem: str, decision: Decision) -> _Count:
+        """How far the numbers go is read from the store once, unless the mended case began after this server."""
         live = self._manager.live.get(decision.case) if not decision.engine else None
         if live is not None and live.document.started_at > self._since:
-            self._numbers.setdefault(stem, 0)
-        if stem not in self._numbers:
-            highest = await self._highest(stem)
-            self._numbers.setdefault(stem, highest)
-        self._numbers[stem] += 1
-        return CaseId(f"{stem}.x{self._numbers[stem]}")
+            self._counts.setdefault(stem, _Count())
+        if stem not in self._counts:
+            counted = await self._counted(stem)
+            self._counts.setdefault(stem, counted)
+        return self._counts[stem]
 
-    async def _highest(self, stem: str) -> int:
+    async def _counted(self, stem: str) -> _Count:
         await self._ledger.settled()
         own = re.compile(re.escape(stem) + r"\.x(\d+)")
-        known = [found.id async for found in self._store.scan(CASE_KIND, f"{stem}.x")]
-        known += [each.exlet_case for each in self._decisions.open.values() if each.exlet_case is not None]
-        return max((int(match[1]) for id in known if (match := own.fullmatch(id)) is not None), default=0)
+        known: dict[str, ItemId | None] = {}
+        async for found in self._store.scan(CASE_KIND, f"{stem}.x"):
+            known[found.id] = _decode(found.body).mends_item
+        known |= {each.exlet_case: each.item for each in self._decisions.open.values() if each.exlet_case is not None}
+        count = _Count()
+        for id, item in known.items():
+            if (match := own.fullmatch(id)) is not None:
+                count.add(int(match[1]), item)
+        return count
 
     async def begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
         """Start the exlet's case. Raises a Mistake if it cannot even start."""
@@ -102,7 +149,7 @@ class Exlets:
 
     def forget(self, case: CaseId) -> None:
         """The case is over, and nothing more mends it."""
-        self._numbers.pop(case, None)
+        self._counts.pop(case, None)
 
 
 def stem_of(decision: Decision) -> str:

@@ -40,6 +40,9 @@ log = logging.getLogger("mendflow.exceptions")
 DEPTH_MAX: Final = 5
 """Exlets are watched like any other case, so they may be mended too, and so may those that mend them: this deep."""
 
+REPAIRS_MAX: Final = 100
+"""Rules may send an item round and round. After so many exlets for one item its rules start none; people still may."""
+
 CONSTRAINTS: Final = frozenset(
     {ExceptionType.CASE_PRE, ExceptionType.CASE_POST, ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST}
 )
@@ -202,7 +205,23 @@ class ExceptionService:
             decision.result = "retried" if goes_on else ""
             self._record(decision, context)
             return None
+        if decision.item is not None and await self._exlets.repairs(decision) >= REPAIRS_MAX:
+            decision.result = "retried" if goes_on else ""
+            await self._enough(decision, context)
+            return None
         return await self.carry_on(decision, verdict.conclusion, context)
+
+    async def _enough(self, decision: Decision, context: dict[str, Value]) -> None:
+        """The item was repaired too often: what was about to happen happens, and the administrator is told once."""
+        decision.state = "failed"
+        decision.note = f"{decision.item} was mended {REPAIRS_MAX} times already; {decision.exlet} is not started"
+        self._record(decision, context)
+        if await self._exlets.first_told(decision):
+            message = (
+                f"{decision.type.value} of {decision.case}: {decision.note}, nor is any other exlet for this item."
+                f" Its rules go round in a circle: `mendflow why {decision.case}:{decision.item}` shows them"
+            )
+            self._notices.post(message, case=decision.case, item=decision.item)
 
     async def carry_on(self, decision: Decision, said: Conclusion, context: dict[str, Value]) -> Decision | None:
         """Let follow from a conclusion what follows from it; None if nothing can."""
