@@ -261,7 +261,7 @@ steps:
 """)
     assert isinstance(flow.body, Sequence)
     first, body = flow.body.body
-    assert first == Assign(name="flow.variables", copies=(Copy("n", 0),))
+    assert first == Assign(name="flow.variables", copies=(Copy("n", 0),), first=True)
     assert isinstance(body, Sequence)
     loop, again = body.body
     assert loop == While(

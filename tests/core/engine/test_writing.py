@@ -81,6 +81,21 @@ def test_data_can_be_written_while_the_case_is_suspended_and_before_it_begins() 
     assert order.spec.command == "2 3"
 
 
+def test_what_was_written_before_the_case_begins_lies_over_first_values_and_over_no_others() -> None:  # EX-4
+    first = Assign(
+        name="f.variables", copies=(Copy("x", 5), Copy("y", {"k": 1, "l": "${{ x }}"}), Copy("n", 0)), first=True
+    )
+    later = Assign(name="later", copies=(Copy("n", 1),))
+    flow = Flow(name=FlowName("f"), body=Sequence(name="s", body=(first, later, job("a"))))
+    play = World()
+    play.do(StartCase(case=CaseId("c"), flow=flow, later=True))
+    play.do(WriteData(values={"x": 7, "y.k": 2, "n": 9}, by="x/1"))
+    play.do(WriteData(values={"x": 77}, by="x/2"))
+    play.crash(with_snapshot=True)
+    play.proceed(play.case.going_on)
+    assert case_data(play.case) == {"x": 77, "y": {"k": 2, "l": 77}, "n": 1}
+
+
 def test_a_case_that_is_over_still_says_what_it_knew() -> None:
     body = Sequence(name="s", body=(Assign(name="set", copies=(Copy("v", 3),)), job("a")))
     assert case_data(started(body).done("a").case) == {"v": 3}

@@ -1,10 +1,12 @@
 """Each type of exception: when it is told of, what its rules see, and what it holds (EX-1)."""
 
 import asyncio
+from pathlib import Path
 
 from mendflow.core.model.flow import Call, Input, Job, NeededResources, Parallel, Sequence, Stage, Task
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.formats.yaml import load_flow
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
 JOB = Job(name="a", command="true")
@@ -24,6 +26,24 @@ async def test_a_case_pre_constraint_holds_the_case_before_anything_of_it_starts
     await world.report(a=Outcome())
     assert await world.status(let_in) == "completed"
     assert await world.decisions(let_in) == []
+
+
+async def test_what_is_written_before_a_case_begins_lies_over_the_first_values_of_its_variables(
+    world: World, tmp_path: Path
+) -> None:
+    # EX-1 EX-4
+    mended = exlet("mended", mend(Primitive.WRITE, "case", values={"x": 77, "hall.seats": 5}))
+    await world.put(rule_set("f", ExceptionType.CASE_PRE, ("true", "mended"), exlets=[mended]))
+    file = tmp_path / "f.yaml"
+    file.write_text("""
+variables: {x: 5, next: "${{ x + 1 }}", hall: {seats: 9, name: old}, other: 3}
+jobs: {a: "echo ${{ x }} ${{ next }} ${{ hall.seats }} ${{ hall.name }} ${{ other }}"}
+""")
+    case = await world.start(load_flow(file))
+    await world.take()
+    [held] = world.pilot.held
+    assert held.spec.command == "echo 77 78 5 old 3"
+    assert (await world.decision(case)).state == "done"
 
 
 async def test_an_item_pre_constraint_holds_the_item_before_it_goes_out(world: World) -> None:

@@ -268,6 +268,7 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     item_holders: dict[int, dict[str, None]] = {}  # who suspends which item
     at_start: dict[int, Order] = {}  # the orders of items as they went out, where data was written since
     variables: dict[str, Value] = {}  # the flow's, before its start and after its end
+    early: dict[str, Value] = {}  # what was written into them before the start, by path, in its order
     remember: tuple[str, ...] = ()
     completions: int = 0
     done: dict[int, Done] = {}  # completed items of remembered tasks, in order

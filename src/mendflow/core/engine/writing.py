@@ -146,5 +146,8 @@ def write_case(case: Case, values: dict[str, Value]) -> None:
     env = data.root_env(case)
     if env is None:
         case.variables = variables
+        for path, value in values.items():
+            case.early.pop(path, None)
+            case.early[path] = value
     else:
         env.variables.update(variables, inputs=inputs)

@@ -68,9 +68,11 @@ class Copy(msgspec.Struct, frozen=True):
 
 
 class Assign(Node, frozen=True, tag="assign"):
-    """All copies happen, or none."""
+    """All copies happen, or none. If they are the `first` ones, the values that the flow's own variables begin with,
+    then what was written into the case before it began lies over them."""
 
     copies: tuple[Copy, ...]
+    first: bool = False
 
 
 class Wait(Node, frozen=True, tag="wait"):

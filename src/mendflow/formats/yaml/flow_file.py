@@ -134,7 +134,7 @@ def with_variables(variables: dict[str, Value], body: Activity, name: str) -> Ac
     if not variables:
         return body
     copies = tuple(Copy(to=variable, value=value) for variable, value in variables.items())
-    return Sequence(name=f"{name}.flow", body=(Assign(name=f"{name}.variables", copies=copies), body))
+    return Sequence(name=f"{name}.flow", body=(Assign(name=f"{name}.variables", copies=copies, first=True), body))
 
 
 def defaults_of(reading: Reading, node: Node | None) -> dict[str, Any]:

@@ -1,5 +1,7 @@
 """Activities that are over as soon as they begin."""
 
+from contextlib import suppress
+
 from mendflow.core.engine import data
 from mendflow.core.engine.faults import Thrown
 from mendflow.core.engine.plan import CATCH
@@ -39,13 +41,16 @@ class AssignKind(ActivityKind[Instance]):
         case = run.case
         before: dict[tuple[int, str], tuple[bool, Value]] = {}
         try:
-            for copy in run.nodes[instance.node].activity.copies:
+            activity = run.nodes[instance.node].activity
+            for copy in activity.copies:
                 value = data.value_of(case, instance.env, copy.value)
                 name = data.steps_of(copy.to)[0]
                 assert isinstance(name, str)
                 holder = data.holder_of(case, instance.env, name)
                 before.setdefault((holder.id, name), (name in holder.variables, holder.variables.get(name)))
                 data.assign(case, instance.env, copy.to, value)
+                if activity.first:
+                    self.lay_over(run, instance, name)
         except Thrown:
             for (env, name), (was, value) in before.items():
                 if was:
@@ -54,6 +59,14 @@ class AssignKind(ActivityKind[Instance]):
                     case.envs[env].variables.pop(name, None)
             raise
         run.end(instance, End.COMPLETED)
+
+    def lay_over(self, run: Run, instance: Instance, name: str) -> None:
+        """Write into the variable again what was written before it had its first value. What does not fit that value
+        changes nothing."""
+        for path, value in run.case.early.items():
+            if data.steps_of(path)[0] == name:
+                with suppress(Thrown):
+                    data.assign(run.case, instance.env, path, value)
 
 
 class ThrowKind(ActivityKind[Instance]):
