@@ -338,3 +338,19 @@ def test_a_result_that_is_no_value_is_an_error() -> None:
         resolve({"a": "${{ x }}"}, looking_into({"x": deep}))
     with pytest.raises(ExpressionError):
         evaluate(Expr("[x, x, x].sum()"), looking_into({"x": 2**63 - 1}))
+
+
+def test_a_text_that_grows_without_bound_is_not_made() -> None:
+    # EX-6: safe to evaluate, whoever wrote it
+    bomb = "size('aaaaaaaaaa'" + ".replace('a', 'aaaaaaaaaa')" * 12 + ")"
+    with pytest.raises(ExpressionError, match="replace` would make a text of"):
+        evaluate(Expr(bomb), dict[str, Value]().__getitem__)
+    assert evaluate(Expr("'a-b-c'.replace('-', '+').replace('+', '', 1)"), dict[str, Value]().__getitem__) == "ab+c"
+
+
+def test_functions_on_long_lists_within_loops_end_in_an_error() -> None:
+    # EX-6
+    names: dict[str, Value] = {"l": list(range(3000))}
+    with pytest.raises(ExpressionError, match="too much work"):
+        evaluate(Expr("l.map(x, l.sort().distinct().size())"), names.__getitem__)
+    assert evaluate(Expr("l.sort().distinct().size()"), names.__getitem__) == 3000

@@ -19,8 +19,9 @@ from cel_expr_python import cel
 from cel_expr_python.ext import ext_math, ext_strings
 
 from mendflow.core.expressions.contract import ExpressionError, Lookup
-from mendflow.core.expressions.scan import Reference, plain_reference, scan
+from mendflow.core.expressions.scan import REWRITE, Reference, plain_reference, scan
 from mendflow.core.expressions.texts import SEAL, as_json, quoted, sealed, spilled_in, too_large
+from mendflow.core.expressions.work import WORK, rewritten
 from mendflow.core.model.values import Value, is_spilled
 
 TEXT_CHARS_MAX: Final = 10_000
@@ -59,6 +60,14 @@ def _flatten(values: list[Value]) -> list[Value]:
     return [part for value in values for part in (value if isinstance(value, list) else [value])]
 
 
+def _counted(run: Callable[[list[Value]], Value]) -> Callable[[list[Value]], Value]:
+    def counted(values: list[Value]) -> Value:
+        WORK.spend(len(values))
+        return run(values)
+
+    return counted
+
+
 def _extension() -> Any:
     kinds = cel.Type
     mixed = {"_+_": operator.add, "_-_": operator.sub, "_*_": operator.mul, "_/_": _divide}
@@ -80,9 +89,19 @@ def _extension() -> Any:
         "flatten": (anything, _flatten),
     }
     declared += [
-        cel.FunctionDecl(name, [_overload(f"list_{name}", result, [anything], run, member=True)])
+        cel.FunctionDecl(name, [_overload(f"list_{name}", result, [anything], _counted(run), member=True)])
         for name, (result, run) in on_lists.items()
     ]
+    text = kinds.STRING
+    declared.append(
+        cel.FunctionDecl(
+            REWRITE,
+            [
+                _overload("text_rewrite", text, [text, text, text], rewritten, member=True),
+                _overload("text_rewrite_some", text, [text, text, text, kinds.INT], rewritten, member=True),
+            ],
+        )
+    )
     declared += [
         cel.FunctionDecl(name, [_overload(f"{name}_of", kinds.STRING, [kinds.DYN], run)])
         for name, run in {"json": as_json, "quote": quoted}.items()
@@ -124,6 +143,7 @@ class Compiled:
         data, missing = gather(self.references, lookup)
         closed = spilled_in(data)
         assert self.program is not None
+        WORK.begin()
         try:
             result = self.program.eval(data=data if closed is None else sealed(data))
         except RuntimeError as error:
@@ -257,6 +277,7 @@ def unknown(name: str, error: KeyError) -> str:
 def explain(message: str) -> str:
     """What CEL says, in our words where they are better."""
     message = message.split(" [", 1)[0] if message.endswith("]") else message
+    message = message.replace(REWRITE, "replace")
     if found := MISSING_KEY.search(message):
         return f"there is no member `{found.group(1)}`"
     if found := NO_OVERLOAD.search(message):

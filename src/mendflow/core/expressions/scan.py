@@ -10,6 +10,7 @@ from typing import Final, NamedTuple
 
 from mendflow.core.expressions.contract import ExpressionError
 
+REWRITE: Final = "rewrite"
 FAMILIES: Final = frozenset({"jobs", "links"})
 MACROS: Final = frozenset({"all", "exists", "exists_one", "map", "filter"})
 NAMESPACES: Final = frozenset({"math", "strings"})
@@ -80,6 +81,7 @@ def plain_reference(text: str) -> Reference | None:
 
 def scan(text: str) -> Scan:
     text, inserted = quote_family_members(text)
+    text = with_own_replace(text)
     tokens = [token for token in tokenize(text) if token.kind != "space"]
     references = []
     calls: list[str | None] = []  # for each open bracket the variable that a macro binds inside it
@@ -115,6 +117,20 @@ def quote_family_members(text: str) -> tuple[str, tuple[int, ...]]:
             inserted += [dot.end + len(inserted), member.end() + len(inserted) + 1]
             end = member.end()
     return "".join(pieces) + text[end:], tuple(inserted)
+
+
+def with_own_replace(text: str) -> str:
+    """Call our own `replace`, which makes no text of any length. Its name is as long, so that places stay what they
+    are."""
+    if "replace" not in text:
+        return text
+    parts, before = [], ""
+    tokens = tokenize(text)
+    for token, after in zip(tokens, [*tokens[1:], Token("mark", "", 0, 0)], strict=True):
+        ours = token.text == "replace" and before == "." and after.text == "("
+        parts.append(REWRITE if ours else token.text)
+        before = token.text if token.kind != "space" else before
+    return "".join(parts)
 
 
 def is_root(tokens: list[Token], place: int) -> bool:
