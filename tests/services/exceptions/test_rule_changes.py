@@ -3,11 +3,13 @@
 import asyncio
 
 import msgspec
+import pytest
 
 from mendflow.core.model.flow import Job, Sequence, Task
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
+from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import Beat, Capacity, Report, SyncRequest
 from tests.services.conftest import HandPilot
@@ -143,3 +145,10 @@ async def test_a_point_that_was_passed_is_not_asked_again_after_a_restart(world:
     await world.report(a=Outcome())
     assert await world.take() == ["b"]
     assert await world.decisions(CaseId(case)) == []
+
+
+async def test_an_exlet_whose_name_could_do_harm_is_refused_with_its_rules(world: World) -> None:
+    bad = rule_set("f", ExceptionType.ABORT, ("true", "../../x"), exlets=[exlet("../../x", mend(Primitive.RESTART))])
+    with pytest.raises(BadFlow, match="no name for a flow"):
+        world.services.exceptions.rules.put(bad)
+    assert "f" not in {each.name for each in world.services.exceptions.rules.all()}

@@ -21,6 +21,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.rules import CompiledRules, Verdict, compiled, demand_valid, looking_into
 from mendflow.services.checkpoints import Points
 from mendflow.services.contracts import Clock
+from mendflow.services.flows import check_names
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
 
@@ -153,6 +154,7 @@ class RuleBook:
             raise Conflict(f"rule set {rules.name!r} is at version {newest.version}, not {expected}; look at it again")
         demand_valid(rules)
         for exlet in rules.exlets.values():
+            check_names(exlet)
             compile_flow(exlet)
         made = replace(
             rules, version=newest.version + 1, author=author or rules.author, note=note or rules.note, at=self._now()
