@@ -123,6 +123,29 @@ async def test_nothing_can_be_raised_on_what_is_not_there(memory: World) -> None
         await office.mend(case, exlet="never")
 
 
+async def test_a_case_that_is_over_cannot_be_mended(world: World) -> None:
+    office = world.services.administration
+    stop = exlet("stop", mend(Primitive.REMOVE, "case"))
+    await world.put(rule_set("f", ExceptionType.CASE_POST, ("false", "stop"), exlets=[stop]))
+    failed, cancelled = await world.start(flow(A)), await world.start(flow(B))
+    waiting = await office.raise_exception(cancelled, "flood", who="ann")
+    await world.services.exceptions.engines[""].cancel(cancelled, reason="enough", by="test")
+    await world.until_status(cancelled, "cancelled")
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_status(failed, "failed")
+    abort = await world.decision(failed)
+    versions = office.rule_sets()
+    for case, decision in ((failed, ""), (failed, abort.id), (cancelled, "")):
+        with pytest.raises(Conflict, match=r"is over|is not running"):
+            await office.mend(case, exlet="stop", decision=decision, condition="true", who="admin")
+    with pytest.raises(Conflict, match="does not wait"):
+        await office.apply(waiting.id)
+    assert (await world.decision(cancelled)).state == "ignored", "it waits no longer"
+    assert office.rule_sets() == versions
+    assert await world.exlets(failed) == []
+
+
 # Rejecting
 
 

@@ -141,6 +141,8 @@ class Administration(RuleOffice):
         """Make the exlet, and with a condition the rule, and apply them now: to what waits in the case, or to the case
         as it is."""
         waiting = await self._waiting(CaseId(case), decision)
+        if waiting is not None:
+            await self._demand_running(waiting)
         at_hand = waiting or await self._as_it_is(CaseId(case), item, who)
         name = rules or at_hand.flow
         try:
@@ -160,6 +162,7 @@ class Administration(RuleOffice):
         found = await self._decisions.reopen(decision)
         if found.state != "waiting":
             raise Conflict(f"decision {decision} does not wait: it is {found.state}")
+        await self._demand_running(found)
         verdict = self._rules.judge(found.type, found.flow, found.task, found.context)
         return await self._apply(found, verdict.conclusion, "") if verdict.conclusion is not None else None
 
@@ -301,6 +304,17 @@ class Administration(RuleOffice):
             return await self._decisions.reopen(decision)
         waiting = [each for each in self._decisions.open.values() if each.case == case and each.state == "waiting"]
         return min(waiting, key=lambda each: each.at, default=None)
+
+    async def _demand_running(self, decision: Decision) -> None:
+        """Of a case that is over nothing can be mended; what waited in it waits no longer."""
+        if await self._engine(decision).facts(decision.case) is not None:
+            return
+        if decision.state == "waiting":
+            self._decisions.end(decision, "ignored", "")
+        raise Conflict(
+            f"case {decision.case} is over, so nothing of it can be mended; make a rule for later cases with"
+            " `mendflow rules add`"
+        )
 
     async def _as_it_is(self, case: CaseId, item: str, who: str) -> Decision:
         event = self._external(case, item, "", None, who)
