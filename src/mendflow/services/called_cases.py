@@ -34,6 +34,10 @@ class Selects(Protocol):
         """Raises a Mistake if no rule holds."""
         ...
 
+    def not_begun(self, case: CaseId, serial: int, reason: str) -> None:
+        """No case came of the call after all: if a worklet was chosen for it, nothing follows from that."""
+        ...
+
 
 class CalledCases:
     def __init__(self, manager: FlowManager, flows: Flows, finished: Finished) -> None:
@@ -65,7 +69,11 @@ class CalledCases:
             flow = await self._flow(live, order)
             if live.id in self._manager.live and order.serial in live.case.index.serials:
                 await self.begin(live, order, id, flow)
+            elif self.selects is not None:
+                self.selects.not_begun(live.id, order.serial, "the call was given up before its case began")
         except Mistake as mistake:
+            if self.selects is not None:
+                self.selects.not_begun(live.id, order.serial, mistake.message)
             fault = Fault(name=NOT_CALLED, category=Category.INPUT, message=mistake.message)
             await self._finished(live.id, order.serial, Outcome(fault=fault))
 

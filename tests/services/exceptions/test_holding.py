@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mendflow.core.model.flow import Call, Job, Parallel, Sequence, Task, Throw
+from mendflow.core.model.flow import Call, Input, Job, Parallel, Sequence, Task, Throw
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
@@ -159,6 +159,22 @@ async def test_no_rule_for_a_selection_fails_the_call_with_a_sentence(memory: Wo
     fault = (await memory.case(case)).fault
     assert fault is not None
     assert "no rule chooses a worklet for a" in fault.message
+
+
+async def test_a_selection_of_what_is_nowhere_or_cannot_begin_has_failed(world: World) -> None:
+    # EX-8
+    await world.domain.deploy(flow(B, "demanding", inputs={"n": Input(required=True)}))
+    for chosen, said in (("nowhere", "no flow"), ("demanding", "n")):
+        await world.put(rule_set("f", ExceptionType.SELECTION, ("true", chosen)))
+        case = await world.start(flow(Call(name="a")))
+        await world.until_status(case, "failed")
+        first, *_ = await world.decisions(case)
+        assert (first.type, first.state, first.result) == (ExceptionType.SELECTION, "failed", "failed")
+        assert said in first.note
+        fault = (await world.case(case)).fault
+        assert fault is not None
+        assert fault.message == first.note
+    assert world.services.exceptions.decisions.open == {}
 
 
 async def test_exlets_are_watched_like_any_other_case_to_a_bounded_depth(memory: World) -> None:

@@ -32,6 +32,15 @@ class Selection:
         decision = await self._service.decisions.find(event.id) or await self._choose(event)
         return await self._flow(decision)
 
+    def not_begun(self, case: CaseId, serial: int, reason: str) -> None:
+        """What was chosen is nowhere, or cannot begin: the decision has failed."""
+        service = self._service
+        decision = service.decisions.open.get(event_id(case, serial, ExceptionType.SELECTION))
+        if decision is not None and decision.state == "running":
+            decision.note = reason
+            service.decisions.end(decision, "failed", "failed")
+            service.past.ended(decision)
+
     async def _choose(self, event: XEvent) -> Decision:
         service = self._service
         context = await service.contexts.of(event, await service.facts(event), 0)
