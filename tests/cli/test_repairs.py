@@ -98,6 +98,43 @@ def test_an_exlet_is_written_out_on_the_spot(shell: Shell) -> None:  # EX-7
     assert "3 mended" in shell.ok("run", "night.yaml", "--quiet")
 
 
+def test_what_a_rule_on_trial_would_have_done_is_told_wherever_one_looks(shell: Shell) -> None:  # EX-7
+    shell.write("night.yaml", NIGHT)
+    shell.write("night.rules.yaml", RULES.replace("      do: again\n", "      do: again\n      passive: true\n"))
+    assert shell("run", "night.yaml", "--quiet").returncode == 1
+    told = shell.ok("why", "last:align[1]")
+    assert "on trial, rule 1 of night version 1 would do again" in told
+    assert "no rule took it up" in told
+    shell.environment["COLUMNS"] = "200"
+    assert "rule 1 on trial would run again; abort: it ended" in shell.ok("history", "last")
+    [group] = shell.json("failures")
+    assert "nobody: 3; on trial: 3" in shell.ok("failures")
+    shown = shell.ok("failures", "show", group["id"])
+    assert "3 times rule 1 of night, on trial, would have done again" in shown
+    assert "3 times no rule took it up" in shown
+    assert re.search(r"→ +again +on trial +would have decided 3", shell.ok("rules", "show", "night"))
+
+
+def test_a_trail_says_how_many_rules_on_the_way_have_no_line_in_it(shell: Shell) -> None:  # EX-6
+    other = "".join(f"    - {{if: fault.exit_code == {code}, do: again}}\n" for code in range(100, 140))
+    shell.write("night.yaml", NIGHT)
+    shell.write("night.rules.yaml", RULES.replace("  align:\n", f"  align:\n{other}"))
+    shell.ok("run", "night.yaml", "--quiet")
+    told = shell.ok("why", "last:align[1]")
+    assert "40 more rules on the way, which did not hold: mendflow rules show night" in told
+    assert "rule 41 held: fault.exit_code == 7" in told
+
+
+def test_a_rule_that_held_and_concludes_nothing_is_not_said_to_have_failed_to_hold(shell: Shell) -> None:  # EX-6
+    shell.write("night.yaml", NIGHT)
+    nothing = "rules: night\nabort:\n  align:\n    - if: fault.exit_code == 7\n      note: not here\n"
+    shell.write("night.rules.yaml", nothing)
+    assert shell("run", "night.yaml", "--quiet").returncode == 1
+    told = shell.ok("why", "last:align[1]")
+    assert "no rule took it up" in told
+    assert "no rule held" not in told
+
+
 def test_why_shows_the_trail_of_a_repair(shell: Shell) -> None:  # EX-6
     shell.write("night.yaml", NIGHT)
     shell.write("night.rules.yaml", RULES)

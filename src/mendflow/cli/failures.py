@@ -100,19 +100,23 @@ def _row(group: FailureGroup, now: Instant) -> tuple[str | Text, ...]:
 
 def handled_text(group: FailureGroup) -> str:
     """bigger-memory: 41 recovered, 3 failed; 2 wait."""
-    parts = [handling_text(handling) for handling in group.handled[:1]]
-    if len(group.handled) > 1:
-        parts.append(f"{len(group.handled) - 1} more")
+    acted = [handling for handling in group.handled if not handling.passive]
+    parts = [handling_text(handling) for handling in acted[:1]]
+    if len(acted) > 1:
+        parts.append(f"{len(acted) - 1} more")
     if group.unhandled:
         parts.append(f"nobody: {group.unhandled:,}")
     if group.waiting:
         parts.append(f"{group.waiting:,} wait")
+    tried = sum(handling.count for handling in group.handled if handling.passive)
+    if tried:
+        parts.append(f"on trial: {tried:,}")
     return "; ".join(parts) or "-"
 
 
 def handling_text(handling: Handling) -> str:
     results = ", ".join(f"{number:,} {result}" for result, number in handling.results.items())
-    return f"{handling.exlet}{' (on trial)' if handling.passive else ''}: {results}"
+    return f"{handling.exlet}: {results}"
 
 
 def _show(view: FailureView) -> None:
@@ -125,10 +129,14 @@ def _show(view: FailureView) -> None:
         if not handling.rules and "tried again" in handling.results:
             say(f"  {count_text(handling.count, 'time')} the queue tried again by itself")
             continue
+        if handling.passive:
+            would = f"rule {handling.rule} of {handling.rules}, on trial, would have done {handling.exlet}"
+            say(f"  {count_text(handling.count, 'time')} {would}")
+            continue
         by = f"rule {handling.rule} of {handling.rules}" if handling.rules else "a person"
         say(f"  {count_text(handling.count, 'time')} {by} chose {handling_text(handling)}")
     if group.unhandled:
-        say(f"  {count_text(group.unhandled, 'time')} no rule held")
+        say(f"  {count_text(group.unhandled, 'time')} no rule took it up")
     say("newest:")
     print_table(("at", "decision", "item", "state", "fault"), [_sample(s) for s in view.samples[:SAMPLES_SHOWN]])
     _show_values(view)

@@ -1,11 +1,13 @@
 """A repair with its trail: which rules were asked, what they saw, which one decided, what was done, what came of it."""
 
 import json
+import shlex
 from collections.abc import Sequence
 
 from rich.text import Text
 
 from mendflow.cli.printing import STYLES, say
+from mendflow.core.model.mending import Conclusion
 from mendflow.core.model.repair_views import DecisionView, TrailStep
 from mendflow.core.model.values import Value
 from mendflow.report.words import count_text, duration_text, one_line, short_time_text
@@ -42,7 +44,16 @@ def _show(decision: DecisionView) -> None:
         say(f"      {count_text(len(decision.trail) - len(told), 'rule')} before, which did not decide")
     for step in told:
         say(_step(step, decides=step.rule == decision.rule and step.held))
+    if decision.others:
+        where = f"mendflow rules show {shlex.quote(decision.rules)}"
+        say(f"      {count_text(decision.others, 'more rule')} on the way, which did not hold: {where}")
+    for trial in decision.trials:
+        say(f"    {trial_text(trial)}")
     say(_outcome(decision))
+
+
+def trial_text(trial: Conclusion) -> str:
+    return f"on trial, rule {trial.rule} of {trial.rules} version {trial.version} would do {trial.exlet}"
 
 
 def _step(step: TrailStep, *, decides: bool) -> Text:
@@ -59,11 +70,11 @@ def _step(step: TrailStep, *, decides: bool) -> Text:
 
 def _outcome(decision: DecisionView) -> Text:
     if not decision.exlet:
-        said = "waits for a person: mendflow mend" if decision.state == "waiting" else "no rule held"
+        said = "waits for a person: mendflow mend" if decision.state == "waiting" else "no rule took it up"
         return Text(f"    {said}")
     took = f" in {duration_text(decision.ended_at - decision.at)}" if decision.ended_at > decision.at else ""
     word = decision.result or decision.state
-    line = Text(f"    {'would do' if decision.state == 'passive' else 'did'} {decision.exlet}")
+    line = Text(f"    did {decision.exlet}")
     line.append(f" as case {decision.exlet_case}" if decision.exlet_case else "")
     line.append(": ")
     line.append(word, style=STYLES.get({"recovered": "mended", "done": "completed"}.get(word, word), ""))

@@ -12,6 +12,7 @@ from mendflow.cli.inputs import json_or_text
 from mendflow.cli.options import CaseArgument, offered
 from mendflow.cli.places import check_file
 from mendflow.cli.printing import STYLES, print_json, print_table, say
+from mendflow.cli.repair_trails import trial_text
 from mendflow.cli.rule_files import exlet_of
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.repair_views import (
@@ -219,7 +220,8 @@ def decided_text(decision: DecisionView) -> str:
     by = f" by rule {decision.rule} of {decision.rules}" if decision.rule is not None else ""
     runs = f" as case {decision.exlet_case}" if decision.exlet_case else ""
     if not decision.exlet:
-        return f"{about}: no rule held; nothing is done"
+        trials = "".join(f"; {trial_text(trial)}" for trial in decision.trials)
+        return f"{about}: no rule took it up; nothing is done{trials}"
     return f"{about}: {decision.exlet}{by}{runs}"
 
 

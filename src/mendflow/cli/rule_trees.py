@@ -3,7 +3,8 @@
 A rule on another's true side stands below it, further in: it is an exception to it. A rule on the false side stands at
 the same depth: it is asked instead. The last one that holds decides, which is how one reads downwards."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
 
 import msgspec
 from rich.text import Text
@@ -32,10 +33,12 @@ def show_set(view: RuleSetView) -> None:
     say(Text.assemble((shown_name(view.name), "bold"), f" version {view.version}{by}{at}"))
     if view.note:
         say(f"  {one_line(view.note, 300)}")
+    counted = view.decided, view.tried
     for title, key, tree in trees_of(rules):
         say()
         say(Text(title, style="bold"))
-        for line in drawn(tree, {id: view.decided.get(f"{key}/{id}", 0) for id in tree.rules}, table_width()):
+        decided, tried = ({id: counts.get(f"{key}/{id}", 0) for id in tree.rules} for counts in counted)
+        for line in drawn(tree, decided, table_width(), tried):
             say(line)
     if rules.exlets:
         say()
@@ -76,7 +79,9 @@ def trees_of(rules: RuleSet) -> Iterator[tuple[str, str, Tree]]:
             yield f"{type.value}, {about}: {count_text(len(tree.rules), 'rule')}", f"{type.value}/{task}", tree
 
 
-def drawn(tree: Tree, decided: dict[int, int], width: int) -> Iterator[Text]:
+def drawn(
+    tree: Tree, decided: dict[int, int], width: int, tried: Mapping[int, int] = MappingProxyType({})
+) -> Iterator[Text]:
     """Line by line, without recursion: a chain of alternatives may be thousands of rules long. What does not fit beside
     a condition goes below it."""
     pending: list[tuple[int, int, str]] = [(tree.root, 0, "if")] if tree.rules else []
@@ -87,7 +92,7 @@ def drawn(tree: Tree, decided: dict[int, int], width: int) -> Iterator[Text]:
         line = Text.assemble(
             f"  {id:>{wide}}  {indent}", (f"{word} ", "dim"), one_line(rule.condition, CONDITION_CHARS)
         )
-        for part in _beside(rule, decided.get(id, 0)):
+        for part in _beside(rule, decided.get(id, 0), tried.get(id, 0)):
             if line.cell_len + part.cell_len > width:
                 yield line
                 line = Text(f"  {' ' * wide}  {indent}   ")
@@ -100,11 +105,13 @@ def drawn(tree: Tree, decided: dict[int, int], width: int) -> Iterator[Text]:
             pending.append((rule.on_true, depth + 1, "except if"))
 
 
-def _beside(rule: Rule, decided: int) -> Iterator[Text]:
+def _beside(rule: Rule, decided: int, tried: int) -> Iterator[Text]:
     """What a rule concludes, how often it did, and what its author says of it."""
     told = Text(f"  →  {rule.exlet or 'nothing'}", style="" if rule.exlet else "dim")
     if rule.passive:
         told.append("  on trial", style="yellow")
+    if tried:
+        told.append(f"  would have decided {tried:,}", style="yellow")
     if decided:
         told.append(f"  decided {decided:,}", style="green")
     if rule.author:

@@ -66,6 +66,7 @@ async def view_of(decision: Decision, conditions: Conditions, *, whole: bool = F
         exlet=decision.exlet,
         exlet_case=decision.exlet_case,
         trail=_trail(said, rules) if said else [],
+        others=said.others if said else 0,
         trials=decision.trials,
         ended_at=decision.ended_at,
         result=decision.result,

@@ -60,6 +60,7 @@ class Brief(msgspec.Struct):
     exlet: str = ""
     fault: _Fault | None = None
     conclusion: _Conclusion | None = None
+    trials: list[_Conclusion] = []
 
 
 RETRIED = "retried"
@@ -108,8 +109,11 @@ class _Gathering:
         self.first_at = min(self.first_at, brief.at)
         self.last_at = max(self.last_at, brief.at)
         self.waiting += brief.state == "waiting"
-        retried = brief.state == "ignored" and brief.result == RETRIED
-        self.unhandled += brief.state == "ignored" and not retried
+        retried = brief.state in ("ignored", "passive") and brief.result == RETRIED
+        self.unhandled += brief.state in ("ignored", "passive") and not retried
+        for trial in brief.trials:
+            key = _Key(trial.rules, trial.rule, trial.exlet, True)
+            self.handled.setdefault(key, Counter())["on trial"] += 1
         said = brief.conclusion
         if retried:
             self.handled.setdefault(_Key("", 0, THE_QUEUE, False), Counter())["tried again"] += 1

@@ -304,7 +304,7 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
             what="decided" if decision.exlet else decision.state,
             name=decision.exlet or decision.task or decision.type.value,
             item=decision.item,
-            lifecycle="start" if decision.exlet and decision.state != "passive" else "",
+            lifecycle="start" if decision.exlet else "",
             by=_rule_of(decision),
             message=_concluded(decision),
             decision=decision.id,
@@ -326,8 +326,10 @@ def _rule_of(decision: Decision) -> str:
 def _concluded(decision: Decision) -> str:
     about = f"{decision.type.value}: {decision.fault.message}" if decision.fault else decision.type.value
     if not decision.exlet:
-        return f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule held'}"
-    return f"{about}; {'would run' if decision.state == 'passive' else 'runs'} {decision.exlet}"
+        said = f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule took it up'}"
+    else:
+        said = f"{about}; runs {decision.exlet}"
+    return "; ".join((*(f"rule {each.rule} on trial would run {each.exlet}" for each in decision.trials), said))
 
 
 _DECIDED, _STEPS, _REPAIRED, _BEGAN = 2, 3, 4, 5

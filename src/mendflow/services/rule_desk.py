@@ -47,20 +47,25 @@ class RuleDesk:
         newest = self._rules.newest(name)
         wanted = newest if version is None else await self._rules.version(name, version)
         view = view_of(wanted, newest=wanted.version == newest.version)
-        return msgspec.structs.replace(view, rules=wanted, decided=await self._decided(name))
+        decided, tried = await self._decided(name)
+        return msgspec.structs.replace(view, rules=wanted, decided=decided, tried=tried)
 
     async def versions(self, name: str) -> list[RuleSetView]:
         found = await self._rules.versions(name)
         return [view_of(each, newest=place == 0) for place, each in enumerate(found)]
 
-    async def _decided(self, name: str) -> dict[str, int]:
-        """How often each rule has decided, in whatever version: a rule keeps its number."""
+    async def _decided(self, name: str) -> tuple[dict[str, int], dict[str, int]]:
+        """How often each rule has decided, and would have on trial, in whatever version: a rule keeps its number."""
         counted: Counter[str] = Counter()
+        tried: Counter[str] = Counter()
         async for brief in briefs(self._house.store, selections=True):
             said = brief.conclusion
             if said is not None and said.rules == name:
                 counted[f"{brief.type.value}/{said.task}/{said.rule}"] += 1
-        return dict(counted)
+            for trial in brief.trials:
+                if trial.rules == name:
+                    tried[f"{brief.type.value}/{trial.task}/{trial.rule}"] += 1
+        return dict(counted), dict(tried)
 
     # Changing
 

@@ -48,6 +48,7 @@ class DecisionView(View, frozen=True):
     exlet: str = ""
     exlet_case: CaseId | None = None
     trail: list[TrailStep] = []
+    others: int = 0  # further rules on the way that did not hold and have no line in the trail
     trials: list[Conclusion] = []
     ended_at: Instant = 0
     result: str = ""
@@ -121,7 +122,7 @@ class FailureView(View, frozen=True):
 
 class RuleSetView(View, frozen=True):
     """A rule set, in one of its versions. `rules` is there when one is asked for, and `decided` then says how often
-    each rule has decided, by type, task and rule: `abort/align/3`."""
+    each rule has decided, by type, task and rule: `abort/align/3`; `tried` says how often it would have, on trial."""
 
     name: str
     version: int
@@ -135,6 +136,7 @@ class RuleSetView(View, frozen=True):
     newest: bool = True
     rules: RuleSet | None = None
     decided: dict[str, int] = {}
+    tried: dict[str, int] = {}
 
 
 class RuleWish(View, frozen=True, forbid_unknown_fields=True):
