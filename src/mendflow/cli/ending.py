@@ -9,6 +9,7 @@ import msgspec
 
 from mendflow.cli.printing import say
 from mendflow.client import Client
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, JobState, Submission
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, HistoryEntry
 from mendflow.core.model.views import CaseView, ItemView, JobQuery
@@ -92,12 +93,17 @@ async def called_cases(client: Client, case: CaseView, *, mended: bool = False) 
         seen += page
         if len(page) < PAGE_CASES or page[-1].started_at < case.started_at:
             break
-    family, called = {case.id}, []
-    for view in sorted(seen, key=lambda view: view.started_at):
-        if view.parent in family or view.mends in family:
-            family.add(view.id)
-            called.append(view)
-    return called
+    below: dict[CaseId, list[CaseView]] = {}
+    for view in seen:
+        for above in {view.parent, view.mends} - {None, view.id}:
+            below.setdefault(CaseId(str(above)), []).append(view)
+    family, pending = dict[CaseId, CaseView](), [case.id]
+    while pending:  # by kinship alone: a case and one that it called can begin in the same millisecond
+        for view in below.get(pending.pop(), []):
+            if view.id not in family and view.id != case.id:
+                family[view.id] = view
+                pending.append(view.id)
+    return sorted(family.values(), key=lambda view: view.started_at)
 
 
 async def _left(client: Client, case: CaseView, states: tuple[str, ...]) -> list[Job]:
