@@ -208,7 +208,7 @@ class LiveCase:
         self.earlier_calls: dict[ItemId, CaseId] | None = None  # what the earlier case called, when it was asked for
         self.reasons: dict[ItemId, str] = {}  # why items of a re-run were not taken over
         self.states: dict[int, tuple[str, str, str]] = {}
-        self.failed: dict[int, str] = {}  # how jobs ended that may be submitted again
+        self.failed: dict[int, str] = {}  # how items ended that may be tried again, or count as something else
         self.noted: set[str] = set()  # ids of item documents that were written
         self.held: dict[str, Held] = {}  # what waits for the exception service, by event
 
@@ -230,8 +230,18 @@ class LiveCase:
             self.states[serial] = (name, kind, state)
         elif before is not None:
             del self.states[serial]
-        if state == "failed" or state == "cancelled":
+        if state == "failed" or state == "cancelled" or state == "completed":
             self.failed[serial] = state
+
+    def heard(self, serial: int) -> None:
+        """The flow was told of an item that is over: a good end stays one, unless the item itself is suspended."""
+        if self.failed.get(serial) == "completed" and serial not in self.case.index.serials:
+            del self.failed[serial]
+
+    def counted_as(self, serial: int) -> str:
+        """The state that an item was last counted in."""
+        known = self.states.get(serial)
+        return known[2] if known is not None else self.failed.get(serial, "")
 
     def take_back(self, serial: int) -> str:
         """The state that an item was last counted in, which it is no longer to count in."""

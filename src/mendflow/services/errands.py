@@ -19,6 +19,7 @@ from mendflow.core.engine.messages import (
     EndCase,
     GoOn,
     ItemDone,
+    ItemEnded,
     ItemFailed,
     ItemSkipped,
     OfferTask,
@@ -40,6 +41,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.views import ItemState
+from mendflow.services import forced_items
 from mendflow.services.called_cases import NOT_CALLED, CalledCases, outcome_of
 from mendflow.services.case_book import ITEM_KIND, LIVE_STATUSES, ItemDocument, LiveCase, name_of
 from mendflow.services.contracts import Clock, MetaScheduler, NewJob
@@ -128,6 +130,7 @@ class OrderDesk:
             ItemSkipped: self._skipped,
             ItemFailed: self._failed_early,
             ItemDone: self._done,
+            ItemEnded: self._ended,
             EndCase: self._end,
         }
 
@@ -299,6 +302,14 @@ class OrderDesk:
         live.noted.add(id)
         self._ledger.touch(ITEM_KIND, id, done)
         self._happenings.tell(at, "item", live.id, order.item, state="completed")
+
+    async def _ended(self, live: LiveCase, order: ItemEnded, again: bool) -> None:
+        noted = forced_items.ended(live, order, self._clock.now())
+        if noted is not None:
+            id = f"{live.id}/{noted.item}"
+            live.noted.add(id)
+            self._ledger.touch(ITEM_KIND, id, noted)
+            self._happenings.tell(noted.ended_at, "item", live.id, noted.item, noted.state, noted.reason)
 
     async def _failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
         self._note(live, order, "failed", fault=order.fault)

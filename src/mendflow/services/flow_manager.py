@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from mendflow.core.engine import Case, LiveItem, Stale, decide, evolve, owed, restore, snapshot
+from mendflow.core.engine import Case, Stale, decide, evolve, owed, restore, snapshot
 from mendflow.core.engine.messages import Command, Event, FinishItem, FireTimer, Order, StartCase
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
@@ -18,7 +18,6 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import NotFound, StoreUnavailable
-from mendflow.services import forced_items
 from mendflow.services.case_book import (
     CASE_KIND,
     ITEM_KIND,
@@ -137,6 +136,8 @@ class FlowManager:
             if item.kind != "receive":  # which is no work, and not counted
                 live.tally.move(item.name, item.kind, live.take_back(item.serial), item.state)
             told.add(item.serial)
+        for serial in list(live.failed):
+            live.heard(serial)
         for called in (await self.called_by(live.id)).values():
             serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
             if ended and called.parent_item and serial not in told and serial not in live.case.index.serials:
@@ -214,24 +215,12 @@ class FlowManager:
         if live is None:
             raise NotFound(f"case {case} is not running")
         events = decide(live.case, command, self._clock.now())
-        forced = forced_items.about(live, command)
         with self._ledger.whole():
             orders = self._record(live, events)
             self._note_status(live)
             await self._carry_out(live, orders)
-            if forced is not None and events:
-                self._note_forced(live, forced, command)
             if live.held:
                 await self.checkpoints.recheck(live)
-
-    def _note_forced(self, live: LiveCase, item: LiveItem, command: Command) -> None:
-        noted = forced_items.ended(live, item, command, self._clock.now())
-        if noted is None:
-            return
-        id = f"{live.id}/{noted.item}"
-        live.noted.add(id)
-        self._ledger.touch(ITEM_KIND, id, noted, last=live.id not in self.live)
-        self._happenings.tell(noted.ended_at, "item", live.id, noted.item, noted.state, noted.reason)
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """Something that the case waited for is over. Told twice, it counts once."""
@@ -244,6 +233,7 @@ class FlowManager:
             return
         with self._ledger.whole():
             orders = self._record(live, events)
+            live.heard(serial)
             if orders:
                 await self._carry_out(live, orders)
             elif live.document.posted:

@@ -1,43 +1,42 @@
-"""Items that were ended by force: whatever became of their job or task, they count as completed, or as failed.
+"""Items that were ended from outside: whatever became of their job or task, they count as what they were ended as.
 
-What an item had asked for is taken back when it is ended by force, so its job is cancelled, or had failed before. A
-document of the item's own, under the serial of what was taken back, says what the item counts as."""
+What an item had asked for is taken back when it is ended by force, so its job is cancelled, or had failed before; or it
+had not gone out at all. A document of the item's own, under the serial of what was taken back, says what the item
+counts as."""
 
-from mendflow.core.engine import LiveItem, find_item
-from mendflow.core.engine.messages import Command, ForceComplete, ForceFail
+from typing import Final
+
+from mendflow.core.engine.messages import ItemEnded
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.views import ItemState
+from mendflow.core.model.views import ItemView
 from mendflow.services.case_book import ItemDocument, LiveCase
 
+_WORDS: Final = {"completed": "force-completed", "failed": "force-failed", "cancelled": "removed"}
+_TELLS_ITSELF: Final = ("cancelled", "running", "waiting", "suspended")
 
-def about(live: LiveCase, command: Command) -> LiveItem | None:
-    """The item that a command is about to end by force."""
-    if not isinstance(command, (ForceComplete, ForceFail)):
+
+def ended(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None:
+    """Count it, and give what is to be noted of it. What was removed while it was under way tells of that itself."""
+    if order.state == "cancelled" and live.counted_as(order.serial) in _TELLS_ITSELF:
         return None
-    found = find_item(live.case, command.item)
-    return found if found is not None and found.serial else None
-
-
-def ended(live: LiveCase, item: LiveItem, command: Command, now: Instant) -> ItemDocument | None:
-    """What is to be noted of it, if it has ended: a suspended case keeps the command for later."""
-    assert isinstance(command, (ForceComplete, ForceFail))
-    after = find_item(live.case, item.item)
-    if after is not None and after.serial == item.serial:
-        return None
-    state: ItemState = "completed" if isinstance(command, ForceComplete) else "failed"
-    told = isinstance(command, ForceFail) and command.proceed  # the engine has told of it, and it was counted
-    live.tally.move(item.name, item.kind, live.take_back(item.serial), "" if told else state)
-    word = "force-completed" if isinstance(command, ForceComplete) else "force-failed"
+    live.tally.move(order.name, order.kind, live.take_back(order.serial), "" if order.told else order.state)
+    word = _WORDS[order.state]
+    by = f" by {order.by.rpartition('/')[0]}" if order.by else ""
     return ItemDocument(
         case=live.id,
-        item=item.item,
-        name=item.name,
-        kind=item.kind,
-        serial=item.serial,
-        state=state,
+        item=order.item,
+        name=order.name,
+        kind=order.kind,
+        serial=order.serial,
+        state=order.state,
         created_at=now,
         ended_at=now,
-        fault=command.fault if isinstance(command, ForceFail) else None,
-        outputs=command.outputs if isinstance(command, ForceComplete) else None,
-        reason=f"{word} by {command.by.rpartition('/')[0]}" if command.by else word,
+        fault=order.fault,
+        outputs=order.outputs,
+        reason=order.reason or f"{word}{by}",
     )
+
+
+def by_force(item: ItemView) -> bool:
+    """Whether the item was made to complete or to fail."""
+    return item.reason.startswith((_WORDS["completed"], _WORDS["failed"]))

@@ -227,11 +227,12 @@ class LocalDomain(LocalRepairs):
                 )
 
     async def item(self, case: str, item: str) -> ItemView:
+        """The item; of one that was restarted, what goes on, or else what came last."""
         id = await self._id(case)
-        async for view in self._items(id):
-            if view.item == item:
-                return view
-        raise NotFound(f"case {id} has no item {item!r}; `mendflow items {id}` lists them")
+        found = [view async for view in self._items(id) if view.item == item]
+        if not found:
+            raise NotFound(f"case {id} has no item {item!r}; `mendflow items {id}` lists them")
+        return max(found, key=lambda view: (not view.ended_at, view.created_at or view.ended_at, view.serial))
 
     async def why(self, subject: str) -> Explanation:
         told = await reasons.why(self, self._house, subject)

@@ -15,6 +15,7 @@ from mendflow.core.model.views import CaseView, ItemView, PilotView, TaskView, W
 from mendflow.core.scheduling import explain
 from mendflow.core.scheduling.amounts import clock, size
 from mendflow.services.case_book import state_of
+from mendflow.services.forced_items import by_force
 from mendflow.services.house import House
 from mendflow.services.pilot_book import PilotRecord
 
@@ -39,9 +40,7 @@ async def why(domain: Asked, house: House, subject: str) -> Why:
             found = await domain.item(case, item)
         except NotFound:
             return await of_unbegun(domain, case, item)
-        if found.kind == "task":
-            return await of_task(domain, found)
-        return of_job(house, await domain.newest_submission(found.job)) if found.job else of_item(found)
+        return await of_found(domain, house, found)
     if "/" in subject:
         return of_job(house, await domain.newest_submission(subject))
     pilot = house.services.meta.pilots.get(PilotId(subject))
@@ -54,6 +53,22 @@ async def why(domain: Asked, house: House, subject: str) -> Why:
             f"{subject!r} is no case, job (CASE/SERIAL), item (CASE:ITEM) or pilot here; `mendflow cases` lists cases"
         ) from error
     return await of_case(domain, house, view)
+
+
+async def of_found(domain: Asked, house: House, item: ItemView) -> Why:
+    """An item is more than its job or task: it may have been ended from outside, or before it came to anybody."""
+    if item.job:
+        told = of_job(house, await domain.newest_submission(item.job))
+        removed = item.state == "cancelled" and told.state != "cancelled"
+        return of_forced(item, told) if removed or by_force(item) else told
+    if by_force(item):
+        return of_forced(item)
+    if item.kind == "task":
+        try:
+            return await of_task(domain, item)
+        except NotFound:
+            pass  # nobody was offered it
+    return of_item(item)
 
 
 def of_job(house: House, job: Job) -> Why:
@@ -189,6 +204,13 @@ def of_item(item: ItemView) -> Why:
         sentence=sentence,
         facts=[item.reason] if item.reason else [],
     )
+
+
+def of_forced(item: ItemView, job: Why | None = None) -> Why:
+    """An item that was ended from outside, with what its job had come to."""
+    sentence = f"{item.item} was {item.reason}" + (f": {item.fault.message}" if item.fault else ".")
+    facts = [job.sentence, *job.facts] if job is not None else []
+    return Why(subject=f"{item.case}:{item.item}", state=item.state, sentence=sentence, facts=facts)
 
 
 def mended(told: Why, repairs: Sequence[DecisionView]) -> Explanation:

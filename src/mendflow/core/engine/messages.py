@@ -314,6 +314,22 @@ class ItemDone(Message, frozen=True, tag="item-done"):
     outputs: Value = None
 
 
+class ItemEnded(Message, frozen=True, tag="item-ended"):
+    """For information, never owed: an item was ended from outside while its order was out, and counts as this whatever
+    becomes of what it had asked for. `told`: an ItemFailed, given before, counts it already."""
+
+    serial: int
+    item: ItemId
+    name: str
+    kind: str
+    state: Literal["completed", "failed", "cancelled"]
+    outputs: Value = None
+    fault: Fault | None = None
+    reason: str = ""
+    by: str = ""
+    told: bool = False
+
+
 class EndCase(Message, frozen=True, tag="end-case"):
     """The case is over; tell whoever waits."""
 
@@ -341,6 +357,7 @@ Order = Union[
     ItemSkipped,
     ItemFailed,
     ItemDone,
+    ItemEnded,
     EndCase,
 ]
 

@@ -5,26 +5,32 @@ that goes on after a crash does nothing twice. The same thing can be suspended b
 go, and a person lets go for all."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Any, Final, Literal
 
 from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.faults import Thrown
 from mendflow.core.engine.messages import (
     Cancel,
+    CancelCalled,
+    CancelJob,
     Command,
     Event,
     FinishItem,
     FireTimer,
     ForceComplete,
     ForceFail,
+    ItemEnded,
+    ItemFailed,
     MarkCompensated,
+    Order,
     RemoveItem,
     RestartItem,
     Suspend,
+    WithdrawTask,
     WriteData,
 )
 from mendflow.core.engine.run import Run
-from mendflow.core.engine.state import Case, Item
+from mendflow.core.engine.state import Case, End, Item
 from mendflow.core.engine.undoing import forget
 from mendflow.core.engine.writing import rewritten, write_case, write_item
 from mendflow.core.model.faults import Category, Fault
@@ -177,26 +183,71 @@ def _write_if_it_fits(instance: Item, values: dict[str, Value]) -> None:
 def force_complete(run: Run, fact: ForceComplete) -> None:
     if (found := live(run, fact.item)) is not None:
         instance, kind = found
+        serial, given = instance.serial, len(run.orders)
         guarded(run, instance, kind.force, instance, fact.outputs)
+        if instance.end is End.COMPLETED:
+            _tell_ended(run, instance, serial, given, fact)
 
 
 def force_fail(run: Run, fact: ForceFail) -> None:
     if (found := live(run, fact.item)) is None:
         return
     instance, kind = found
+    serial, given = instance.serial, len(run.orders)
     if fact.proceed:
         kind.fail(run, instance, fact.fault)
     else:
         run.fail(instance, fact.fault)
+    _tell_ended(run, instance, serial, given, fact)
 
 
 def remove(run: Run, fact: RemoveItem) -> None:
     if (found := live(run, fact.item)) is None:
         return
+    instance, serial, given = found[0], found[0].serial, len(run.orders)
     if fact.path:
-        run.remove(found[0], fact.reason)
+        run.remove(instance, fact.reason)
+        if any(_is_about(order, instance, serial) for order in run.orders[given:]):
+            _tell_ended(run, instance, serial, given, fact)
     else:
-        run.skip(found[0], "it was removed")
+        run.skip(instance, "it was removed")
+
+
+def _is_about(order: Order, instance: Item, serial: int) -> bool:
+    """Whether it takes back what the item had asked for, or tells of its failure."""
+    if isinstance(order, ItemFailed):
+        return order.item == instance.item
+    return isinstance(order, (CancelJob, WithdrawTask, CancelCalled)) and order.serial == serial
+
+
+def _tell_ended(
+    run: Run, instance: Item, serial: int, given: int, fact: ForceComplete | ForceFail | RemoveItem
+) -> None:
+    """Tell it after what is about the item itself, and before what follows from its end: the case may be over."""
+    if not serial:
+        return
+    node = run.nodes[instance.node]
+    about = [place for place in range(given, len(run.orders)) if _is_about(run.orders[place], instance, serial)]
+    ended = ItemEnded(
+        serial=serial,
+        item=instance.item,
+        name=node.shown,
+        kind=node.kind,
+        state=_STATES[type(fact)],
+        outputs=getattr(fact, "outputs", None),
+        fault=getattr(fact, "fault", None),
+        reason=getattr(fact, "reason", ""),
+        by=fact.by,
+        told=any(isinstance(run.orders[place], ItemFailed) for place in about),
+    )
+    run.orders.insert(about[-1] + 1 if about else given, ended)
+
+
+_STATES: Final[dict[type, Literal["completed", "failed", "cancelled"]]] = {
+    ForceComplete: "completed",
+    ForceFail: "failed",
+    RemoveItem: "cancelled",
+}
 
 
 def write(run: Run, fact: WriteData) -> None:
