@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from mendflow.cli.repairs import decided_text
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Call, Empty, Flow, ForEach, Input, Job, Mend, Sequence, Task
 from mendflow.core.model.ids import FlowName
@@ -327,6 +328,38 @@ async def test_an_unexpected_exception_suspends_the_case_until_somebody_mends_it
     assert (await domain.case(case)).status == "running"
     assert {each.trigger for each in await domain.triggers(case)} == {"rain", "flood"}
     assert (await domain.raise_trigger(case, "flood", who="bob")).exlet == "touch"
+
+
+async def test_the_history_tells_what_was_raised_when_it_was_and_the_repair_when_it_began(domain: LocalDomain) -> None:
+    # EX-9
+    await domain.put_rules(triggered("show"), who="ann")
+    case = await waiting_case(domain)
+    raised = await domain.raise_trigger(case, "flood", who="bob")
+    while domain._house.clock.now() <= raised.at:
+        await domain._house.clock.sleep(1)
+    mended = await domain.mend(case, MendWish(exlet="touch", condition='trigger == "flood"'), who="ann")
+    await settled(domain, mended.id)
+    told = await domain.history(case)
+    said, decision = (next(each for each in told if each.what == what) for what in ("raised", "decided"))
+    assert (said.at, said.source, said.by) == (raised.at, "person", "bob")
+    assert said.message == "'flood' was raised; no rule knew it: the case was suspended, and the administrator told"
+    assert (decision.by, decision.at > raised.at) == ("show v2 rule 2", True)
+    assert told.index(said) < told.index(decision)
+
+
+async def test_a_repair_that_somebody_ordered_names_him_and_no_rule(domain: LocalDomain) -> None:
+    # EX-9
+    await domain.put_rules(triggered("show"), who="ann")
+    case = await waiting_case(domain)
+    ordered = await domain.mend(case, MendWish(exlet="touch"), who="ann")
+    assert (ordered.rule, ordered.rules, ordered.ordered_by) == (None, "", "ann")
+    assert decided_text(ordered).startswith(f"{case}: touch ordered by ann")
+    await settled(domain, ordered.id)
+    decision = next(each for each in await domain.history(case) if each.what == "decided")
+    assert decision.by == "ann"
+    [group] = await domain.failures()
+    assert [(each.rules, each.exlet) for each in group.handled] == [("", "touch")]
+    assert [each.version for each in await domain.rule_versions("show")] == [1]
 
 
 async def test_a_group_that_waits_is_mended_by_a_rule_that_is_applied_now(domain: LocalDomain) -> None:

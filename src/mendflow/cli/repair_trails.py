@@ -28,7 +28,8 @@ def show_repairs(repairs: Sequence[DecisionView]) -> None:
 
 
 def _show(decision: DecisionView) -> None:
-    what = decision.fault.message if decision.fault else decision.note
+    raised = f"{decision.trigger!r} was raised" if decision.trigger else decision.note
+    what = decision.fault.message if decision.fault else raised
     about = f" {decision.item}" if decision.item else ""
     say(
         Text.assemble(
@@ -75,6 +76,7 @@ def _outcome(decision: DecisionView) -> Text:
     took = f" in {duration_text(decision.ended_at - decision.at)}" if decision.ended_at > decision.at else ""
     word = decision.result or decision.state
     line = Text(f"    did {decision.exlet}")
+    line.append(f", ordered by {decision.ordered_by}," if decision.ordered_by else "")
     line.append(f" as case {decision.exlet_case}" if decision.exlet_case else "")
     line.append(": ")
     line.append(word, style=STYLES.get({"recovered": "mended", "done": "completed"}.get(word, word), ""))

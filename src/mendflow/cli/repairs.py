@@ -218,6 +218,7 @@ def _say_decision(ask: Ask, decision: DecisionView) -> None:
 def decided_text(decision: DecisionView) -> str:
     about = f"{decision.case}:{decision.item}" if decision.item else str(decision.case)
     by = f" by rule {decision.rule} of {decision.rules}" if decision.rule is not None else ""
+    by = f" ordered by {decision.ordered_by}" if decision.ordered_by else by
     runs = f" as case {decision.exlet_case}" if decision.exlet_case else ""
     if not decision.exlet:
         trials = "".join(f"; {trial_text(trial)}" for trial in decision.trials)

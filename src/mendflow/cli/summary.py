@@ -117,7 +117,8 @@ def _print_repairs(ending: Ending) -> None:
     repairs: dict[tuple[str, str], Counter[str]] = {}
     for decision in ending.decisions:
         if decision.exlet:
-            by = f"rule {decision.rule} of {decision.rules}" if decision.rules else "by hand"
+            ordered = f"ordered by {decision.ordered_by}" if decision.ordered_by else "by hand"
+            by = f"rule {decision.rule} of {decision.rules}" if decision.rules else ordered
             repairs.setdefault((decision.exlet, by), Counter())[decision.result or decision.state] += 1
     if repairs:
         say("repairs:")

@@ -89,6 +89,7 @@ def _facts(decision: DecisionView, cost: Cost) -> str:
     facts += [decision.fault.category.value] if decision.fault else []
     if decision.rule is not None:
         facts.append(f"rule {decision.rule} of {decision.rules}, version {decision.version}")
+    facts += [f"ordered by {decision.ordered_by}"] if decision.ordered_by else []
     facts += [count_text(cost.attempts, "more attempt")] if cost.attempts else []
     facts += [f"took {duration_text(cost.took_ms)}"] if cost.took_ms else []
     facts += [f"replaced by {decision.replaced_by}"] if decision.replaced_by else []

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from mendflow.core.expressions.conditions import Known, condition_of
-from mendflow.core.model.mending import Conclusion, Decision
+from mendflow.core.model.mending import BY_HAND, Conclusion, Decision
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import Candidate, DecisionView, TrailStep
 from mendflow.core.model.rules import Rule
@@ -43,6 +43,7 @@ class Conditions:
 
 async def view_of(decision: Decision, conditions: Conditions, *, whole: bool = False) -> DecisionView:
     said = decision.conclusion
+    by_hand = said is not None and said.rule == BY_HAND
     rules = await conditions.of(said) if said else {}
     decided = rules.get(said.rule) if said else None
     return DecisionView(
@@ -58,10 +59,12 @@ async def view_of(decision: Decision, conditions: Conditions, *, whole: bool = F
         engine=decision.engine,
         fault=decision.fault,
         group=group_id(decision.type, decision.signature),
-        rules=said.rules if said else "",
-        version=said.version if said else 0,
+        rules=said.rules if said and not by_hand else "",
+        version=said.version if said and not by_hand else 0,
         tree=said.task if said else "",
-        rule=said.rule if said else None,
+        rule=said.rule if said and not by_hand else None,
+        ordered_by=said.ordered_by if said else "",
+        trigger=str(decision.context.get("trigger") or ""),
         condition=decided.condition if decided else "",
         exlet=decision.exlet,
         exlet_case=decision.exlet_case,

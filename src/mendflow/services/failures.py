@@ -12,7 +12,7 @@ from typing import NamedTuple
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.mending import DecisionState, ExceptionType
+from mendflow.core.model.mending import BY_HAND, DecisionState, ExceptionType
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import FailureGroup, Handling
 from mendflow.services.exception_service.decisions import DECISION_KIND
@@ -118,7 +118,12 @@ class _Gathering:
         if retried:
             self.handled.setdefault(_Key("", 0, THE_QUEUE, False), Counter())["tried again"] += 1
         elif said is not None or brief.exlet:
-            key = _Key(said.rules, said.rule, brief.exlet, said.passive) if said else _Key("", 0, brief.exlet, False)
+            ruled = said is not None and said.rule != BY_HAND
+            key = (
+                _Key(said.rules, said.rule, brief.exlet, said.passive)
+                if said and ruled
+                else _Key("", 0, brief.exlet, False)
+            )
             self.handled.setdefault(key, Counter())[brief.result or brief.state] += 1
 
     def group(self) -> FailureGroup:

@@ -41,7 +41,7 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job
-from mendflow.core.model.mending import Decision
+from mendflow.core.model.mending import BY_HAND, Decision
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import ItemView
 from mendflow.services.case_book import journal_of, name_of
@@ -297,8 +297,12 @@ def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[
 def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
     """What the exception service concluded, and what came of it."""
     for decision in decisions:
+        if raised := _raised(decision):
+            yield raised
+        if raised and decision.state == "waiting":
+            continue
         known = HistoryEntry(
-            at=decision.at,
+            at=decision.taken_up_at or decision.at,
             case=decision.case,
             source="service",
             what="decided" if decision.exlet else decision.state,
@@ -318,8 +322,30 @@ def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
             yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=told, lifecycle=how)
 
 
+def _raised(decision: Decision) -> HistoryEntry | None:
+    """What somebody said has happened, when he said it; the repair may have come much later."""
+    trigger = decision.context.get("trigger")
+    if not trigger or "!" in decision.id:  # what took another's place was raised with it
+        return None
+    by = ((decision.context.get("event") or {}).get("data") or {}).get("by", "")
+    unknown = "; no rule knew it: the case was suspended, and the administrator told"
+    return HistoryEntry(
+        at=decision.at,
+        case=decision.case,
+        source="person",
+        what="raised",
+        name=decision.task or str(trigger),
+        item=decision.item,
+        by=str(by),
+        message=f"{trigger!r} was raised" + (unknown if decision.safeguard.startswith("waiting:") else ""),
+        decision=decision.id,
+    )
+
+
 def _rule_of(decision: Decision) -> str:
     said = decision.conclusion
+    if said is not None and said.rule == BY_HAND:
+        return said.ordered_by or "a person"
     return f"{said.rules} v{said.version} rule {said.rule}" if said else ""
 
 
@@ -348,6 +374,6 @@ def merged(
 
 def _rank(entry: HistoryEntry) -> int:
     """The end of an attempt comes before what the engine made of it, its begin after what was asked for."""
-    if entry.source == "service":
+    if entry.source == "service" or entry.what == "raised":
         return _REPAIRED if entry.what == "repaired" else _DECIDED
     return _BEGAN if entry.what == "began" else 0

@@ -84,6 +84,10 @@ class Tested(msgspec.Struct, frozen=True, omit_defaults=True):
     error: str = ""
 
 
+BY_HAND: Final = -1
+"""The number of the rule that a repair has which a person ordered and no rule concluded."""
+
+
 class Conclusion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a rule set concluded: the exlet (or worklet) of the last rule that held, and the way there."""
 
@@ -96,6 +100,7 @@ class Conclusion(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     trail: tuple[Tested, ...] = ()
     others: int = 0  # further rules on the way that did not hold and have no line in the trail; the tree tells which
     passive: bool = False  # decided by a rule on trial: recorded, and nothing done
+    ordered_by: str = ""  # the person who ordered it, where no rule concluded it
 
 
 DecisionState = Literal["running", "done", "failed", "passive", "ignored", "rejected", "waiting"]
@@ -125,6 +130,7 @@ class Decision(msgspec.Struct, kw_only=True):
     conclusion: Conclusion | None = None
     trials: list[Conclusion] = []  # what rules on trial would have concluded
     context: dict[str, Value] = {}
+    taken_up_at: Instant = 0  # when it no longer waited for a person
     ended_at: Instant = 0
     result: str = ""  # what it came to, in a word: recovered, passed-on, completed, failed, removed, restarted
     note: str = ""

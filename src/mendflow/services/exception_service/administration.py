@@ -6,14 +6,13 @@ the first is let go when the last is over."""
 
 import secrets
 from collections.abc import Sequence
-from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
+from mendflow.core.model.mending import BY_HAND, Conclusion, Decision, ExceptionType, XEvent
 from mendflow.core.model.problems import Conflict, Invalid, Mistake, NotFound
 from mendflow.core.model.repair_views import TriggerView
 from mendflow.core.model.rules import HOUSE
@@ -35,9 +34,6 @@ from mendflow.services.notices import Notices
 from mendflow.stores.contract import Where
 
 __all__ = ["Administration", "Wish"]
-
-BY_HAND: Final = -1
-"""The number of the rule that a repair has which a person ordered and no rule concluded."""
 
 
 class Administration(RuleOffice):
@@ -254,6 +250,7 @@ class Administration(RuleOffice):
             exlet=said.exlet,
             conclusion=said,
             exlet_case=None,
+            taken_up_at=0,
             ended_at=0,
             result="",
             note="",
@@ -268,7 +265,7 @@ class Administration(RuleOffice):
             successor.note = note
             return await self._service.carry_on(successor, said, successor.context) or successor
         at_hand.state, at_hand.exlet, at_hand.conclusion = "running", said.exlet, said
-        at_hand.note = note or at_hand.note
+        at_hand.note, at_hand.taken_up_at = note or at_hand.note, self._clock.now()
         self._decisions.open.pop(at_hand.id, None)
         return await self._service.carry_on(at_hand, said, at_hand.context) or at_hand
 
@@ -295,7 +292,13 @@ class Administration(RuleOffice):
                 raise NotFound(f"there is no exlet {exlet!r} in the rules of {name}, nor in the house's")
             found = known
         return Conclusion(
-            rules=found.name, version=found.version, type=at_hand.type, task=at_hand.task, rule=BY_HAND, exlet=exlet
+            rules=found.name,
+            version=found.version,
+            type=at_hand.type,
+            task=at_hand.task,
+            rule=BY_HAND,
+            exlet=exlet,
+            ordered_by=who,
         )
 
     async def _waiting(self, case: CaseId, decision: str) -> Decision | None:
