@@ -16,7 +16,8 @@ from mendflow.core.model.values import Value
 
 
 class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A live item as the context shows it."""
+    """A live item as the context shows it. `attempts` is said by engines that count them; ours says how often it was
+    begun again, and those who execute it know the rest."""
 
     item: ItemId
     task: str
@@ -25,6 +26,7 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     serial: int = 0
     data: dict[str, Value] = {}
     attempts: int = 0
+    restarts: int = 0
     started_at: Instant = 0
 
 

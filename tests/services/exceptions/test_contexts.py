@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Assign, Copy, Input, Job, NeededResources, Parallel, Sequence
+from mendflow.core.model.flow import Assign, Copy, Input, Job, NeededResources, Parallel, Sequence, Task
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
 from mendflow.core.model.problems import Mistake
@@ -74,6 +74,39 @@ async def test_a_condition_sees_the_job_and_the_fault(world: World) -> None:
     assert (fault["type"], fault["category"], fault["recoverable"]) == ("memoryLimit", "memory", True)
     assert context["site"]["largest"]["memory_bytes"] == 8 << 30
     assert (context["capacity"]["slots"], context["capacity"]["pilots"]) == (4, 1)
+
+
+async def test_a_condition_sees_how_often_an_item_was_begun(world: World) -> None:
+    # EX-6: the attempts since it last began, and one for each restart before
+    again, retry = exlet("again", mend(Primitive.RESTART)), exlet("retry", mend(Primitive.RESUBMIT))
+    rules = rule_set("f", ExceptionType.ITEM_POST, ("item.attempts < 4", "again"), exlets=[again, retry])
+    rules.trees.update(rule_set("f", ExceptionType.ABORT, ("item.attempts < 2", "retry")).trees)
+    await world.put(rules)
+    case = await world.start(flow(A))
+    for outcome in (FAILED, Outcome(), Outcome(), Outcome(), Outcome()):
+        await world.take()
+        await world.report(a=outcome)
+        if await world.status(case) == "completed":
+            break
+    decisions = await world.decisions(case)
+    told = [(each.type, each.context["item"]["attempts"], each.context["job"]["attempts"]) for each in decisions]
+    after = ExceptionType.ITEM_POST
+    assert told == [(ExceptionType.ABORT, 1, 1), (after, 2, 2), (after, 2, 1), (after, 3, 1)]
+    await world.until_status(case, "completed")
+
+
+async def test_a_condition_sees_how_often_a_task_was_offered(memory: World) -> None:
+    # EX-6
+    again = exlet("again", mend(Primitive.RESTART))
+    rules = rule_set("f", ExceptionType.ITEM_EXTERNAL, ("item.attempts < 3", "again"), exlets=[again])
+    await memory.put(rules)
+    case = await memory.start(flow(Task(name="a", role="clerk")))
+    seen = []
+    for _ in range(3):
+        decision = await memory.services.administration.raise_exception(case, "late", "a", who="ann")
+        seen.append(decision.context["item"]["attempts"])
+        await memory.quiet()
+    assert seen == [1, 2, 3]
 
 
 async def test_a_condition_sees_what_happened_before_in_numbers(world: World) -> None:

@@ -355,6 +355,7 @@ class Run:
             case.holders,
             case.item_holders,
             case.at_start,
+            case.restarts,
             case.done,
             self.index.items,
             self.index.serials,

@@ -3,7 +3,8 @@
     case      id, flow, version, status, age_ms, data (inputs and variables), parent, mends, depth, engine, undoable
               (how much of what it completed can be undone), and jobs, what finished items left:
               case.jobs.NAME.outputs, .files, .exit_code
-    item      id, name, kind, status, data, outputs, attempts, age_ms, caught (the flow has a handler for the fault)
+    item      id, name, kind, status, data, outputs, attempts (those of its job since it last began, and one for
+              each restart before), age_ms, caught (the flow has a handler for the fault)
     items     the status of every item of the case, by its name
     job       id, command, cpus, memory_bytes, disk_bytes, gpus, wall_ms, site_asked, expected_ms, priority, owner,
               exit_code, signal, stage, log_tail, peak_bytes, memory_now_bytes, cpu_ms, ran_ms, waiting_ms,
@@ -29,14 +30,14 @@ All roots are always there, empty where they mean nothing, so that a condition n
 it is kept with the decision."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from typing import Final, Protocol
 
 import msgspec
 
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.ids import ItemId
-from mendflow.core.model.mending import XEvent
+from mendflow.core.model.ids import ItemId, JobId
+from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.recovery.classify import classify
@@ -108,11 +109,18 @@ class Places(Protocol):
         ...
 
 
+Attempts = Callable[[JobId], Awaitable[int]]
+"""How often the job of that id was tried."""
+
+
 class Contexts:
-    def __init__(self, clock: Clock, past: Past, places: Places | None = None) -> None:
+    def __init__(
+        self, clock: Clock, past: Past, places: Places | None = None, attempts: Attempts | None = None
+    ) -> None:
         self._clock = clock
         self._past = past
         self._places = places
+        self._attempts = attempts
         self.sources: dict[str, Source] = {}
 
     def register(self, name: str, source: Source) -> None:
@@ -124,12 +132,14 @@ class Contexts:
     async def of(self, event: XEvent, facts: CaseFacts | None, depth: int) -> dict[str, Value]:
         """All that is known about an exception."""
         now, given = self._clock.now(), event.facts
-        job = {**_JOB, **_map(given.get("job"))}
+        item = _item(event, facts, now)
+        job = {**_JOB, **await self._tried(event, item), **_map(given.get("job"))}
+        item["attempts"] = item["attempts"] or _begun(event, facts, job)
         signature = signature_of(event)
         await self._past.ready(event.flow, event.case, facts.started_at if facts is not None else 0)
         context: dict[str, Value] = {
             "case": _case(event, facts, now, depth),
-            "item": _item(event, facts, now),
+            "item": item,
             "items": facts.statuses if facts else {},
             "job": job,
             "fault": _fault(event.fault),
@@ -148,6 +158,14 @@ class Contexts:
         context["sources"] = {name: await _asked(source, event) for name, source in self.sources.items()}
         plain: dict[str, Value] = msgspec.to_builtins(context)
         return plain
+
+    async def _tried(self, event: XEvent, item: dict[str, Value]) -> dict[str, Value]:
+        """Of a job that went out, and of which whoever tells of it has not said how often it was tried."""
+        told = "attempts" in _map(event.facts.get("job")) or event.type is ExceptionType.ITEM_PRE
+        if told or event.engine or item["kind"] != "job" or not event.serial or self._attempts is None:
+            return {}
+        id = JobId(f"{event.case}/{event.serial}")
+        return {"id": id, "attempts": await self._attempts(id)}
 
 
 async def _asked(source: Source, event: XEvent) -> Value:
@@ -191,11 +209,21 @@ def _item(event: XEvent, facts: CaseFacts | None, now: int) -> dict[str, Value]:
         "status": known.status,
         "data": {**known.data, **_map(outputs)},
         "outputs": outputs,
-        "attempts": known.attempts or _map(event.facts.get("job")).get("attempts", 0),
+        "attempts": known.attempts,
         "age_ms": now - known.started_at if known.started_at else 0,
         "serial": event.serial,
         "caught": _is_caught(event.fault, facts.catches if facts is not None else []),
     }
+
+
+def _begun(event: XEvent, facts: CaseFacts | None, job: dict[str, Value]) -> Value:
+    """By our own count: the attempts since it last began, and one for each restart before."""
+    known = find_item(facts, event)
+    if known is None or known.kind == "job":
+        tries = job["attempts"]
+    else:
+        tries = 0 if event.type is ExceptionType.ITEM_PRE else 1
+    return tries + (known.restarts if known is not None else 0)
 
 
 def _is_caught(fault: Fault | None, catches: list[str]) -> bool:

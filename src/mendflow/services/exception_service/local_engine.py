@@ -205,4 +205,5 @@ def item_facts(case: Case, item: ItemId) -> ItemFacts | None:
         status="suspended" if live.suspended else live.phase,
         serial=live.serial,
         data=item_data(case, item),
+        restarts=case.restarts.get(case.index.items[item], 0),
     )

@@ -272,6 +272,16 @@ class Proxy:
                 return _ended(id, talk, talk.held.outcome)
             return Status(job=id, state=JobState.AVAILABLE, attempts=talk.attempts, reason="it is submitted again")
 
+    async def attempts(self, id: JobId) -> int:
+        """How often a job was tried, in all its submissions; 0 if there is none of that id. Changes nothing."""
+        talk = await self._talks.look_up(id)
+        if talk is not None and talk.domain:
+            return talk.attempts + 1  # another domain is not asked for a number
+        try:
+            return (await self._last_status(id)).attempts
+        except NotFound:
+            return 0
+
     def _standing(self, watched: Watched) -> Status:
         """What a poller hears of a job that ended, or whose failure is being mended."""
         id, outcome, talk = watched.new.id, watched.outcome, self._talks.get(watched.new.id)

@@ -95,12 +95,14 @@ class ItemKind(ActivityKind[J], Generic[J]):
             del run.index.items[instance.item]
             run.case.item_holders.pop(instance.id, None)
             run.case.at_start.pop(instance.id, None)
+            run.case.restarts.pop(instance.id, None)
 
     def restart(self, run: Run, instance: J, /) -> None:
         """Begin again, with the data of its start. A restarted item runs, even if it was suspended."""
         self.withdraw(run, instance)
         instance.suspended, instance.facts = False, []
         run.case.item_holders.pop(instance.id, None)
+        run.case.restarts[instance.id] = run.case.restarts.get(instance.id, 0) + 1
         self.ask(run, instance)
 
     def force(self, run: Run, instance: J, outputs: Value, /) -> None:
