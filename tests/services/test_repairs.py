@@ -330,6 +330,18 @@ async def test_an_unexpected_exception_suspends_the_case_until_somebody_mends_it
     assert (await domain.raise_trigger(case, "flood", who="bob")).exlet == "touch"
 
 
+async def test_why_says_what_a_suspended_case_waits_for_and_that_its_items_stand_still(domain: LocalDomain) -> None:
+    # EX-9
+    case = await waiting_case(domain)
+    await domain.raise_trigger(case, "flood", who="bob")
+    told = await domain.why(case)
+    assert told.state == "suspended"
+    assert told.sentence.startswith(f"case {case} is suspended: 'flood' was raised and no rule knows it.")
+    assert told.sentence.endswith(f" `mendflow mend {case} --do EXLET` mends it.")
+    within = f"its case is suspended, so nothing new begins in it: `mendflow why {case}` says why"
+    assert within in (await domain.why(f"{case}:play")).facts
+
+
 async def test_the_history_tells_what_was_raised_when_it_was_and_the_repair_when_it_began(domain: LocalDomain) -> None:
     # EX-9
     await domain.put_rules(triggered("show"), who="ann")

@@ -39,8 +39,8 @@ async def why(domain: Asked, house: House, subject: str) -> Why:
         try:
             found = await domain.item(case, item)
         except NotFound:
-            return await of_unbegun(domain, case, item)
-        return await of_found(domain, house, found)
+            return await _within(domain, case, await of_unbegun(domain, case, item))
+        return await _within(domain, case, await of_found(domain, house, found))
     if "/" in subject:
         return of_job(house, await domain.newest_submission(subject))
     pilot = house.services.meta.pilots.get(PilotId(subject))
@@ -53,6 +53,15 @@ async def why(domain: Asked, house: House, subject: str) -> Why:
             f"{subject!r} is no case, job (CASE/SERIAL), item (CASE:ITEM) or pilot here; `mendflow cases` lists cases"
         ) from error
     return await of_case(domain, house, view)
+
+
+async def _within(domain: Asked, case: str, told: Why) -> Why:
+    """What is not over stands still if its case does."""
+    view = await domain.case(case)
+    if view.status != "suspended" or told.state in _OVER:
+        return told
+    fact = f"its case is suspended, so nothing new begins in it: `mendflow why {view.id}` says why"
+    return msgspec.structs.replace(told, facts=[fact, *told.facts])
 
 
 async def of_found(domain: Asked, house: House, item: ItemView) -> Why:
@@ -222,6 +231,13 @@ def mended(told: Why, repairs: Sequence[DecisionView]) -> Explanation:
         case = f", case {newest.exlet_case}" if newest.exlet_case else ""
         fields |= {"state": "waiting", "sentence": f"{newest.item or newest.case} failed and {by}{case}."}
         fields["facts"] = [told.sentence, *told.facts]
+    waits = next((each for each in repairs[::-1] if each.state == "waiting" and each.trigger), None)
+    if told.state == "suspended" and waits is not None and told.subject == waits.case:
+        about = f" on {waits.item}" if waits.item else ""
+        what = f"{waits.trigger!r} was raised{about} and no rule knows it"
+        fields["sentence"] = (
+            f"case {waits.case} is suspended: {what}. `mendflow mend {waits.case} --do EXLET` mends it."
+        )
     return Explanation(**fields, repairs=list(repairs))
 
 
