@@ -59,7 +59,7 @@ def context(fault: Fault, **job: Any) -> dict[str, Any]:
             "cause": {"hosts_lately": 1, "jobs_lately": 1},
         },
         "site": {"largest": LARGEST},
-        "capacity": {"hosts": 3, "domains": [], "largest": LARGEST},
+        "capacity": {"hosts": 3, "domains": [], "largest": LARGEST, "levels": 3},
     }
 
 
@@ -119,6 +119,14 @@ def test_nothing_goes_on_for_ever(category: Category) -> None:
     known = context(fault(category), generation=10, level=3, memory_bytes=1, sources_left=5)
     known["capacity"]["domains"] = ["north", "south"]
     assert concluded(known) in ("give-up", "")
+
+
+@pytest.mark.parametrize("levels", [1, 3, 5])
+def test_what_may_pass_waits_in_as_many_levels_as_there_are(levels: int) -> None:
+    for level, expected in ((0, "later"), (levels - 1, "later"), (levels, "give-up")):
+        known = context(fault(Category.NETWORK), generation=level + 4, level=level)
+        known["capacity"]["levels"] = levels
+        assert concluded(known) == expected
 
 
 def test_memory_is_not_asked_for_that_no_pilot_has() -> None:

@@ -76,7 +76,7 @@ class MendingWing:
             rules=RuleBook(store, ledger, clock, house),
             decisions=DecisionBook(store, ledger, clock),
             past=past,
-            contexts=Contexts(clock, past, PilotPlaces(meta, proxy.inner.keys()), proxy.attempts),
+            contexts=Contexts(clock, past, PilotPlaces(meta, proxy.inner.keys(), len(levels.waits_ms)), proxy.attempts),
             jobs=proxy,
         )
         local = LocalEngine(manager=manager, flows=flows, ledger=ledger, checkpoints=checkpoints)

@@ -8,11 +8,13 @@ from mendflow.services.pilot_book import PilotRecord
 
 
 class PilotPlaces:
-    """`domains` are the names of those that jobs can be submitted to; our own has none."""
+    """`domains` are the names of those that jobs can be submitted to; our own has none. `levels` is how many there are
+    to wait in."""
 
-    def __init__(self, meta: QueueAndPilots, domains: Collection[str] = ()) -> None:
+    def __init__(self, meta: QueueAndPilots, domains: Collection[str] = (), levels: int = 0) -> None:
         self._meta = meta
         self._domains = domains
+        self._levels = levels
 
     def capacity(self) -> dict[str, Value]:
         pilots = self._seen()
@@ -23,6 +25,7 @@ class PilotPlaces:
             "sites": sorted({pilot.site for pilot in pilots if pilot.site}),
             "hosts": len({pilot.host for pilot in pilots if pilot.host}),
             "domains": sorted(name for name in self._domains if name),
+            "levels": self._levels,
         }
 
     def site(self, name: str) -> dict[str, Value]:

@@ -74,6 +74,7 @@ async def test_a_condition_sees_the_job_and_the_fault(world: World) -> None:
     assert (fault["type"], fault["category"], fault["recoverable"]) == ("memoryLimit", "memory", True)
     assert context["site"]["largest"]["memory_bytes"] == 8 << 30
     assert (context["capacity"]["slots"], context["capacity"]["pilots"]) == (4, 1)
+    assert context["capacity"]["levels"] == len(world.services.levels.waits_ms) == 2
 
 
 async def test_a_condition_sees_how_often_an_item_was_begun(world: World) -> None:

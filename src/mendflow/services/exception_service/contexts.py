@@ -18,7 +18,7 @@
     history   case, flow, task, exlets, results, cause, host: see past.py
     site      name, pilots, slots, slots_free, largest (cpus, memory_bytes, disk_bytes, gpus of one pilot)
     capacity  pilots, hosts, slots, slots_free, cpus, memory_bytes, gpus, waiting, running, sites, largest, domains (the
-              other ones that jobs can go to)
+              other ones that jobs can go to), levels (how many there are to wait in)
     now       milliseconds since 1970
     trigger   what somebody said has happened
     timed_out the item whose time is over
@@ -90,7 +90,14 @@ _JOB: Final[dict[str, Value]] = {
     "domain": "",
 }
 _LARGEST: Final[dict[str, Value]] = {"cpus": 0.0, "memory_bytes": 0, "disk_bytes": 0, "gpus": 0}
-_NO_CAPACITY: Final[dict[str, Value]] = {"pilots": 0, "hosts": 0, "sites": [], "domains": [], "largest": _LARGEST}
+_NO_CAPACITY: Final[dict[str, Value]] = {
+    "pilots": 0,
+    "hosts": 0,
+    "sites": [],
+    "domains": [],
+    "largest": _LARGEST,
+    "levels": 0,
+}
 _NO_SITE: Final[dict[str, Value]] = {"name": "", "pilots": 0, "slots": 0, "slots_free": 0, "largest": _LARGEST}
 
 
