@@ -145,6 +145,7 @@ def test_why_shows_the_trail_of_a_repair(shell: Shell) -> None:  # EX-6
     assert "rule 1 held: fault.exit_code == 7  (fault.exit_code = 7)" in told
     assert re.search(r"did again as case night-\w+\.x\d: recovered", told)
     [repair] = shell.json("why", "last:align[1]")["repairs"]
+    assert f"    decision {repair['id']}\n" in told
     assert (repair["exlet"], repair["result"], repair["trail"][0]["held"]) == ("again", "recovered", True)
     listed = shell.ok("cases", COLUMNS="160")
     assert f"mends {repair['case']}:align[0]" in listed

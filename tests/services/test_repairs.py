@@ -186,6 +186,15 @@ async def test_a_group_is_shown_with_samples_telling_values_and_conditions(domai
     assert view.candidates[0].reason == "holds in 1 of 1"
 
 
+async def test_the_first_condition_that_is_proposed_is_the_narrowest(domain: LocalDomain, pilot: Any) -> None:
+    # EX-7
+    await ran(domain, pilot, loop(turns=1))
+    alone = (await decided(domain, "last"))["a[0]"]
+    assert (await domain.failure(alone.group)).candidates[0].condition == "fault.exit_code == 7"
+    await ran(domain, pilot, loop("g"))
+    assert (await domain.failure(alone.group)).candidates[0].condition == "fault.exit_code == 7"
+
+
 async def test_every_version_of_the_rules_is_kept_and_can_be_restored(domain: LocalDomain) -> None:
     # EX-7
     await domain.put_rules(rules_for("f", again="true"), who="ann", note="first")

@@ -51,6 +51,7 @@ def _show(decision: DecisionView) -> None:
     for trial in decision.trials:
         say(f"    {trial_text(trial)}")
     say(_outcome(decision))
+    say(Text(f"    decision {decision.id}", style="dim"))
 
 
 def trial_text(trial: Conclusion) -> str:

@@ -11,7 +11,7 @@ from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import Candidate, DecisionView, TrailStep
 from mendflow.core.model.rules import Rule
 from mendflow.core.model.values import Value
-from mendflow.core.rules.candidates import TELLING, candidates, leaves, order_of
+from mendflow.core.rules.candidates import CODES, TELLING, candidates, leaves, order_of
 from mendflow.core.rules.evaluation import looking_into
 from mendflow.services.exception_service.rule_book import RuleBook
 from mendflow.services.failures import group_id
@@ -19,6 +19,9 @@ from mendflow.services.failures import group_id
 VALUES_MAX = 20
 CANDIDATES_MAX = 12
 VALUE_CHARS_MAX = 120
+EXACT = CODES | {"trigger", "file"}
+"""What names a cause, where a category or a stage holds for many."""
+
 MOSTLY = 0.5
 """A value is telling if at least this share of the samples has it."""
 
@@ -109,11 +112,18 @@ def telling_values(samples: Sequence[Decision]) -> dict[str, dict[str, int]]:
     return {path: dict(told[path].most_common(4)) for path in order[:VALUES_MAX]}
 
 
-def telling_conditions(samples: Sequence[Decision], neighbour: Mapping[str, Value] | None) -> list[Candidate]:
-    """Conditions that hold for the newest sample and not for the neighbour, those that hold for most samples first."""
+def telling_conditions(
+    samples: Sequence[Decision], neighbour: Mapping[str, Value] | None, others: Sequence[Decision] = ()
+) -> list[Candidate]:
+    """Conditions that hold for the newest sample and not for the neighbour: first those that hold for most samples, of
+    these the ones that hold for the fewest failures of other causes, and of these what names the cause exactly."""
     found = candidates(samples[0].context, neighbour, CANDIDATES_MAX * 2)
     counted = [(each, _holds_in(each.condition, samples)) for each in found]
-    best = sorted(counted, key=lambda pair: -pair[1])[:CANDIDATES_MAX]
+    narrow = {each.condition: _holds_in(each.condition, others) for each in found}
+    best = sorted(
+        counted,
+        key=lambda pair: (-pair[1], narrow[pair[0].condition], pair[0].path.rpartition(".")[2] not in EXACT),
+    )[:CANDIDATES_MAX]
     return [Candidate(condition=each.condition, reason=f"holds in {number} of {len(samples)}") for each, number in best]
 
 

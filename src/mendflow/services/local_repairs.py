@@ -103,11 +103,13 @@ class LocalRepairs(_OtherHalf):
     async def failure(self, group: str) -> FailureView:
         view, members = await group_named(await self._read(), group)
         samples = [await self._book.get(member.id) for member in members[:SAMPLES]]
+        alike = [Where("type", samples[0].type.value), Where("signature", samples[0].signature, "ne")]
+        others = await self._book.search(alike, limit=SAMPLES)
         return FailureView(
             group=view,
             samples=await self._views(samples),
             values=telling_values(samples),
-            candidates=telling_conditions(samples, await self._neighbour(samples[0], members)),
+            candidates=telling_conditions(samples, await self._neighbour(samples[0], members), others),
         )
 
     async def _neighbour(self, sample: Decision, members: Sequence[Brief]) -> dict[str, Value] | None:

@@ -85,7 +85,7 @@ class DecisionBook:
     async def get(self, id: str) -> Decision:
         decision = await self.find(id)
         if decision is None:
-            raise NotFound(f"there is no decision {id!r}; `mendflow history CASE` lists those of a case")
+            raise NotFound(f"there is no decision {id!r}; `mendflow why CASE` tells those of a case")
         return decision
 
     async def reopen(self, id: str) -> Decision:
@@ -95,7 +95,7 @@ class DecisionBook:
         await self._ledger.settled()
         kept = await self._store.get(DECISION_KIND, id)
         if kept is None:
-            raise NotFound(f"there is no decision {id!r}; `mendflow history CASE` lists those of a case")
+            raise NotFound(f"there is no decision {id!r}; `mendflow why CASE` tells those of a case")
         self._ledger.known(DECISION_KIND, id, kept.version)
         return _decode(kept.body)
 
