@@ -1,5 +1,6 @@
 """Jobs that hide, and jobs that turn against whoever watches them, while their watchers are killed or stopped."""
 
+import asyncio
 import os
 import shlex
 import signal
@@ -12,6 +13,7 @@ import pytest
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Resources
+from mendflow.pilot.bench import LONG_MS
 from mendflow.pilot.deadline import Deadline
 from mendflow.pilot.family import number_of, sign, unwatched
 from mendflow.pilot.lease import boot_ms
@@ -129,6 +131,7 @@ async def test_when_agent_slot_and_guard_are_all_stopped_a_job_is_dead_before_it
     pids = await pids_in(server, tmp_path / "a", tmp_path / "c")
     await server.until(lambda: job in server.ledger.beats, "it to be named")
     await server.until(lambda: guard_of(pilot) > 0, "the guard")
+    await asyncio.sleep(10 * LONG_MS / 1000)  # the first moments of a job have no deadline yet, by design
     stopped = [pilot.process.pid, guard_of(pilot), *slots_of(pilot)]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
