@@ -156,6 +156,13 @@ def test_compensate_runs_one_worklet_and_writes_back_what_it_gave() -> None:  # 
     assert play.serial("step-2")
 
 
+def test_what_the_only_worklet_of_a_step_leaves_is_called_by_the_step() -> None:  # EX-4
+    play = orders("- {compensate: change-venue, name: move}\n- notify: '${{ jobs.move.outputs.venue }}'\n")
+    play.done("move", outputs={"venue": "park"})
+    (told,) = play.out.values()
+    assert getattr(told, "settings", {}) == {"message": "park"}
+
+
 def test_compensate_runs_several_worklets_at_once_and_the_next_step_waits_for_all() -> None:  # EX-3
     play = orders("""\
 - compensate: [refund, {call: change-venue, name: move, with: {size: small}}]
