@@ -9,12 +9,12 @@ from collections import deque
 from collections.abc import AsyncIterator
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.views import Happening
+from mendflow.core.model.views import Happening, HappeningKind
 
 KEPT_PER_CASE = 2_000
 LISTENER_QUEUE_MAX = 10_000
 
-_Told = tuple[int, Instant, str, CaseId, ItemId | None, str, str]
+_Told = tuple[int, Instant, HappeningKind, CaseId, ItemId | None, str, str]
 
 
 class _Listener:
@@ -35,7 +35,13 @@ class Happenings:
         self._listeners: dict[str, set[_Listener]] = {}
 
     def tell(
-        self, at: Instant, kind: str, case: CaseId, item: ItemId | None = None, state: str = "", message: str = ""
+        self,
+        at: Instant,
+        kind: HappeningKind,
+        case: CaseId,
+        item: ItemId | None = None,
+        state: str = "",
+        message: str = "",
     ) -> None:
         self._serial += 1
         told = (self._serial, at, kind, case, item, state, message)
@@ -99,7 +105,7 @@ def _view(told: _Told) -> Happening:
     return Happening(
         serial=serial,
         at=at,
-        kind=kind,  # type: ignore[arg-type]  # tell() is called with literals only
+        kind=kind,
         case=case,
         item=item,
         state=state,

@@ -6,6 +6,7 @@ the first is let go when the last is over."""
 
 import secrets
 from collections.abc import Sequence
+from typing import Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -54,11 +55,13 @@ class Administration(RuleOffice):
         found: dict[tuple[str, str, str], TriggerView] = {}
         for name in (live.document.flow, HOUSE):
             rules = self._rules.newest_or_empty(name)
-            levels = [] if item else [("case", "", ExceptionType.CASE_EXTERNAL)]
+            levels: list[tuple[Literal["case", "item"], str, ExceptionType]] = []
+            if not item:
+                levels.append(("case", "", ExceptionType.CASE_EXTERNAL))
             levels += [("item", task, ExceptionType.ITEM_EXTERNAL) for task in tasks]
             for level, task, type in levels:
                 for each in triggers(rules, type, task):
-                    view = TriggerView(trigger=each.name, level=level, task=task, rules=name)  # type: ignore[arg-type]  # one of two literals
+                    view = TriggerView(trigger=each.name, level=level, task=task, rules=name)
                     found.setdefault((level, task, each.name), view)
         return list(found.values())
 
