@@ -89,7 +89,7 @@ class Domain(Protocol):
     ) -> CaseView: ...
     def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
         """Changes as they happen, of one case from the given serial on (ends with the case), or of all from now; of
-        every kind, or of one: "case", "item", "task" or "notice"."""
+        every kind, or of one: "case", "item", "task", "notice" or "repair"."""
         ...
 
     # jobs and pilots
