@@ -30,8 +30,8 @@ from mendflow.core.model.flow import (
 from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId, PilotId
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import AttemptView, CaseView, ItemView, NameCount
-from mendflow.report.layout import layered
-from mendflow.report.page import render
+from mendflow.pages.layout import layered
+from mendflow.pages.page import render
 
 START = 1_760_000_000_000
 EVIL = "</script><script>alert(1)</script>\"'><img src=x onerror=alert(2)>\x1b[31m\x1b]0;owned\x07"

@@ -21,9 +21,9 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId, PilotId
 from mendflow.core.model.views import AttemptView, CaseView, ItemView, NameCount
-from mendflow.report.graph import graph
-from mendflow.report.page import render
-from mendflow.report.timeline import timeline
+from mendflow.pages.graph import graph
+from mendflow.pages.page import render
+from mendflow.pages.timeline import timeline
 
 
 def count(name: str, kind: str = "job", **numbers: int) -> NameCount:

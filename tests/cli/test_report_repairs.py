@@ -11,8 +11,8 @@ from mendflow.core.model.ids import CaseId, FlowName, ItemId
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.repair_views import DecisionView, HistoryEntry, TrailStep
 from mendflow.core.model.views import CaseView, ItemView, NameCount
-from mendflow.report.page import render
-from mendflow.report.repairs import Cost, costs
+from mendflow.pages.page import render
+from mendflow.pages.repairs import Cost, costs
 from tests.cli.test_report import EVIL, START, a_fault, an_attempt, an_item
 
 FLOW = Flow(name=FlowName("align"), body=Job(name="align", command="true"))

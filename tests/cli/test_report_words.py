@@ -2,7 +2,7 @@
 
 import pytest
 
-from mendflow.report.words import duration_text, one_line, plain, size_text
+from mendflow.pages.words import duration_text, one_line, plain, size_text
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from mendflow.cli.problems import show_problems
 from mendflow.formats.check import check as problems_of
 from mendflow.formats.check import flows_of
 from mendflow.formats.schema import schema_text
-from mendflow.report.words import count_text
+from mendflow.pages.words import count_text
 
 app = typer.Typer()
 

@@ -13,7 +13,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, JobState, Submission
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, HistoryEntry
 from mendflow.core.model.views import CaseView, ItemView, JobQuery
-from mendflow.report.words import count_text
+from mendflow.pages.words import count_text
 
 PAGE_ITEMS = 20_000
 """Each page costs the server a look at all items, so few and large ones."""

@@ -20,7 +20,7 @@ from mendflow.core.model.problems import (
     Unauthorized,
     Unreachable,
 )
-from mendflow.report.words import plain
+from mendflow.pages.words import plain
 
 
 class Exit(IntEnum):

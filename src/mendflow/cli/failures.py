@@ -14,7 +14,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, Handling
 from mendflow.formats.units import DURATION_EXAMPLES, duration_ms
-from mendflow.report.words import count_text, duration_text, one_line, short_time_text
+from mendflow.pages.words import count_text, duration_text, one_line, short_time_text
 
 app = typer.Typer()
 failures_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)

@@ -19,8 +19,8 @@ from mendflow.core.model.views import (
     JobQuery,
     PilotView,
 )
-from mendflow.report.attempts import mended, ran, took_ms
-from mendflow.report.words import duration_text, short_time_text, size_text
+from mendflow.pages.attempts import mended, ran, took_ms
+from mendflow.pages.words import duration_text, short_time_text, size_text
 
 app = typer.Typer()
 

@@ -23,7 +23,7 @@ from mendflow.cli.summary import fetch_outputs, print_summary, result_json, writ
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict, NotFound, Unreachable
 from mendflow.core.model.views import CaseView
-from mendflow.report.words import one_line, plain, size_text
+from mendflow.pages.words import one_line, plain, size_text
 
 app = typer.Typer()
 

@@ -8,7 +8,7 @@ from rich.text import Text
 
 from mendflow.cli.printing import say
 from mendflow.core.model.problems import Problem
-from mendflow.report.words import plain
+from mendflow.pages.words import plain
 
 LINE_CHARS_MAX = 160
 FILE_BYTES_MAX = 20_000_000

@@ -18,7 +18,7 @@ from mendflow.cli.printing import STYLES, console, say
 from mendflow.client import Client
 from mendflow.core.model.problems import Unreachable
 from mendflow.core.model.views import CaseView, NameCount
-from mendflow.report.words import duration_text, one_line
+from mendflow.pages.words import duration_text, one_line
 
 ENDED = ("completed", "failed", "cancelled")
 HEADS = ["done", "running", "waiting", "failed", "mended"]

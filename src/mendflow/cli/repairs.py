@@ -26,7 +26,7 @@ from mendflow.core.model.repair_views import (
 )
 from mendflow.formats.files import flow_text
 from mendflow.formats.patterns import read_patterns
-from mendflow.report.words import count_text, duration_text, short_time_text
+from mendflow.pages.words import count_text, duration_text, short_time_text
 
 app = typer.Typer()
 levels_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)

@@ -14,8 +14,8 @@ from mendflow.core.model.flow import Call, Flow, Mend
 from mendflow.core.model.mending import CASE_LEVEL, Primitive
 from mendflow.core.model.repair_views import RuleSetView
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
-from mendflow.report.shapes import inner
-from mendflow.report.words import count_text, one_line, short_time_text
+from mendflow.pages.shapes import inner
+from mendflow.pages.words import count_text, one_line, short_time_text
 
 CONDITION_CHARS = 400
 NOTE_CHARS = 300

@@ -18,7 +18,7 @@ from mendflow.client import Client
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import Invalid, Problem
 from mendflow.core.model.repair_views import Applied, RuleAdded, RuleSetView, RuleWish, TrialView, Tried
-from mendflow.report.words import count_text, one_line, short_time_text
+from mendflow.pages.words import count_text, one_line, short_time_text
 
 app = typer.Typer()
 rules_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)

@@ -13,8 +13,8 @@ from mendflow.cli.printing import STYLES, console, say
 from mendflow.client import Client
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 from mendflow.core.model.views import CaseView, ItemView, NameCount
-from mendflow.report.page import render
-from mendflow.report.words import count_text, duration_text, one_line, plain, size_text
+from mendflow.pages.page import render
+from mendflow.pages.words import count_text, duration_text, one_line, plain, size_text
 
 COUNT_WORDS = ("done", "failed", "cancelled", "mended", "reused", "skipped")
 FAILURES_SHOWN = 5

@@ -14,7 +14,7 @@ from mendflow.client import Client
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import TaskState, TaskView
-from mendflow.report.words import plain, short_time_text
+from mendflow.pages.words import plain, short_time_text
 
 app = typer.Typer()
 tasks_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)

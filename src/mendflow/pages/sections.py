@@ -11,9 +11,9 @@ from mendflow.core.model import flow as model
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ItemView
-from mendflow.report.attempts import mended, ran, times_of
-from mendflow.report.shapes import inner
-from mendflow.report.words import count_text, duration_text, escaped, one_line, plain, short_time_text, size_text
+from mendflow.pages.attempts import mended, ran, times_of
+from mendflow.pages.shapes import inner
+from mendflow.pages.words import count_text, duration_text, escaped, one_line, plain, short_time_text, size_text
 
 GROUPS_MAX = 40
 LOG_CHARS_MAX = 6_000

@@ -14,16 +14,16 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.views import AttemptView, CaseView, ItemView
-from mendflow.report.attempts import ran
-from mendflow.report.graph import graph
-from mendflow.report.others import other_cases
-from mendflow.report.repairs import Steps, repairs
-from mendflow.report.sections import failures, items_table, resources, values_table
-from mendflow.report.timeline import timeline
-from mendflow.report.words import duration_text, escaped, one_line, size_text, time_text
+from mendflow.pages.attempts import ran
+from mendflow.pages.graph import graph
+from mendflow.pages.others import other_cases
+from mendflow.pages.repairs import Steps, repairs
+from mendflow.pages.sections import failures, items_table, resources, values_table
+from mendflow.pages.timeline import timeline
+from mendflow.pages.words import duration_text, escaped, one_line, size_text, time_text
 
-STYLE = package_files.files("mendflow.report").joinpath("report.css").read_text(encoding="utf-8")
-SCRIPT = package_files.files("mendflow.report").joinpath("report.js").read_text(encoding="utf-8")
+STYLE = package_files.files("mendflow.pages").joinpath("report.css").read_text(encoding="utf-8")
+SCRIPT = package_files.files("mendflow.pages").joinpath("report.js").read_text(encoding="utf-8")
 
 
 def render(

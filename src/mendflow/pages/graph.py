@@ -5,8 +5,8 @@ from unicodedata import east_asian_width
 
 from mendflow.core.model.flow import Activity, Flow
 from mendflow.core.model.views import NameCount
-from mendflow.report.shapes import PAD, Point, Shape, all_shapes, inner, settle, shape_of
-from mendflow.report.words import escaped, one_line
+from mendflow.pages.shapes import PAD, Point, Shape, all_shapes, inner, settle, shape_of
+from mendflow.pages.words import escaped, one_line
 
 NODES_MAX = 600
 MARGIN = 12.0

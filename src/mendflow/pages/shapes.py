@@ -9,8 +9,8 @@ from collections.abc import Iterator
 import msgspec
 
 from mendflow.core.model import flow as model
-from mendflow.report.layout import BOX_GAP, COLUMN_MAX, Placed, in_columns, layered
-from mendflow.report.words import one_line
+from mendflow.pages.layout import BOX_GAP, COLUMN_MAX, Placed, in_columns, layered
+from mendflow.pages.words import one_line
 
 NODE_WIDTH, NODE_HEIGHT = 196.0, 62.0
 SMALL_WIDTH, SMALL_HEIGHT = 150.0, 34.0

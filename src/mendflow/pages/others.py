@@ -6,8 +6,8 @@ from collections.abc import Mapping, Sequence
 
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import CaseView, ItemView
-from mendflow.report.attempts import ran, took_ms
-from mendflow.report.words import count_text, duration_text, escaped, one_line
+from mendflow.pages.attempts import ran, took_ms
+from mendflow.pages.words import count_text, duration_text, escaped, one_line
 
 CASES_MAX = 300
 ITEMS_MAX = 200

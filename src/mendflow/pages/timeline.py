@@ -8,8 +8,8 @@ import msgspec
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import AttemptView, CaseView, ItemView
-from mendflow.report.attempts import mended, ran, times_of
-from mendflow.report.words import count_text, duration_text, escaped, one_line, short_time_text
+from mendflow.pages.attempts import mended, ran, times_of
+from mendflow.pages.words import count_text, duration_text, escaped, one_line, short_time_text
 
 ROWS_MAX = 500
 BANDS_MAX = 60

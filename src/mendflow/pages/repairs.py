@@ -11,9 +11,9 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView, HistoryEntry, TrailStep
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import ItemView
-from mendflow.report.attempts import ran
-from mendflow.report.others import anchor, step_list
-from mendflow.report.words import count_text, duration_text, escaped, one_line, short_time_text
+from mendflow.pages.attempts import ran
+from mendflow.pages.others import anchor, step_list
+from mendflow.pages.words import count_text, duration_text, escaped, one_line, short_time_text
 
 REPAIRS_MAX = 300
 VALUE_CHARS_MAX = 120
