@@ -1,0 +1,88 @@
+"""What the servers on one store know of each other, and how they speak. docs/decisions/0009 has the reasons.
+
+`Membership` answers who lives and whether this server may still promise; `Homes` whose a case is; `Neighbours` carries a
+pilot's exchange, or a nudge, to another server. A server that is alone has the same three, and never waits for them."""
+
+from typing import Protocol
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant, PilotId
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
+
+SERVER_KIND = "server"
+HOME_KIND = "home"
+
+
+def root_of(case: CaseId) -> CaseId:
+    """The case whose tree this one belongs to: called cases and exlets live where it lives."""
+    return CaseId(case.partition(".")[0])
+
+
+class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A server as the others see it. Nothing is read from a time in it: it lives while its version moves."""
+
+    id: str
+    url: str
+    host: str = ""
+    version: str = ""
+    started_at: Instant = 0
+    beat: int = 0
+    ended: bool = False  # said by itself when it stopped, or by whoever found it dead
+    waiting: int = 0  # jobs in its queue that a free slot somewhere could take
+    running: int = 0
+    pilots: int = 0
+    cases: int = 0
+
+
+class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """Which server a tree of cases lives on."""
+
+    root: CaseId
+    server: str
+
+
+class Membership(Protocol):
+    @property
+    def id(self) -> str:
+        """This server's own."""
+        ...
+
+    def may_promise(self) -> bool:
+        """Whether a beat of ours was acknowledged so recently that nobody can have taken our cases."""
+        ...
+
+    def living(self) -> list[ServerDocument]:
+        """The other servers that live, as last seen."""
+        ...
+
+    def find(self, server: str) -> ServerDocument | None:
+        """A living server, this one included."""
+        ...
+
+
+class Homes(Protocol):
+    def mine(self, case: CaseId) -> bool:
+        """Whether this server decides about the case."""
+        ...
+
+    async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
+        """The server that a case lives on; empty if nobody's. `afresh`: what was known proved wrong, look again."""
+        ...
+
+
+class NeighbourAway(Exception):
+    """Another server could not be reached, or would not answer: it may not promise, or is being built anew."""
+
+
+class Neighbours(Protocol):
+    """The way to other servers. Nothing is repeated here: whoever asks knows what a lost answer means."""
+
+    async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
+        """A pilot's exchange, for what lives over there. Raises NeighbourAway."""
+        ...
+
+    async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
+        """Let these pilots ask again, because something is to be said to them; `work`: whoever is idle may ask `by` for
+        jobs. Lost nudges do no harm: pilots ask again by themselves. Never raises."""
+        ...
