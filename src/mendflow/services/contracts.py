@@ -9,6 +9,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef, Value
+from mendflow.core.recovery.decided import Decided
 
 
 class Clock(Protocol):
@@ -139,12 +140,13 @@ class Repairs(Protocol):
 
 
 class MendableJobs(Protocol):
-    """What primitives ask of the proxy. `key` makes a repeated call harmless."""
+    """What primitives ask of the proxy. `key` makes a repeated call harmless. `decided` says which submission of the
+    job it is about; none: the newest."""
 
-    async def resubmit(self, id: JobId, change: Change, *, key: str) -> None: ...
+    async def resubmit(self, id: JobId, change: Change, *, key: str, decided: Decided | None = None) -> None: ...
     async def repoll(self, id: JobId, *, key: str) -> None: ...
     async def reregister(self, id: JobId, *, key: str) -> None: ...
-    async def pass_on(self, id: JobId) -> None:
+    async def pass_on(self, id: JobId, *, decided: Decided | None = None) -> None:
         """Let the flow hear of the failure after all."""
         ...
 

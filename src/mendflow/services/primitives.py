@@ -18,6 +18,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
 from mendflow.core.model.problems import Invalid, Mistake
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.decided import decided_about
 from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.contracts import Change, MendableJobs, SubmissionFailed
 from mendflow.services.exception_service.service import ExceptionService
@@ -250,7 +251,7 @@ class Primitives:
         proceed = not order.settings.get("throw", False)
         items = await self._items(mended)
         if not items and (job := forgotten_job(mended)) is not None:
-            await self._jobs.pass_on(job)
+            await self._jobs.pass_on(job, decided=decided_about(mended.decision, job))
         for each in items:
             await mended.engine.fail(mended.case, each.item, fault, proceed=proceed, by=mended.by)
 
@@ -284,7 +285,7 @@ class Primitives:
             )
         items = await self._items(mended)
         if not items and (left := forgotten_job(mended)) is not None:
-            await self._jobs.resubmit(left, change, key=mended.by)
+            await self._jobs.resubmit(left, change, key=mended.by, decided=decided_about(mended.decision, left))
             self._tried_again(mended)
         for each in items:
             job = job_of(mended, each)
@@ -293,7 +294,7 @@ class Primitives:
                 await mended.engine.restart(mended.case, each.item, by=mended.by, values=values)
                 self._restarted(mended)
             else:
-                await self._jobs.resubmit(job, change, key=mended.by)
+                await self._jobs.resubmit(job, change, key=mended.by, decided=decided_about(mended.decision, job))
                 self._tried_again(mended)
 
     async def _repoll(self, mended: Mended, _order: DoMend) -> None:

@@ -13,6 +13,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.recovery.decided import Decided
 from mendflow.core.recovery.ids import real_id
 
 SAID_FIRST = 8
@@ -103,9 +104,9 @@ class Held(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """`reals` are the ids of all submissions; `keys` those of the repairs that were done, so that none is done twice;
-    `told` counts the failures that were held. `attempts` and `losses` are over all submissions, `earlier_*` those
-    before the newest."""
+    """`reals` are the ids of all submissions, `causes` the events that brought about each but the first. `keys` are
+    those of the repairs that were done, so that none is done twice; `told` counts the failures that were held.
+    `attempts` and `losses` are over all submissions, `earlier_*` those before the newest."""
 
     job: JobId
     case: CaseId
@@ -122,6 +123,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     earlier_losses: int = 0
     told: int = 0
     keys: tuple[str, ...] = ()
+    causes: tuple[str, ...] = ()
     suspended: bool = False
     not_before: Instant = 0
     held: Held | None = None
@@ -154,7 +156,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
         )
 
     def send_again(
-        self, *, key: str, spec: JobSpec, domain: str, level: int, not_before: Instant, staged: bool
+        self, *, key: str, cause: str, spec: JobSpec, domain: str, level: int, not_before: Instant, staged: bool
     ) -> "Conversation":
         """It is submitted again as this, to that domain. `staged`: because its files are to be brought anew."""
         heard = self.hear(Message.RESTAGE).hear(Message.SUBMIT) if staged else self.hear(Message.RESUBMIT)
@@ -162,6 +164,7 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             heard,
             reals=(*self.reals, real_id(self.job, self.generation + 1)),
             keys=(*self.keys, key),
+            causes=(*self.causes, cause),
             spec=spec,
             domain=domain,
             level=max(self.level, level),
@@ -170,6 +173,10 @@ class Conversation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
             earlier_losses=self.losses,
             held=None,
         )
+
+    def overtook(self, decided: Decided) -> bool:
+        """Whether the submission that this was decided about has a successor which another event brought about."""
+        return any(cause != decided.event for cause in self.causes[decided.generation - 1 :])
 
     def ask_again(self, message: Message, key: str) -> "Conversation":
         """The answer was lost, not the job: it is polled, or registered for, once more."""

@@ -19,6 +19,7 @@ from mendflow.core.model.jobs import Submission
 from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.decided import decided_about, event_of_decision
 from mendflow.services.case_book import CaseDocument
 from mendflow.services.contracts import Clock, Failure, MendableJobs
 from mendflow.services.exception_service.contexts import Contexts, bounded
@@ -52,12 +53,6 @@ SETTLED: Final = frozenset({TRIED_AGAIN, "recovered", "restarted", "completed", 
 """What a failure may have come to by what its exlet did; in any other case it is passed on."""
 
 ONCE_MAX: Final = 50_000
-
-
-def held_event(decision: str) -> str:
-    """The event that something was held for, from the id of a decision or of one that took its place."""
-    return decision.partition("!")[0]
-
 
 IN_VAIN = frozenset({Category.MEMORY, Category.TIME})
 """Of these the same again, with no more of it, is of no use."""
@@ -294,7 +289,7 @@ class ExceptionService:
         if not await engine.suspended(decision.case, decision.item):
             decision.released = True
             self.decisions.note(decision)
-            await engine.release(held_event(decision.id))
+            await engine.release(event_of_decision(decision.id))
 
     async def exlet_ended(self, document: CaseDocument) -> None:
         decision = self.decisions.open.get(document.decision)
@@ -321,11 +316,11 @@ class ExceptionService:
         await self.let_go(decision, nothing_done)
 
     async def let_go(self, decision: Decision, nothing_done: bool) -> None:
-        event = held_event(decision.id)
+        event = event_of_decision(decision.id)
         engine = self.engine(decision)
         if decision.type is ExceptionType.ABORT and decision.job is not None and not decision.engine:
             if nothing_done and self.jobs is not None:
-                await self.jobs.pass_on(decision.job)
+                await self.jobs.pass_on(decision.job, decided=decided_about(decision, decision.job))
             return
         await engine.release(event)
         if decision.safeguard:

@@ -14,6 +14,7 @@ from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.model.problems import NotFound
 from mendflow.core.recovery.conversation import Conversation, Held, Message
+from mendflow.core.recovery.decided import Decided
 from mendflow.core.recovery.ids import known_id
 from mendflow.core.recovery.patterns import NO_PATTERNS, Patterns
 from mendflow.services.contracts import (
@@ -187,8 +188,8 @@ class Proxy:
 
     # Mendable jobs
 
-    async def resubmit(self, id: JobId, change: Change, *, key: str) -> None:
-        await self.recovery.resubmit(id, change, key)
+    async def resubmit(self, id: JobId, change: Change, *, key: str, decided: Decided | None = None) -> None:
+        await self.recovery.resubmit(id, change, key, decided)
 
     async def repoll(self, id: JobId, *, key: str) -> None:
         await self.recovery.ask_again(id, Message.REPOLL, key)
@@ -196,8 +197,8 @@ class Proxy:
     async def reregister(self, id: JobId, *, key: str) -> None:
         await self.recovery.ask_again(id, Message.REREGISTER, key)
 
-    async def pass_on(self, id: JobId) -> None:
-        await self.recovery.pass_on(id)
+    async def pass_on(self, id: JobId, *, decided: Decided | None = None) -> None:
+        await self.recovery.pass_on(id, decided)
 
     def standing(self, id: JobId) -> str:
         """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow waits

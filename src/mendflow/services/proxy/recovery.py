@@ -16,6 +16,7 @@ from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.recovery.change import changed
 from mendflow.core.recovery.conversation import Conversation, Held, Message, begin
+from mendflow.core.recovery.decided import Decided
 from mendflow.core.recovery.patterns import Patterns, recognise
 from mendflow.services.contracts import (
     Change,
@@ -127,9 +128,12 @@ class Recovery:
             await watched.callback(known, outcome)
             self._talks.close(known)
 
-    async def pass_on(self, id: JobId) -> None:
+    async def pass_on(self, id: JobId, decided: Decided | None = None) -> None:
+        """Let the flow hear of the failure that is held, unless it is one of a later submission, which others mend."""
         watched, talk = self._watched.get(id), self._talks.get(id)
         if watched is None or watched.outcome is not None or talk is None or talk.held is None:
+            return
+        if decided is not None and talk.overtook(decided):
             return
         self._talks.note(talk.hear(Message.FORCE_FAIL))
         await self.tell(watched, talk.held.outcome)
@@ -166,15 +170,15 @@ class Recovery:
 
     # What repairs do
 
-    async def resubmit(self, id: JobId, change: Change, key: str) -> None:
+    async def resubmit(self, id: JobId, change: Change, key: str, decided: Decided | None = None) -> None:
         """Submit the job again, changed. One that is still under way is ended first. Nothing happens if the flow waits
-        for it no longer, or if it was done before."""
+        for it no longer, if it was done before, or if others have submitted again what this was decided about."""
         watched = self._watched.get(id)
         if watched is None or watched.outcome is not None:
             return
         before = self._talk(watched)
-        if key not in before.keys:
-            talk = self._changed(watched, before, change, key)
+        if key not in before.keys and (decided is None or not before.overtook(decided)):
+            talk = self._changed(watched, before, change, key, cause=decided.event if decided is not None else key)
             self._talks.keep(talk)
             if before.held is None:
                 await self.at(before.domain).cancel(before.newest)
@@ -217,7 +221,7 @@ class Recovery:
             fault = Fault(name="neverArrived", category=Category.NETWORK, message=f"it never arrived: {error.message}")
             raise SubmissionFailed(fault) from error
 
-    def _changed(self, watched: Watched, talk: Conversation, change: Change, key: str) -> Conversation:
+    def _changed(self, watched: Watched, talk: Conversation, change: Change, key: str, *, cause: str) -> Conversation:
         domain = "" if change.domain == OUR_QUEUE else change.domain or talk.domain
         if domain not in self._inner:
             known = ", ".join(sorted(name or OUR_QUEUE for name in self._inner))
@@ -232,7 +236,13 @@ class Recovery:
         )
         not_before = self._clock.now() + change.wait_ms if change.wait_ms > 0 else 0
         return talk.send_again(
-            key=key, spec=spec, domain=domain, level=change.level, not_before=not_before, staged=change.restage
+            key=key,
+            cause=cause,
+            spec=spec,
+            domain=domain,
+            level=change.level,
+            not_before=not_before,
+            staged=change.restage,
         )
 
     def _newest(self, watched: Watched, talk: Conversation) -> NewJob:
