@@ -1,0 +1,208 @@
+"""Real OpenSearch nodes, for tests: each a Java process of its own, so that one can be killed like a machine.
+
+Maven fetches the jars once, at the versions of opensearch.pom.xml, into a folder outside the project. A node keeps its
+ports and its data: killed and started again, it is the same node."""
+
+import atexit
+import fcntl
+import functools
+import hashlib
+import json
+import os
+import random
+import shutil
+import socket
+import subprocess
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Sequence
+from pathlib import Path
+
+from tests.servers.osmem import prefix
+
+POM = Path(__file__).with_name("opensearch.pom.xml")
+MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
+HTTP = "org.opensearch.transport.Netty4Plugin"
+JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
+HTTP_PORTS = range(9210, 9299)
+"""Where the runner looks for a free port; it knows no others."""
+
+START_S = 90
+STOP_S = 20
+
+
+def lacking() -> str:
+    """What is not on this machine that real nodes need; empty if they can run."""
+    return " and ".join(program for program in ("java", "mvn") if shutil.which(program) is None)
+
+
+def url(folder: Path) -> str:
+    """The address of a store of its own for each folder, on one node that starts once and ends with the tests."""
+    return f"elasticsearch://{_shared_node().address}/{prefix(folder)}"
+
+
+@functools.cache
+def jars() -> Path:
+    """The folder with a node's jars. Whoever comes first fetches them; others wait for that."""
+    cache = Path(os.environ.get("MENDFLOW_TEST_CACHE", "~/.cache/mendflow")).expanduser() / "opensearch"
+    folder = cache / hashlib.sha256(POM.read_bytes()).hexdigest()[:16]
+    cache.mkdir(parents=True, exist_ok=True)
+    with (cache / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not folder.is_dir():
+            fetched = cache / "fetching"
+            shutil.rmtree(fetched, ignore_errors=True)
+            goal = ["dependency:copy-dependencies", f"-DoutputDirectory={fetched}"]
+            subprocess.run(["mvn", "-q", "-B", "-f", str(POM), *goal], check=True, cwd=cache)
+            fetched.rename(folder)
+    return folder
+
+
+class Node:
+    def __init__(self, folder: Path, *, heap_mb: int = 512) -> None:
+        self._folder = folder
+        self._heap_mb = heap_mb
+        self._process: subprocess.Popen[bytes] | None = None
+        self._cluster = f"t{random.getrandbits(64):016x}"
+        self._peers = ""
+        self.http_port = _free_port(HTTP_PORTS)
+        self.transport_port = _free_port()
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.http_port}"
+
+    def join(self, cluster: str, nodes: Sequence["Node"]) -> None:
+        """Before the first start: be one of these."""
+        hosts = json.dumps([f"127.0.0.1:{node.transport_port}" for node in nodes])
+        self._cluster = cluster
+        self._peers = f"discovery.seed_hosts: {hosts}\ncluster.initial_cluster_manager_nodes: {hosts}\n"
+
+    def launch(self) -> None:
+        """Start, and do not wait."""
+        assert self._process is None, "it runs already"
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / "opensearch.yml").write_text(self._settings())
+        with (self._folder / "out.log").open("ab") as log:
+            self._process = subprocess.Popen(self._command(), stdout=log, stderr=log, cwd=self._folder)
+
+    def start(self) -> None:
+        """Start, and wait until it serves what it holds."""
+        self.launch()
+        self.wait()
+
+    def wait(self, *, nodes: int = 0, status: str = "yellow") -> None:
+        """Until the cluster, as this node sees it, is in this state or a better one, and has so many nodes, if given."""
+        until = time.monotonic() + START_S
+        path = f"/_cluster/health?wait_for_status={status}&timeout=1s" + (f"&wait_for_nodes={nodes}" if nodes else "")
+        while time.monotonic() < until:
+            assert self._process is None or self._process.poll() is None, self._story()
+            try:
+                with urllib.request.urlopen(f"http://{self.address}{path}", timeout=5) as answer:
+                    if json.load(answer)["cluster_name"] == self._cluster:
+                        return
+            except (OSError, urllib.error.HTTPError):
+                time.sleep(0.1)
+        raise AssertionError(self._story())
+
+    def kill(self) -> None:
+        """As when the power goes: no goodbye."""
+        self._end(kill=True)
+
+    def stop(self) -> None:
+        self._end(kill=False)
+
+    @property
+    def pid(self) -> int:
+        assert self._process is not None
+        return self._process.pid
+
+    def _end(self, *, kill: bool) -> None:
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if not kill:
+            process.terminate()
+            try:
+                process.wait(STOP_S)
+            except subprocess.TimeoutExpired:
+                kill = True
+        if kill:
+            process.kill()
+        process.wait()
+
+    def _command(self) -> list[str]:
+        dies_with_us = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
+        heap = [f"-Xms{self._heap_mb}m", f"-Xmx{self._heap_mb}m"]
+        java = ["java", *JVM, *heap, f"-Djava.io.tmpdir={self._folder}", "-cp", f"{jars()}/*", MAIN]
+        places = ["-basePath", str(self._folder), "-confPath", str(self._folder)]
+        port = ["-baseHttpPort", str(self.http_port - 1)]  # the runner counts its nodes from one
+        return [
+            *dies_with_us,
+            *java,
+            *places,
+            *port,
+            "-numOfNode",
+            "1",
+            "-clusterName",
+            self._cluster,
+            "-moduleTypes",
+            HTTP,
+        ]
+
+    def _settings(self) -> str:
+        return (
+            "network.host: 127.0.0.1\n"
+            f"transport.port: {self.transport_port}\n"
+            "cluster.routing.allocation.disk.threshold_enabled: false\n"
+            "cluster.max_shards_per_node: 5000\n"
+            # A dead node is known at once by its connection; this is for one that is only stopped.
+            "cluster.fault_detection.follower_check.timeout: 2s\n"
+            "cluster.fault_detection.leader_check.timeout: 2s\n"
+        ) + (self._peers or "discovery.type: single-node\n")
+
+    def _story(self) -> str:
+        log = self._folder / "out.log"
+        return f"OpenSearch did not come up:\n{log.read_text(errors='replace')[-4000:] if log.exists() else ''}"
+
+
+def cluster(folder: Path, size: int, *, heap_mb: int = 384) -> list[Node]:
+    """Nodes that know each other, all up."""
+    nodes = [Node(folder / f"node-{number}", heap_mb=heap_mb) for number in range(size)]
+    name = f"t{random.getrandbits(64):016x}"
+    for node in nodes:
+        node.join(name, nodes)
+        node.launch()
+    for node in nodes:
+        node.wait(nodes=size)
+    return nodes
+
+
+@functools.cache
+def _shared_node() -> Node:
+    folder = Path(tempfile.mkdtemp(prefix="mendflow-opensearch-"))
+    node = Node(folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(node.kill)
+    node.start()
+    return node
+
+
+_given: set[int] = set()
+
+
+def _free_port(among: Sequence[int] = ()) -> int:
+    """A port that nobody has just now, and that was not given before."""
+    for port in random.sample(among, len(among)) if among else [0] * 100:
+        with socket.socket() as probe:
+            try:
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                continue
+            found = int(probe.getsockname()[1])
+        if found not in _given:
+            _given.add(found)
+            return found
+    raise AssertionError("no free port")
