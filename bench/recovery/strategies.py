@@ -3,10 +3,9 @@
 Each is a house of its own with other rules; plain retry is a rule too, so that it meets every failure that the house
 rules meet, and not only those of jobs that the queue has taken."""
 
-from collections.abc import MutableMapping
 from importlib.resources import files
 from pathlib import Path
-from typing import Final, cast
+from typing import Final
 
 import msgspec
 
@@ -15,7 +14,6 @@ from bench.recovery.virtual import VirtualClock
 from mendflow.core.model.rules import HOUSE as HOUSE_NAME
 from mendflow.core.model.rules import RuleSet
 from mendflow.formats.rules import read_rules
-from mendflow.services.contracts import MetaScheduler
 from mendflow.services.house import House, HouseRules
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
@@ -58,11 +56,8 @@ async def house_with(strategy: Strategy, folder: Path, line: Line, far: FarSched
         rules=HouseRules(losses_max=strategy.losses_max, files_roots=None),
         version="scenario",
         shipped=strategy.rule_set(),
+        domains={"far": far} if far is not None else {},
+        way_to_queue=lambda queue: BehindALine(queue, line),
     )
     await house.open()
-    proxy = house.services.proxy
-    inner = cast(MutableMapping[str, MetaScheduler], proxy.inner)
-    inner[""] = proxy._queue = BehindALine(inner[""], line)
-    if far is not None:
-        inner["far"] = far
     return house

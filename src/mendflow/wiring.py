@@ -9,7 +9,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from importlib.metadata import version
 from importlib.resources import files
@@ -27,7 +27,8 @@ from mendflow.server.access import PILOT, Access, Token, new_token, read_tokens
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
 from mendflow.services.clock import SystemClock
-from mendflow.services.house import House, HouseRules
+from mendflow.services.contracts import MetaScheduler
+from mendflow.services.house import NO_DOMAINS, House, HouseRules
 from mendflow.services.levels import DEFAULT_WAITS_MS
 from mendflow.services.local_domain import LocalDomain
 from mendflow.stores.files import FolderKeeper
@@ -91,8 +92,11 @@ def house_rules() -> RuleSet:
 
 
 @asynccontextmanager
-async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]:
-    """A whole server in this process, for as long as the block lasts."""
+async def running_server(
+    options: ServerOptions, *, domains: Mapping[str, MetaScheduler] = NO_DOMAINS
+) -> AsyncIterator[RunningServer]:
+    """A whole server in this process, for as long as the block lasts. `domains` are other ones that failed jobs can go
+    to, by name."""
     data = options.data
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -113,6 +117,7 @@ async def running_server(options: ServerOptions) -> AsyncIterator[RunningServer]
         version=version("mendflow"),
         shipped=house_rules(),
         patterns=house_patterns(),
+        domains=domains,
     )
     await house.open()
     keeper.open()

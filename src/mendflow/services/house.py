@@ -5,6 +5,7 @@ all services and build them anew from what the disk says. Until then every call 
 
 import asyncio
 import logging
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import msgspec
@@ -34,6 +35,7 @@ from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.notices import Notices
 from mendflow.services.proxy import Proxy
 from mendflow.services.proxy.pattern_book import PatternBook
+from mendflow.services.proxy.recovery import OUR_QUEUE
 from mendflow.services.reuse import Reuse
 from mendflow.services.staging import Staging
 from mendflow.services.submission import Submitter
@@ -45,6 +47,7 @@ log = logging.getLogger("mendflow.house")
 _FIRST_RETRY_MS = 500
 _LONGEST_RETRY_MS = 10_000
 NO_PATTERNS = Patterns()
+NO_DOMAINS: Mapping[str, MetaScheduler] = {}
 
 
 class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
@@ -79,7 +82,8 @@ class Services:
         )
         self.meta.moved = self._moved
         self.exchange = Exchange(meta=self.meta, store=store, ledger=ledger, clock=clock, notices=self.notices)
-        self.proxy = Proxy(inner={"": self.meta}, store=store, ledger=ledger, clock=clock, patterns=house.patterns)
+        domains = {**house.domains, "": house.way_to_queue(self.meta)}
+        self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, patterns=house.patterns)
         self.patterns = PatternBook(store, ledger, house.patterns, told=self.proxy.use)
         self.jobs: MetaScheduler = self.proxy if rules.recovery else self.meta
         self.checkpoints = Checkpoints(self.manager.live, ledger)
@@ -184,7 +188,9 @@ class Services:
 
 class House:
     """`shipped` are the rules that hold for every flow until somebody changes them, `patterns` the repository of
-    patterns that ships."""
+    patterns that ships. `domains` are the meta-schedulers, beside our own queue, that a failed job can be submitted to,
+    by name; they outlive the services, and whoever gave them closes them. `way_to_queue` is what the proxy sees of our
+    queue, where something lies between the two."""
 
     def __init__(
         self,
@@ -196,7 +202,12 @@ class House:
         version: str,
         shipped: RuleSet | None = None,
         patterns: Patterns = NO_PATTERNS,
+        domains: Mapping[str, MetaScheduler] = NO_DOMAINS,
+        way_to_queue: Callable[[MetaScheduler], MetaScheduler] = lambda queue: queue,
     ) -> None:
+        assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
+        self.domains = domains
+        self.way_to_queue = way_to_queue
         self.shipped = shipped
         self.patterns = patterns
         self.store = store

@@ -1,7 +1,7 @@
 """What tests of repairs are made of: rules and exlets in a line each, and a house with a pilot in the test's hands."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,8 @@ from mendflow.core.model.mending import CASE_LEVEL, Decision, ExceptionType, Pri
 from mendflow.core.model.rules import Rule, RuleSet, Tree
 from mendflow.core.model.views import CaseView
 from mendflow.services.clock import SystemClock
-from mendflow.services.house import House, HouseRules, Services
+from mendflow.services.contracts import MetaScheduler
+from mendflow.services.house import NO_DOMAINS, House, HouseRules, Services
 from mendflow.services.local_domain import LocalDomain
 from mendflow.stores.contract import Store, Where
 from mendflow.stores.files import FolderKeeper
@@ -76,12 +77,25 @@ def flow(body: Activity, name: str = "f", **more: Any) -> Flow:
 class World:
     """A house, its domain, and a pilot that does what the test says."""
 
-    def __init__(self, store: Store, folder: Path, rules: HouseRules, shipped: RuleSet | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        folder: Path,
+        rules: HouseRules,
+        shipped: RuleSet | None = None,
+        domains: Mapping[str, MetaScheduler] = NO_DOMAINS,
+    ) -> None:
         keeper = FolderKeeper(folder / "files")
         keeper.open()
         self.store = store
         self.house = House(
-            store=store, keeper=keeper, clock=SystemClock(), rules=rules, version="test", shipped=shipped
+            store=store,
+            keeper=keeper,
+            clock=SystemClock(),
+            rules=rules,
+            version="test",
+            shipped=shipped,
+            domains=domains,
         )
         self.domain = LocalDomain(self.house)
         self.pilot = HandPilot(self.domain)
