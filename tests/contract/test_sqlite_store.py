@@ -16,6 +16,7 @@ from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.stores import sqlite_migrations, sqlite_writer
 from mendflow.stores.contract import Append, Delete, Done, Put, Taken, Where
 from mendflow.stores.sqlite import SqliteStore
+from tests.contract.documents import done, outcomes, put
 
 BLOB = json.dumps("x" * 4000).encode()
 
@@ -94,7 +95,7 @@ async def test_a_full_disk_refuses_the_group_whole_and_writing_goes_on_when_ther
     assert await store.get("job", "small") is None and await store.get("job", "big0") is None
     assert await store.read("s") == [b"x"]
     main.execute("PRAGMA max_page_count = 1000000")
-    assert await store.write([Put("job", "big0", BLOB, 0), Append("s", [b"y"], 1)]) == [Done(1), Done(2)]
+    assert outcomes(await store.write([Put("job", "big0", BLOB, 0), Append("s", [b"y"], 1)])) == ["Done", "Done"]
     await store.close()
 
 
@@ -142,7 +143,7 @@ async def test_a_locked_file_is_waited_for(tmp_path: Path) -> None:
     await asyncio.wait([write], timeout=0.1)
     assert not write.done()
     other.execute("ROLLBACK")
-    assert await write == [Done(1)]
+    assert outcomes(await write) == ["Done"]
     other.close()
     await store.close()
 
@@ -155,7 +156,7 @@ async def test_a_file_that_stays_locked_is_named(tmp_path: Path, monkeypatch: py
     with pytest.raises(StoreUnavailable, match=r"store\.db: another program holds it locked: close that program"):
         await store.write([Put("job", "a", b"1", 0)])
     other.execute("ROLLBACK")
-    assert await store.write([Put("job", "a", b"1", 0)]) == [Done(1)]
+    assert outcomes(await store.write([Put("job", "a", b"1", 0)])) == ["Done"]
     other.close()
     await store.close()
 
@@ -231,7 +232,7 @@ async def test_a_file_of_a_newer_schema_is_refused_and_left_as_it_is(tmp_path: P
     with sqlite3.connect(path) as connection:
         connection.execute("INSERT INTO schema_version VALUES (99, 'from the future')")
     connection.close()
-    with pytest.raises(StoreUnavailable, match=r"newer mendflow \(schema 99; this one knows up to 1\): upgrade"):
+    with pytest.raises(StoreUnavailable, match=r"newer mendflow \(schema 99; this one knows up to 2\): upgrade"):
         await opened(path)
 
 
@@ -244,10 +245,10 @@ async def test_a_migration_that_fails_leaves_no_trace(tmp_path: Path, monkeypatc
     store = await opened(path)
     await store.write([Put("job", "a", b"1", 0)])
     await store.close()
-    broken = sqlite_migrations.Migration(2, "broken", ("CREATE TABLE half (x)", "CREATE NONSENSE"))
+    broken = sqlite_migrations.Migration(3, "broken", ("CREATE TABLE half (x)", "CREATE NONSENSE"))
     with monkeypatch.context() as patch:
         patch.setattr(sqlite_migrations, "MIGRATIONS", (*sqlite_migrations.MIGRATIONS, broken))
-        patch.setattr(sqlite_migrations, "NEWEST", 2)
+        patch.setattr(sqlite_migrations, "NEWEST", 3)
         with pytest.raises(StoreUnavailable, match="NONSENSE"):
             await opened(path)
     store = await opened(path)
@@ -276,26 +277,6 @@ async def test_calls_made_together_share_one_commit(tmp_path: Path) -> None:
     await store.close()
 
 
-async def test_a_large_call_is_written_like_a_small_one(tmp_path: Path) -> None:
-    store = await opened(tmp_path / "store.db")
-    count = 3 * sqlite_writer.ON_THE_LOOP_WRITES_MAX + 7
-    assert await store.write([Put("job", str(number), b"1", 0) for number in range(count)]) == [Done(1)] * count
-    again = await store.write([Put("job", str(number), b"2", number % 2) for number in range(count)])
-    assert [isinstance(each, Taken) for each in again] == [number % 2 == 0 for number in range(count)]
-    assert await store.count("job") == {"": count}
-    await store.close()
-
-
-async def test_a_caller_that_gives_up_leaves_the_others_alone(tmp_path: Path) -> None:
-    store = await opened(tmp_path / "store.db")
-    writes = [asyncio.ensure_future(store.write([Put("job", str(number), b"1", 0)])) for number in range(10)]
-    await asyncio.sleep(0)
-    writes[3].cancel()
-    results = await asyncio.gather(*writes, return_exceptions=True)
-    assert [result for number, result in enumerate(results) if number != 3] == [[Done(1)]] * 9
-    await store.close()
-
-
 async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) -> None:
     store = await opened(tmp_path / "store.db")
     reader = store._ready().there
@@ -314,26 +295,60 @@ async def test_searches_by_case_state_and_status_use_an_index(tmp_path: Path) ->
 
 async def test_what_a_failed_commit_would_have_written_is_not_remembered(tmp_path: Path) -> None:
     store = await opened(tmp_path / "s.db")
-    await store.write([Put("k", "a", b"1", 0), Append("s", [b"x"], 0)])
+    first = await put(store, "a")
+    await done(store, Append("s", [b"x"], 0))
     other = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
     other.execute("CREATE TRIGGER no BEFORE INSERT ON entries BEGIN SELECT RAISE(ABORT, 'no room'); END")
     with pytest.raises(Mistake):
-        await store.write([Put("k", "a", b"2", 1), Append("s", [b"y"], 1)])
+        await store.write([Put("job", "a", b"2", first), Append("s", [b"y"], 1)])
     other.execute("DROP TRIGGER no")
     other.close()
-    assert await store.write([Put("k", "a", b"3", 2)]) == [Taken("k", "a", 2, 1)]
-    assert await store.write([Put("k", "a", b"3", 1), Append("s", [b"y"], 1)]) == [Done(2), Done(2)]
+    assert await store.write([Put("job", "a", b"3", first + 1)]) == [Taken("job", "a", first + 1, first)]
+    assert outcomes(await store.write([Put("job", "a", b"3", first), Append("s", [b"y"], 1)])) == ["Done", "Done"]
     await store.close()
 
 
 async def test_the_writer_looks_again_at_what_it_has_forgotten(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sqlite_writer, "REMEMBERED_MAX", 3)
     store = await opened(tmp_path / "s.db")
-    for version in range(4):
+    versions = dict.fromkeys(range(8), 0)
+    for length in range(4):
         for number in range(8):
-            written = await store.write([Put("k", f"{number}", b"{}", version), Append(f"s{number}", [b"x"], version)])
-            assert written == [Done(version + 1), Done(version + 1)]
-    assert await store.write([Put("k", "1", b"{}", 2), Delete("k", "2", 4)]) == [Taken("k", "1", 2, 4), Done(0)]
-    assert await store.write([Put("k", "2", b"{}", 4)]) == [Taken("k", "2", 4, 0)]
-    assert await store.write([Put("k", "2", b"{}", 0)]) == [Done(1)]
+            versions[number] = await put(store, f"{number}", b"{}", versions[number])
+            assert await store.write([Append(f"s{number}", [b"x"], length)]) == [Done(length + 1)]
+    assert await store.write([Put("job", "1", b"{}", 2), Delete("job", "2", versions[2])]) == [
+        Taken("job", "1", 2, versions[1]),
+        Done(0),
+    ]
+    assert await store.write([Put("job", "2", b"{}", versions[2])]) == [Taken("job", "2", versions[2], 0)]
+    await put(store, "2", b"{}")
+    await store.close()
+
+
+async def test_versions_are_reserved_again_after_a_commit_that_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_writer, "VERSIONS_RESERVED", 2)
+    seen: list[int] = []
+    for life in range(3):
+        store = await opened(tmp_path / "s.db")
+        for number in range(5):
+            seen.append(await put(store, f"{life}/{number}"))
+            with pytest.raises(Mistake):
+                await store.write([Put("job", f"{life}/{number}/bad", b"{", 0)])
+        await store.close()
+    assert seen == sorted(set(seen))
+
+
+async def test_a_file_of_the_first_schema_goes_on_with_greater_versions(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    connection = sqlite3.connect(tmp_path / "s.db", isolation_level=None)
+    with monkeypatch.context() as patch:
+        patch.setattr(sqlite_migrations, "MIGRATIONS", sqlite_migrations.MIGRATIONS[:1])
+        sqlite_migrations.migrate(connection, tmp_path / "s.db")
+    connection.execute("INSERT INTO documents (kind, id, version, body) VALUES ('job', 'a', 41, '1')")
+    connection.close()
+    store = await opened(tmp_path / "s.db")
+    assert await put(store, "a", b"2", 41) > 41
     await store.close()

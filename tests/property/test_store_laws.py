@@ -25,9 +25,10 @@ rounds = st.lists(st.lists(st.lists(writes, max_size=4), max_size=4), max_size=5
 
 
 class Model:
-    """What a store is, in a few lines."""
+    """What a store is, in a few lines. Its versions count from 1 over all documents, as those of a new store do."""
 
     def __init__(self) -> None:
+        self.version = 0
         self.documents: dict[tuple[str, str], tuple[int, bytes]] = {}
         self.streams: dict[str, list[bytes]] = {}
 
@@ -42,8 +43,9 @@ class Model:
         if version != write.expected:
             return Taken(write.kind, write.id, write.expected, version)
         if isinstance(write, Put):
-            self.documents[write.kind, write.id] = (version + 1, write.body)
-            return Done(version + 1)
+            self.version += 1
+            self.documents[write.kind, write.id] = (self.version, write.body)
+            return Done(self.version)
         self.documents.pop((write.kind, write.id), None)
         return Done(0)
 

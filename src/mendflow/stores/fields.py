@@ -68,3 +68,22 @@ def _scalar(value: Value) -> bool:
 
 def is_number(value: Value) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def field_of(data: Value, path: str) -> Value:
+    """The value at a dotted path; null where there is none."""
+    for name in path.split("."):
+        if not isinstance(data, dict):
+            return None
+        data = data.get(name)
+    return data
+
+
+def rank_of(value: Value) -> tuple[int, Value]:
+    """Where a value stands in an order: null before numbers before texts; what has no order of its own comes last, all
+    alike. True and false are numbers here."""
+    if value is None:
+        return (0, 0)
+    if isinstance(value, (int, float)):
+        return (1, value)
+    return (2, value) if isinstance(value, str) else (3, 0)

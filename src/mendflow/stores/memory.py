@@ -10,7 +10,7 @@ import msgspec
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.stores.contract import Append, Delete, Document, Done, Put, Taken, Where, Write
-from mendflow.stores.fields import BadDocument, check, is_number
+from mendflow.stores.fields import BadDocument, check, field_of, is_number, rank_of
 
 _JSON = msgspec.json.Decoder(msgspec.Raw)  # checks without building anything
 
@@ -19,6 +19,7 @@ class MemoryStore:
     def __init__(self) -> None:
         self._documents: dict[str, dict[str, Document]] = {}
         self._streams: dict[str, list[bytes]] = {}
+        self._version = 0
         self._open = False
 
     async def open(self) -> None:
@@ -71,25 +72,28 @@ class MemoryStore:
         descending: bool = False,
         limit: int = 100,
         offset: int = 0,
+        after: Document | None = None,
     ) -> list[Document]:
         self._demand_open()
         check(where, order_by)
-        if order_by:
-            found = sorted(self._matching(kind, where), key=lambda pair: (len(pair[0].id), pair[0].id))
-            found = found[::-1] if descending else found
-            found.sort(key=lambda pair: _rank(_field(pair[1], order_by)), reverse=descending)
-        else:
-            found = sorted(self._matching(kind, where), key=lambda pair: pair[0].id, reverse=descending)
-        return [document for document, _ in found[offset : offset + limit]]
+        found = [(_place(document.id, data, order_by), document) for document, data in self._matching(kind, where)]
+        if after is not None:
+            last = _place(after.id, msgspec.json.decode(after.body), order_by)
+            found = [each for each in found if (each[0] < last if descending else each[0] > last)]
+        found.sort(key=lambda each: each[0], reverse=descending)
+        return [document for _, document in found[offset : offset + limit]]
 
     async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
         self._demand_open()
         check(where, by)
         counts: dict[str, int] = {} if by else {"": 0}
         for _, data in self._matching(kind, where):
-            name = _text(_field(data, by)) if by else ""
+            name = _text(field_of(data, by)) if by else ""
             counts[name] = counts.get(name, 0) + 1
         return counts
+
+    async def refresh(self) -> None:
+        self._demand_open()
 
     def _apply(self, write: Write) -> Done | Taken:
         if isinstance(write, Append):
@@ -102,8 +106,9 @@ class MemoryStore:
         if isinstance(write, Delete):
             documents.pop(write.id, None)
             return Done(0)
-        documents[write.id] = _document(write, actual + 1)
-        return Done(actual + 1)
+        self._version += 1
+        documents[write.id] = _document(write, self._version)
+        return Done(self._version)
 
     def _append(self, write: Append) -> Done | Taken:
         entries = self._streams.get(write.stream, [])
@@ -117,7 +122,7 @@ class MemoryStore:
     def _matching(self, kind: str, where: Sequence[Where]) -> Iterator[tuple[Document, Value]]:
         for document in self._documents.get(kind, {}).values():
             data = msgspec.json.decode(document.body)
-            if all(_holds(_field(data, condition.field), condition) for condition in where):
+            if all(_holds(field_of(data, condition.field), condition) for condition in where):
                 yield document, data
 
     def _demand_open(self) -> None:
@@ -134,14 +139,6 @@ def _demand_json(write: Put) -> None:
 
 def _document(write: Put, version: int) -> Document:
     return Document(write.kind, write.id, version, bytes(write.body))
-
-
-def _field(data: Value, path: str) -> Value:
-    for name in path.split("."):
-        if not isinstance(data, dict):
-            return None
-        data = data.get(name)
-    return data
 
 
 def _holds(value: Value, condition: Where) -> bool:
@@ -165,13 +162,9 @@ def _holds(value: Value, condition: Where) -> bool:
     return bool(value >= wanted)
 
 
-def _rank(value: Value) -> tuple[int, Value]:
-    """Null before numbers before texts; what has no order of its own comes last, all alike."""
-    if value is None:
-        return (0, 0)
-    if isinstance(value, (int, float)):
-        return (1, value)
-    return (2, value) if isinstance(value, str) else (3, 0)
+def _place(id: str, data: Value, order_by: str) -> tuple[tuple[int, Value], int, str]:
+    """Where a document stands in the order of a search."""
+    return (rank_of(field_of(data, order_by)), len(id), id) if order_by else ((0, 0), 0, id)
 
 
 def _text(value: Value) -> str:

@@ -90,13 +90,18 @@ class SqliteStore:
         descending: bool = False,
         limit: int = 100,
         offset: int = 0,
+        after: Document | None = None,
     ) -> list[Document]:
         check(where, order_by)
-        return _documents(kind, await self._rows(*sql.search(kind, where, order_by, descending, limit, offset)))
+        return _documents(kind, await self._rows(*sql.search(kind, where, order_by, descending, limit, offset, after)))
 
     async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
         check(where, by)
         return {_text(value): number for value, number in await self._rows(*sql.count(kind, where, by))}
+
+    async def refresh(self) -> None:
+        """Nothing lags here."""
+        self._ready()
 
     async def _rows(self, statement: str, params: Sequence[Any]) -> Rows:
         opened = self._ready()

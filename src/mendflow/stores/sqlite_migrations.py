@@ -45,6 +45,15 @@ MIGRATIONS = (
                ) WITHOUT ROWID""",
         ),
     ),
+    Migration(
+        2,
+        "A version is never given twice, not even to a document that was deleted and made again: they all come from "
+        "one row of numbers, of which blocks are reserved.",
+        (
+            "CREATE TABLE versions (upto INTEGER NOT NULL)",
+            "INSERT INTO versions SELECT coalesce(max(version), 0) FROM documents",
+        ),
+    ),
 )
 
 NEWEST = MIGRATIONS[-1].number

@@ -8,7 +8,8 @@ from typing import Any
 import msgspec
 
 from mendflow.core.model.values import Value
-from mendflow.stores.contract import Where
+from mendflow.stores.contract import Document, Where
+from mendflow.stores.fields import field_of
 
 PRAGMAS = (
     "PRAGMA journal_mode = WAL",
@@ -35,6 +36,11 @@ SELECT json_group_array(json_array(k.value,
          (SELECT coalesce(max(e.position) + 1, 0) FROM entries e WHERE e.stream = k.value)))
 FROM json_each(?) k
 """
+
+RESERVED = "SELECT upto FROM versions"
+
+RESERVE = "UPDATE versions SET upto = ?"
+"""Versions up to this number may be given out; noted before the first of them is."""
 
 PUT = (
     "INSERT INTO documents (kind, id, version, body) VALUES ",
@@ -81,19 +87,48 @@ def many(statement: tuple[str, str, str], rows: int) -> str:
 
 
 def search(
-    kind: str, where: Sequence[Where], order_by: str, descending: bool, limit: int, offset: int
+    kind: str,
+    where: Sequence[Where],
+    order_by: str,
+    descending: bool,
+    limit: int,
+    offset: int,
+    after: Document | None = None,
 ) -> tuple[str, Params]:
     """Documents that fulfil every condition, in order; equal ones by id, so that pages never overlap, and shorter ids
     first, so that numbers at their end are in order."""
     condition, params = _conditions(kind, where)
-    order = f"{_ID_AFTER_SEARCH if where else 'id'}{' DESC' if descending else ''}"
+    way = " DESC" if descending else ""
+    order = f"{_ID_AFTER_SEARCH if where else 'id'}{way}"
+    if after is not None:
+        behind, more = _behind(after, order_by, descending) if order_by else (_id_behind(descending), [after.id])
+        condition += f" AND {behind}"
+        params += more
     if order_by:
         expression, more = _field(order_by)
-        way = " DESC" if descending else ""
         order = f"{expression}{way}, length(id){way}, id{way}"
         params += more
     sql = f"SELECT id, version, body FROM documents WHERE {condition} ORDER BY {order} LIMIT ? OFFSET ?"
     return sql, [*params, limit, offset]
+
+
+def _id_behind(descending: bool) -> str:
+    return "id < ?" if descending else "id > ?"
+
+
+def _behind(after: Document, order_by: str, descending: bool) -> tuple[str, Params]:
+    """What comes after a document in the order of a field. Null is before everything, and equal only to itself."""
+    field, path = _field(order_by)
+    value = field_of(msgspec.json.decode(after.body), order_by)
+    beyond = "<" if descending else ">"
+    alike, ids = f"(length(id), id) {beyond} (?, ?)", [len(after.id), after.id]
+    if value is None:
+        later = f" OR {field} IS NOT NULL" if not descending else ""
+        return f"(({field} IS NULL AND {alike}){later})", [*path, *ids, *(path if later else [])]
+    bound = value if isinstance(value, (bool, int, float, str)) else msgspec.json.encode(value).decode()
+    later = f" OR {field} IS NULL" if descending else ""
+    part = f"({field} {beyond} ? OR ({field} = ? AND {alike}){later})"
+    return part, [*path, bound, *path, bound, *ids, *(path if later else [])]
 
 
 def count(kind: str, where: Sequence[Where], by: str) -> tuple[str, Params]:

@@ -44,6 +44,10 @@ in turn, takes about as long as the sync, and whoever wrote so little waits for 
 REMEMBERED_MAX = 20_000
 """Of so many documents and streams the writer remembers what it wrote last, and need not look."""
 
+VERSIONS_RESERVED = 1_000_000
+"""So many versions are noted as given out at once: one more write in a million, and numbers that are left out harm
+nobody."""
+
 LOOK_ONE_BY_ONE_MAX = 4
 
 LOCKED_SECONDS_MAX = 5.0
@@ -180,13 +184,18 @@ class Transaction:
         # As committed: nobody else writes to the file.
         self._versions: dict[Key, int] = {}
         self._lengths: dict[str, int] = {}
-        self._prepared = Changes({}, {})
+        self._version = self._reserved = int(connection.execute(sql.RESERVED).fetchone()[0])
+        self._prepared = Changes({}, {}, 0)
 
     def prepare(self, group: list[Batch]) -> list[Answer]:
         """Everything but the commit."""
         self._connection.execute("BEGIN IMMEDIATE")
         changes = self._look(group)
         answers = [changes.decide(writes) for writes, _ in group]
+        self._version = changes.version
+        if self._version > self._reserved:
+            self._reserved = self._version + VERSIONS_RESERVED
+            self._connection.execute(sql.RESERVE, (self._reserved,))
         self._write(changes)
         self._prepared = changes
         return answers
@@ -205,6 +214,7 @@ class Transaction:
     def roll_back(self) -> None:
         self._versions.clear()
         self._lengths.clear()
+        self._reserved = 0  # whatever was reserved in this transaction is not; the next one does it again
         try:
             self._connection.rollback()
         except sqlite3.Error:
@@ -220,7 +230,7 @@ class Transaction:
                     streams.add(write.stream)
                 else:
                     keys.add((write.kind, write.id))
-        return Changes(self._versions_of(keys), self._lengths_of(streams))
+        return Changes(self._versions_of(keys), self._lengths_of(streams), self._version)
 
     def _versions_of(self, keys: set[Key]) -> dict[Key, int]:
         versions = {key: self._versions[key] for key in keys if key in self._versions}
@@ -268,11 +278,13 @@ class Transaction:
 
 
 class Changes:
-    """A group decided in memory: what is there now, and what is to be written when the group is complete."""
+    """A group decided in memory: what is there now, and what is to be written when the group is complete. `version` is
+    the last that was given out."""
 
-    def __init__(self, versions: dict[Key, int], lengths: dict[str, int]) -> None:
+    def __init__(self, versions: dict[Key, int], lengths: dict[str, int], version: int) -> None:
         self.versions = versions
         self.lengths = lengths
+        self.version = version
         self.bodies: dict[Key, bytes | None] = {}
         self.entries: list[str | int | bytes] = []
 
@@ -285,9 +297,10 @@ class Changes:
         if actual != write.expected:
             return Taken(write.kind, write.id, write.expected, actual)
         if isinstance(write, Put):
-            self.versions[key] = actual + 1
+            self.version += 1
+            self.versions[key] = self.version
             self.bodies[key] = write.body
-            return Done(actual + 1)
+            return Done(self.version)
         self.versions[key] = 0
         self.bodies[key] = None
         return Done(0)

@@ -1,0 +1,187 @@
+"""What every store finds: scans that see everything, and searches that may lag, with the same answers everywhere."""
+
+import json
+
+import pytest
+
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.values import Value
+from mendflow.stores.contract import Delete, Document, Put, Store, Where
+from tests.contract.documents import body, done, ids, put
+
+
+async def test_a_scan_gives_every_document_of_a_kind_by_id(store: Store) -> None:
+    await store.write([Put("job", f"c/{n:05}", body({"n": n}), 0) for n in range(12_345)])
+    await store.write([Put("case", "c", b"{}", 0), Put("job", "d/1", b"{}", 0)])
+    found = [document async for document in store.scan("job", "c/")]
+    assert ids(found) == [f"c/{n:05}" for n in range(12_345)]
+    assert json.loads(found[777].body) == {"n": 777}
+    assert len([document async for document in store.scan("job")]) == 12_346
+    assert [document async for document in store.scan("nothing")] == []
+
+
+async def test_a_scan_sees_every_write_that_returned_before(store: Store) -> None:
+    first, second = await put(store, "a"), await put(store, "b")
+    await done(store, Delete("job", "a", first))
+    version = await put(store, "b", b"2", second)
+    assert [document async for document in store.scan("job")] == [Document("job", "b", version, b"2")]
+
+
+@pytest.fixture
+async def zoo(store: Store) -> Store:
+    animals: list[dict[str, Value]] = [
+        {"name": "ant", "state": "wild", "legs": 6, "size": {"kg": 0.001}, "tame": False},
+        {"name": "bear", "state": "wild", "legs": 4, "size": {"kg": 300}, "case": "c1"},
+        {"name": "cat", "state": "home", "legs": 4, "size": {"kg": 4.5}, "tame": True, "case": "c1"},
+        {"name": "dove", "state": "home", "legs": 2, "size": {"kg": 0.4}, "tame": True, "case": "c2"},
+        {"name": "eel", "legs": 0, "size": {"kg": "long"}, "state": None},
+    ]
+    await store.write([Put("animal", str(animal["name"]), body(animal), 0) for animal in animals])
+    await store.refresh()
+    return store
+
+
+@pytest.mark.parametrize(
+    ("where", "found"),
+    [
+        ([], "ant bear cat dove eel"),
+        ([Where("state", "wild")], "ant bear"),
+        ([Where("state", "wild", "ne")], "cat dove eel"),
+        ([Where("state", None)], "eel"),
+        ([Where("case", None)], "ant eel"),
+        ([Where("case", None, "ne")], "bear cat dove"),
+        ([Where("legs", 4)], "bear cat"),
+        ([Where("legs", 4.0)], "bear cat"),
+        ([Where("legs", "4")], ""),
+        ([Where("legs", 4, "lt")], "dove eel"),
+        ([Where("legs", 4, "le")], "bear cat dove eel"),
+        ([Where("legs", 4, "gt")], "ant"),
+        ([Where("legs", 4, "ge")], "ant bear cat"),
+        ([Where("size.kg", 1, "lt")], "ant dove"),
+        ([Where("size.kg", "a", "gt")], "eel"),
+        ([Where("name", "bzz", "gt")], "cat dove eel"),
+        ([Where("tame", True)], "cat dove"),
+        ([Where("tame", False)], "ant"),
+        ([Where("legs", [0, 6], "in")], "ant eel"),
+        ([Where("state", ["home", None], "in")], "cat dove eel"),
+        ([Where("state", [], "in")], ""),
+        ([Where("state", "home"), Where("case", "c1")], "cat"),
+        ([Where("no.such.field", 1)], ""),
+    ],
+)
+async def test_a_search_finds_what_fulfils_every_condition(zoo: Store, where: list[Where], found: str) -> None:  # JS-6
+    assert ids(await zoo.search("animal", where)) == found.split()
+    assert await zoo.count("animal", where) == {"": len(found.split())}
+
+
+async def test_a_search_is_ordered_by_a_field_and_then_by_id_shorter_ids_first(zoo: Store) -> None:
+    by_legs = ids(await zoo.search("animal", order_by="legs"))
+    assert by_legs == ["eel", "dove", "cat", "bear", "ant"]
+    assert ids(await zoo.search("animal", order_by="legs", descending=True)) == by_legs[::-1]
+    assert ids(await zoo.search("animal", order_by="case")) == ["ant", "eel", "cat", "bear", "dove"]
+    assert ids(await zoo.search("animal", descending=True)) == ["eel", "dove", "cat", "bear", "ant"]
+
+
+async def test_pages_of_a_search_neither_overlap_nor_leave_out(zoo: Store) -> None:
+    pages = [ids(await zoo.search("animal", order_by="legs", limit=2, offset=at)) for at in (0, 2, 4, 6)]
+    assert pages == [["eel", "dove"], ["cat", "bear"], ["ant"], []]
+
+
+async def test_documents_are_counted_by_the_value_of_a_field(zoo: Store) -> None:
+    assert await zoo.count("animal", by="state") == {"wild": 2, "home": 2, "": 1}
+    assert await zoo.count("animal", [Where("case", "c1")], by="state") == {"wild": 1, "home": 1}
+    assert await zoo.count("animal", by="legs") == {"0": 1, "2": 1, "4": 2, "6": 1}
+    assert await zoo.count("animal", by="tame") == {"": 2, "true": 2, "false": 1}
+    assert await zoo.count("nothing", by="state") == {}
+
+
+@pytest.mark.parametrize("field", ["", "a b", "a'b", 'a"b', "a.", ".a", "a..b", "a;--", "$", "ä", "a\n"])
+async def test_a_field_that_is_not_a_plain_path_is_refused(store: Store, field: str) -> None:
+    with pytest.raises(Mistake, match="is not a field path"):
+        await store.search("job", [Where(field, 1)])
+    if field:
+        with pytest.raises(Mistake, match="is not a field path"):
+            await store.search("job", order_by=field)
+        with pytest.raises(Mistake, match="is not a field path"):
+            await store.count("job", by=field)
+
+
+@pytest.mark.parametrize(
+    "where", [Where("a", 1, "like"), Where("a", {"b": 1}), Where("a", 1, "in"), Where("a", None, "lt")]
+)
+async def test_a_comparison_that_cannot_be_meant_is_refused(store: Store, where: Where) -> None:
+    with pytest.raises(Mistake):
+        await store.search("job", [where])
+
+
+# Deep paging
+
+
+KEYS: list[Value] = [None, 3, 3, 10, -1.5, "a", "B", "ß", "a", None]
+
+
+@pytest.fixture
+async def crowd(store: Store) -> Store:
+    """Documents whose field is null, a number or a text, with many of each value; some have no such field."""
+    puts = []
+    for n in range(2_500):
+        key = KEYS[n % len(KEYS)]
+        value: dict[str, Value] = {"n": n} if n % 50 == 0 else {"n": n, "at": key}
+        puts.append(Put("job", f"c{n % 7}/{n}", body(value), 0))
+    await store.write(puts)
+    await store.refresh()
+    return store
+
+
+async def pages(store: Store, order_by: str, descending: bool, size: int) -> list[Document]:
+    found: list[Document] = []
+    while page := await store.search(
+        "job", order_by=order_by, descending=descending, limit=size, after=found[-1] if found else None
+    ):
+        assert len(page) <= size
+        found += page
+    return found
+
+
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("order_by", ["", "n", "at"])
+async def test_pages_one_after_another_give_everything_once_in_order(
+    crowd: Store, order_by: str, descending: bool
+) -> None:  # JS-6
+    found = await pages(crowd, order_by, descending, 97)
+    assert found == await crowd.search("job", order_by=order_by, descending=descending, limit=10_000)
+    assert len(found) == 2_500
+    if order_by == "n":
+        numbers = [json.loads(document.body)["n"] for document in found]
+        assert numbers == sorted(range(2_500), reverse=descending)
+
+
+async def test_what_is_written_between_pages_neither_hides_nor_repeats_the_rest(crowd: Store) -> None:
+    first = await crowd.search("job", order_by="n", limit=1_000)
+    await done(crowd, Delete("job", first[-1].id, first[-1].version))
+    await put(crowd, "new/0", body({"n": -5}))
+    await put(crowd, "new/1", body({"n": 1_700.5}))
+    await crowd.refresh()
+    rest: list[Document] = []
+    while page := await crowd.search("job", order_by="n", limit=400, after=(rest or first)[-1]):
+        rest += page
+    numbers = [json.loads(document.body)["n"] for document in rest]
+    assert numbers == sorted([*range(1_000, 2_500), 1_700.5])
+
+
+async def test_pages_of_a_search_with_conditions_give_what_fulfils_them(crowd: Store) -> None:
+    where = [Where("n", 100, "ge"), Where("at", "a")]
+    found: list[Document] = []
+    while page := await crowd.search("job", where, order_by="n", limit=50, after=found[-1] if found else None):
+        found += page
+    wanted = [n for n in range(100, 2_500) if n % 50 and KEYS[n % len(KEYS)] == "a"]
+    assert [json.loads(document.body)["n"] for document in found] == wanted
+
+
+async def test_a_search_finds_after_a_refresh_every_write_that_returned_before_it(store: Store) -> None:
+    for round in range(5):
+        version = await put(store, f"{round}", body({"state": "new"}))
+        await put(store, f"{round}", body({"state": "old"}), version)
+        await store.refresh()
+        assert await store.count("job", by="state") == {"old": round + 1}
+        assert len(await store.search("job", [Where("state", "old")])) == round + 1
