@@ -139,11 +139,16 @@ class LocalRepairs(_OtherHalf):
         fields = {"item": query.item, "state": query.state, "conclusion.rules": query.rules}
         where = [Where(field, value) for field, value in fields.items() if value]
         if query.case:
-            where.insert(0, Where("case", await self._id(query.case)))
+            where = [*await self._about(await self._id(query.case)), *where]
         if query.group:
             _, members = await group_named(await self._read(), query.group)
             where += [Where("signature", members[0].signature), Where("type", members[0].type.value)]
         return await self._views(await self._book.search(where, limit=query.limit, offset=query.offset))
+
+    async def _about(self, case: CaseId) -> list[Where]:
+        """Decisions about a case of ours; if we have none of that id, about those of other engines."""
+        known = await self._house.services.manager.document(case) is not None
+        return [Where("case", case), *([Where("engine", "")] if known else [])]
 
     async def decision(self, decision: str) -> DecisionView:
         return await view_of(await self._book.get(decision), self._conditions, whole=True)

@@ -27,6 +27,7 @@ from mendflow.services.exception_service import (
     Selection,
     Watches,
 )
+from mendflow.services.exception_service.decisions import Mended
 from mendflow.services.exchange import Exchange
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
@@ -92,7 +93,7 @@ class MendingWing:
         )
         levels.due = self.primitives.due
         self.selection = Selection(self.exceptions, flows)
-        self.administration = Administration(self.exceptions, manager, notices, clock)
+        self.administration = Administration(self.exceptions, manager, ledger, notices, clock)
         self.engines = ForeignEngines(self.exceptions, store, ledger, clock)
         self.watches = Watches(
             service=self.exceptions,
@@ -131,6 +132,7 @@ class MendingWing:
 
     async def resume(self) -> None:
         """After the cases were taken up."""
+        await self.administration.resume()
         await self.exceptions.resume()
         await self._levels.start()
         self.watches.start()
@@ -154,7 +156,7 @@ class MendingWing:
         await self.exceptions.case_over(live.document)
 
     def tried_again(self, case: CaseId, serial: int) -> bool:
-        return (case, serial) in self.exceptions.decisions.trying
+        return self.exceptions.decisions.trying(Mended("", case), serial)
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         self.exceptions.job_over(case, serial, ok)

@@ -135,5 +135,7 @@ class Decision(msgspec.Struct, kw_only=True):
     result: str = ""  # what it came to, in a word: recovered, passed-on, completed, failed, removed, restarted
     note: str = ""
     replaced_by: str = ""  # the decision that took its place when it was rejected
+    correction: Conclusion | None = None  # what is to take its place, until it has
     released: bool = False  # what was held for it has gone on beside the exlet
     safeguard: str = ""  # who holds the case until the repair is over
+    removes: bool = False  # its exlet removes whole cases, and is not stopped by that

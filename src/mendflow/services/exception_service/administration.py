@@ -6,7 +6,7 @@ the first is let go when the last is over."""
 
 import secrets
 from collections.abc import Sequence
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 from msgspec.structs import replace
@@ -27,22 +27,39 @@ from mendflow.core.rules import (
 )
 from mendflow.services.case_book import name_of
 from mendflow.services.contracts import Clock
+from mendflow.services.exception_service.decisions import Mended
+from mendflow.services.exception_service.rejections import Rejections, successor
 from mendflow.services.exception_service.rule_office import RuleOffice, Wish
 from mendflow.services.exception_service.service import ExceptionService
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.interfaces import Engine
+from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
 from mendflow.stores.contract import Where
 
 __all__ = ["Administration", "Wish"]
 
+TRIGGER_CHARS_MAX: Final = 200
+NOTICES_ASKED: Final = 200
+"""A notice that was posted before a crash is among these."""
+
 
 class Administration(RuleOffice):
-    def __init__(self, service: ExceptionService, manager: FlowManager, notices: Notices, clock: Clock) -> None:
+    def __init__(
+        self, service: ExceptionService, manager: FlowManager, ledger: Ledger, notices: Notices, clock: Clock
+    ) -> None:
         super().__init__(service.rules, service.decisions, clock)
+        self._rejections = Rejections(service, ledger, clock)
         self._service = service
         self._manager = manager
         self._notices = notices
+
+    async def resume(self) -> None:
+        """After a start: finish what people had asked for and what was not done yet."""
+        self._rejections.resume()
+        for decision in list(self._decisions.open.values()):
+            if decision.state == "waiting" and decision.safeguard:
+                self._service.later(self._guard(decision, again=True))
 
     # From outside
 
@@ -81,21 +98,23 @@ class Administration(RuleOffice):
             decision.state = "passive" if verdict.trials else "ignored"
             self._decisions.record(decision)
             return decision
-        return await self._unexpected(decision, trigger)
-
-    async def _unexpected(self, decision: Decision, trigger: str) -> Decision:
         decision.state, decision.safeguard = "waiting", f"waiting:{decision.id}"
         self._decisions.begin(decision)
+        await self._guard(decision)
+        return decision
+
+    async def _guard(self, decision: Decision, *, again: bool = False) -> None:
+        """Suspend the case of an unexpected exception and tell the administrator, once."""
         await self._engine(decision).suspend(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/guard")
         about = f"{decision.case}:{decision.item}" if decision.item else decision.case
         data = msgspec.json.encode(decision.context.get("case", {}).get("data")).decode()[:500]
-        self._notices.post(
-            f"unexpected: {trigger!r} was raised on {about}, and no rule knows it. The case is suspended;"
-            f" `mendflow mend {decision.case}` handles it. Its data: {data}",
-            case=decision.case,
-            item=decision.item,
+        message = (
+            f"unexpected: {decision.context.get('trigger')!r:.{TRIGGER_CHARS_MAX}} was raised on {about}, and no rule"
+            f" knows it. The case is suspended; `mendflow mend {decision.case}` handles it. Its data: {data}"
         )
-        return decision
+        if again and any(message == notice.message for notice in await self._notices.latest(NOTICES_ASKED)):
+            return
+        self._notices.post(message, case=decision.case, item=decision.item)
 
     def _external(self, case: CaseId, item: str, trigger: str, data: Value, who: str) -> XEvent:
         live = self._manager.live.get(case)
@@ -152,7 +171,7 @@ class Administration(RuleOffice):
                 said = self._ordered(at_hand, exlet, steps, name, who)
         except Mistake:
             if waiting is None:
-                self._decisions.end(at_hand, "ignored", "")
+                self._decisions.withdraw(at_hand)
             raise
         return await self._apply(at_hand, said, note)
 
@@ -178,18 +197,14 @@ class Administration(RuleOffice):
         """A choice was wrong. The case stands still while the rule is corrected and the right exlet, or worklet, takes
         the place of the wrong one; then it goes on."""
         wrong = await self._decisions.reopen(decision)
-        engine, holder = self._engine(wrong), f"reject:{wrong.id}"
-        if wrong.conclusion is None or wrong.state == "rejected":
+        if wrong.state == "rejected":
+            raise Conflict(f"decision {decision} is rejected already; {wrong.replaced_by} took its place")
+        if wrong.conclusion is None:
             raise Conflict(f"decision {decision} has nothing to reject: {wrong.state}; `mendflow mend` makes an exlet")
-        if await engine.facts(wrong.case) is None:
+        if await self._engine(wrong).facts(wrong.case) is None:
             raise Conflict(f"case {wrong.case} is over; correct the rule with `mendflow rules add`")
         said = self._corrected(wrong, exlet, steps, condition, note, who)
-        await engine.suspend(wrong.case, None, holder=holder, by=f"{wrong.id}/reject")
-        try:
-            right = await self._replace(wrong, said, engine, note or f"rejected by {who}")
-        finally:
-            await engine.resume(wrong.case, None, holder=holder, by=f"{wrong.id}/replaced")
-        return right if wrong.type is not ExceptionType.SELECTION else await self._chosen_again(wrong, engine)
+        return await self._rejections.reject(wrong, said, note or f"rejected by {who}")
 
     def _corrected(
         self, wrong: Decision, exlet: str, steps: Flow | None, condition: str, note: str, who: str
@@ -197,6 +212,8 @@ class Administration(RuleOffice):
         said = wrong.conclusion
         assert said is not None
         before, now = self._rules.newest_or_empty(said.rules), self._clock.now()
+        if (known := self._known_rule(before, wrong, condition, exlet, steps)) is not None:
+            return replace(said, version=before.version, task=known.tree, rule=known.rule, exlet=exlet, trail=())
         draft = Draft(condition=condition, exlet=exlet, steps=steps, author=who, at=now, note=note)
         if condition:
             grown = add(before, wrong.type, wrong.task, wrong.context, draft)
@@ -207,66 +224,11 @@ class Administration(RuleOffice):
         put = self._rules.put(made, author=who, note=note or f"rule {said.rule} corrected")
         return replace(said, version=put.version, task=tree, rule=rule, exlet=exlet, trail=())
 
-    async def _replace(self, wrong: Decision, said: Conclusion, engine: Engine, note: str) -> Decision:
-        exlet_case, running = wrong.exlet_case, wrong.state == "running"
-        right = self._successor(wrong, said)
-        wrong.state, wrong.replaced_by, wrong.ended_at, wrong.note = "rejected", right.id, self._clock.now(), note
-        wrong.result = wrong.result or "rejected"
-        self._decisions.close(wrong)
-        if wrong.type is ExceptionType.SELECTION:
-            assert wrong.item is not None
-            await engine.restart(wrong.case, wrong.item, by=f"{wrong.id}/again")
-            return wrong
-        if exlet_case is not None:
-            if running:
-                await self._service.engines[""].cancel(exlet_case, reason=note, by=f"{wrong.id}/wrong")
-            await self._undo_holds(wrong, engine, exlet_case)
-        return await self._service.carry_on(right, said, right.context) or right
-
-    async def _undo_holds(self, wrong: Decision, engine: Engine, holder: CaseId) -> None:
-        """What the wrong exlet suspended goes on: cases of the flow, and items of the case."""
-        by = f"{wrong.id}/undo"
-        for case in {*await engine.cases_of(wrong.flow), wrong.case}:
-            await engine.resume(case, None, holder=holder, by=by)
-        facts = await engine.facts(wrong.case, wrong.item)
-        for each in facts.items if facts is not None else ():
-            if each.status == "suspended":
-                await engine.resume(wrong.case, each.item, holder=holder, by=by)
-
-    async def _chosen_again(self, wrong: Decision, engine: Engine) -> Decision:
-        """The call was restarted: the wrong worklet is cancelled, and the rules are asked again, for another serial."""
-        facts = await engine.facts(wrong.case, wrong.item)
-        serial = next((each.serial for each in facts.items if each.item == wrong.item), 0) if facts else 0
-        again = await self._decisions.reopen(wrong.id)
-        again.replaced_by = f"{wrong.case}/{serial}/{ExceptionType.SELECTION.value}"
-        self._decisions.record(again)
-        return again
-
-    def _successor(self, before: Decision, said: Conclusion) -> Decision:
-        """A decision in the place of another."""
-        base, _, number = before.id.partition("!")
-        return msgspec.structs.replace(
-            before,
-            id=f"{base}!{int(number or 1) + 1}",
-            at=self._clock.now(),
-            state="running",
-            exlet=said.exlet,
-            conclusion=said,
-            exlet_case=None,
-            taken_up_at=0,
-            ended_at=0,
-            result="",
-            note="",
-            replaced_by="",
-            trials=[],
-        )
-
     async def _apply(self, at_hand: Decision, said: Conclusion, note: str) -> Decision:
         if at_hand.state != "waiting":
-            successor = self._successor(at_hand, said)
-            successor.safeguard = at_hand.safeguard or at_hand.exlet_case or ""
-            successor.note = note
-            return await self._service.carry_on(successor, said, successor.context) or successor
+            after = successor(at_hand, said, self._clock)
+            after.safeguard, after.note = at_hand.safeguard or at_hand.exlet_case or "", note
+            return await self._service.carry_on(after, said, after.context) or after
         at_hand.state, at_hand.exlet, at_hand.conclusion = "running", said.exlet, said
         at_hand.note, at_hand.taken_up_at = note or at_hand.note, self._clock.now()
         self._decisions.open.pop(at_hand.id, None)
@@ -308,7 +270,7 @@ class Administration(RuleOffice):
         """The decision that was named, else the oldest that waits in the case."""
         if decision:
             return await self._decisions.reopen(decision)
-        waiting = [each for each in self._decisions.open.values() if each.case == case and each.state == "waiting"]
+        waiting = [each for each in self._decisions.under_way(Mended("", case)) if each.state == "waiting"]
         return min(waiting, key=lambda each: each.at, default=None)
 
     async def _demand_running(self, decision: Decision) -> None:
@@ -327,7 +289,7 @@ class Administration(RuleOffice):
         context = await self._service.contexts.of(event, await self._service.facts(event), 0)
         decision = self._service.new_decision(event, context, None)
         decision.state = "waiting"
-        self._decisions.begin(decision)
+        self._decisions.draft(decision)
         return decision
 
     # Decisions

@@ -143,7 +143,7 @@ class Contexts:
         job = {**_JOB, **await self._tried(event, item), **_map(given.get("job"))}
         item["attempts"] = item["attempts"] or _begun(event, facts, job)
         signature = signature_of(event)
-        await self._past.ready(event.flow, event.case, facts.started_at if facts is not None else 0)
+        await self._past.ready(event, facts.started_at if facts is not None else 0)
         context: dict[str, Value] = {
             "case": _case(event, facts, now, depth),
             "item": item,
@@ -153,7 +153,7 @@ class Contexts:
             "outcome": {"ok": event.fault is None, "outputs": None, "exit_code": None, **_map(given.get("outcome"))},
             "values": _map(given.get("values")),
             "measures": _map(given.get("measures")),
-            "history": self._past.facts(event.flow, event.case, event.task, signature, str(job["host"])),
+            "history": self._past.facts(event, signature, str(job["host"])),
             "site": self._places.site(str(job["site"])) if self._places else _NO_SITE,
             "capacity": {**_NO_CAPACITY, **(self._places.capacity() if self._places else {})},
             "now": now,

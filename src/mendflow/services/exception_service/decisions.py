@@ -2,10 +2,11 @@
 
 Decisions that are under way stay in memory. Each has a marker of its own in the store, written before it, and taken
 away when all is over: so a server that starts finds exactly those that it has to go on with, whatever it was doing when
-it was stopped, and need not read the others."""
+it was stopped, and need not read the others. Engines name their cases as they like: what is known of a case is known
+under its engine's name too."""
 
 from collections.abc import Sequence
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -36,6 +37,17 @@ def signature_of(event: XEvent) -> str:
     return f"{event.type.value}: {about}" if about else event.type.value
 
 
+class Mended(NamedTuple):
+    """A case of an engine, the first of which is this very server's, without a name."""
+
+    engine: str
+    case: CaseId
+
+
+def mended_by(decision: Decision) -> Mended:
+    return Mended(decision.engine, decision.case)
+
+
 class OpenMarker(msgspec.Struct, frozen=True):
     id: str
 
@@ -48,7 +60,8 @@ class DecisionBook:
         self.open: dict[str, Decision] = {}
         self._recorded: dict[str, None] = {}
         self.of_exlet: dict[CaseId, str] = {}
-        self.trying: dict[tuple[CaseId, int], list[str]] = {}  # jobs on another try, and the decisions that gave it
+        self._of_case: dict[Mended, dict[str, None]] = {}  # those under way
+        self._trying: dict[Mended, dict[int, list[str]]] = {}  # items on another try, and the decisions that gave it
 
     async def start(self) -> None:
         async for found in self._store.scan(OPEN_KIND):
@@ -67,12 +80,20 @@ class DecisionBook:
         self.open[decision.id] = decision
         if decision.exlet_case is not None:
             self.of_exlet[decision.exlet_case] = decision.id
+        self._of_case.setdefault(mended_by(decision), {})[decision.id] = None
         if decision.result == TRIED_AGAIN:
-            self.trying.setdefault((decision.case, decision.serial), []).append(decision.id)
+            self._tries(decision).append(decision.id)
+
+    def _tries(self, decision: Decision) -> list[str]:
+        return self._trying.setdefault(mended_by(decision), {}).setdefault(decision.serial, [])
 
     @staticmethod
     def _unfinished(decision: Decision) -> bool:
-        return decision.state in UNDER_WAY or decision.result == TRIED_AGAIN
+        return decision.state in UNDER_WAY or decision.result == TRIED_AGAIN or decision.correction is not None
+
+    def under_way(self, case: Mended) -> list[Decision]:
+        """The decisions about a case that something still follows from."""
+        return [self.open[id] for id in self._of_case.get(case, ()) if id in self.open]
 
     async def find(self, id: str) -> Decision | None:
         """The decision, if there is one: from memory while it is under way, else as it was written."""
@@ -99,6 +120,14 @@ class DecisionBook:
         self._ledger.known(DECISION_KIND, id, kept.version)
         return _decode(kept.body)
 
+    def draft(self, decision: Decision) -> None:
+        """One that is still being made: it can be found here, and nothing of it is written."""
+        self.open[decision.id] = decision
+
+    def withdraw(self, decision: Decision) -> None:
+        """Nothing comes of a draft."""
+        self.open.pop(decision.id, None)
+
     def begin(self, decision: Decision) -> None:
         """A decision that something follows from. The marker is written first."""
         self._ledger.touch(OPEN_KIND, decision.id, OpenMarker(decision.id))
@@ -115,9 +144,9 @@ class DecisionBook:
         """Its job was given another try; the decision stays under way until that has ended. The tries that others gave
         it before have come to nothing, or this one would not be needed."""
         if decision.result != TRIED_AGAIN:
-            self.tries_ended(decision.case, decision.serial, "failed")
+            self.tries_ended(mended_by(decision), decision.serial, "failed")
             decision.result = TRIED_AGAIN
-            self.trying[decision.case, decision.serial] = [decision.id]
+            self._tries(decision).append(decision.id)
         self.note(decision)
 
     def record(self, decision: Decision) -> None:
@@ -145,10 +174,27 @@ class DecisionBook:
         self.open.pop(decision.id, None)
         if decision.exlet_case is not None:
             self.of_exlet.pop(decision.exlet_case, None)
+        case = mended_by(decision)
+        if (known := self._of_case.get(case)) is not None:
+            known.pop(decision.id, None)
+            if not known:
+                del self._of_case[case]
 
-    def tries_ended(self, case: CaseId, serial: int, result: str) -> None:
+    def trying(self, case: Mended, serial: int) -> bool:
+        """Whether the item is on another try that an exlet gave it."""
+        return serial in self._trying.get(case, ())
+
+    def all_tries_ended(self, case: Mended, result: str) -> None:
+        for serial in list(self._trying.get(case, ())):
+            self.tries_ended(case, serial, result)
+
+    def tries_ended(self, case: Mended, serial: int, result: str) -> None:
         """The job that was given another try has ended so."""
-        for id in self.trying.pop((case, serial), ()):
+        tries = self._trying.get(case, {})
+        ended = tries.pop(serial, [])
+        if not tries:
+            self._trying.pop(case, None)
+        for id in ended:
             decision = self.open.get(id)
             if decision is None:
                 continue
@@ -169,7 +215,7 @@ class DecisionBook:
         )
         return [self.open.get(document.id) or _decode(document.body) for document in found]
 
-    async def of_case(self, case: CaseId) -> list[Decision]:
+    async def of_case(self, case: CaseId, engine: str = "") -> list[Decision]:
         """All decisions about a case, in their order."""
-        found = await self.search([Where("case", case)], limit=10_000)
+        found = await self.search([Where("case", case), Where("engine", engine)], limit=10_000)
         return sorted(found, key=lambda decision: (decision.at, decision.id))

@@ -1,17 +1,18 @@
 """What happened before, in numbers: of a flow, of its tasks, of a case, of causes and of hosts.
 
 Counts of a flow are read from the store when somebody first asks, and kept up in memory from then on. They are
-statistics: a search that lags a little makes them a little old, and no law hangs on them."""
+statistics: a search that lags a little makes them a little old, and no law hangs on them. What one engine says of its
+flows and cases is no part of another's past, whatever they are called."""
 
 from collections import Counter, deque
 from typing import Final
 
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.mending import Decision, ExceptionType
+from mendflow.core.model.mending import Decision, ExceptionType, XEvent
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CASE_KIND
 from mendflow.services.contracts import Clock
-from mendflow.services.exception_service.decisions import DECISION_KIND
+from mendflow.services.exception_service.decisions import DECISION_KIND, Mended, mended_by
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store, Where
 
@@ -35,54 +36,61 @@ class Past:
         self._ledger = ledger
         self._clock = clock
         self._since = clock.now()
-        self._flows: dict[str, _FlowPast] = {}
-        self._cases: dict[CaseId, Counter[str]] = {}
+        self._flows: dict[tuple[str, str], _FlowPast] = {}  # by engine and flow
+        self._cases: dict[Mended, Counter[str]] = {}
         self._lately: deque[tuple[Instant, str, str, str]] = deque(maxlen=KEPT_FAILURES_MAX)
 
-    async def ready(self, flow: str, case: CaseId, started_at: Instant) -> None:
+    async def ready(self, event: XEvent, started_at: Instant) -> None:
         """Read what is not known yet. Of a case that began after this server nothing can be in the store."""
-        if flow not in self._flows:
+        said_by = Where("engine", event.engine)
+        if (event.engine, event.flow) not in self._flows:
             await self._ledger.settled()
-            past, of_flow = _FlowPast(), [Where("flow", flow)]
+            past, of_flow = _FlowPast(), [Where("flow", event.flow), said_by]
             aborts = [*of_flow, Where("type", ExceptionType.ABORT.value)]
-            past.cases.update(await self._store.count(CASE_KIND, of_flow, by="status"))
+            if not event.engine:
+                past.cases.update(await self._store.count(CASE_KIND, of_flow[:1], by="status"))
             past.failures.update(await self._store.count(DECISION_KIND, aborts, by="task"))
             past.causes.update(await self._store.count(DECISION_KIND, aborts, by="signature"))
             past.exlets.update(await self._store.count(DECISION_KIND, of_flow, by="exlet"))
             past.results.update(await self._store.count(DECISION_KIND, of_flow, by="result"))
-            self._flows.setdefault(flow, past)
+            self._flows.setdefault((event.engine, event.flow), past)
+        case = Mended(event.engine, event.case)
         if case not in self._cases:
-            known = started_at > self._since
-            counted = {} if known else await self._store.count(DECISION_KIND, [Where("case", case)], by="task")
+            known = started_at > self._since and not event.engine
+            of_case = [Where("case", event.case), said_by]
+            counted = {} if known else await self._store.count(DECISION_KIND, of_case, by="task")
             if len(self._cases) >= CASES_MAX:
                 self._cases.clear()
             self._cases.setdefault(case, Counter(counted))
 
     def decided(self, decision: Decision, host: str) -> None:
         """Something was decided; it counts from now on."""
-        if (past := self._flows.get(decision.flow)) is not None:
+        if (past := self._flows.get((decision.engine, decision.flow))) is not None:
             if decision.type is ExceptionType.ABORT:
                 past.failures[decision.task] += 1
                 past.causes[decision.signature] += 1
             if decision.exlet:
                 past.exlets[decision.exlet] += 1
-        if (counted := self._cases.get(decision.case)) is not None:
+        if (counted := self._cases.get(mended_by(decision))) is not None:
             counted[decision.task] += 1
         if decision.type is ExceptionType.ABORT:
-            self._lately.append((decision.at, host, f"{decision.case}/{decision.serial}", decision.signature))
+            job = f"{decision.engine}:{decision.case}/{decision.serial}"
+            self._lately.append((decision.at, host, job, decision.signature))
 
     def ended(self, decision: Decision) -> None:
-        if decision.result and (past := self._flows.get(decision.flow)) is not None:
+        if decision.result and (past := self._flows.get((decision.engine, decision.flow))) is not None:
             past.results[decision.result] += 1
 
     def case_ended(self, flow: str, case: CaseId, status: str) -> None:
-        self._cases.pop(case, None)
-        if (past := self._flows.get(flow)) is not None:
+        """A case of this very server is over."""
+        self._cases.pop(Mended("", case), None)
+        if (past := self._flows.get(("", flow))) is not None:
             past.cases[status] += 1
 
-    def facts(self, flow: str, case: CaseId, task: str, signature: str, host: str) -> dict[str, Value]:
+    def facts(self, event: XEvent, signature: str, host: str) -> dict[str, Value]:
         """The root `history` of a context. Rates are from 0 to 1."""
-        past, counted = self._flows.get(flow) or _FlowPast(), self._cases.get(case) or Counter()
+        past = self._flows.get((event.engine, event.flow)) or _FlowPast()
+        counted = self._cases.get(Mended(event.engine, event.case)) or Counter()
         over = {status: past.cases[status] for status in ("completed", "failed", "cancelled")}
         ended = sum(over.values())
         since = self._clock.now() - LATELY_MS
@@ -90,9 +98,9 @@ class Past:
         alike = [job for at, _, job, cause in self._lately if at >= since and cause == signature]
         seen_on = {where for at, where, _, cause in self._lately if at >= since and cause == signature and where}
         return {
-            "case": {"exceptions": counted.total(), "of_task": counted[task]},
+            "case": {"exceptions": counted.total(), "of_task": counted[event.task]},
             "flow": {"cases": ended, **over, "failure_rate": over["failed"] / ended if ended else 0.0},
-            "task": {"failures": past.failures[task], "of_flow": past.failures.total()},
+            "task": {"failures": past.failures[event.task], "of_flow": past.failures.total()},
             "exlets": dict(past.exlets.most_common(20)),
             "results": dict(past.results),
             "cause": {

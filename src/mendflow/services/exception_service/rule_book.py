@@ -66,9 +66,16 @@ class RuleBook:
             self._ledger.known(RULES_KIND, found.id, found.version)
             try:
                 self._sets[found.id] = compiled(_decode(found.body))
+                await self._complete(self._sets[found.id].rule_set)
             except msgspec.MsgspecError:
                 log.exception("the rule set %s cannot be read; put it again", found.id)
         self._watch()
+
+    async def _complete(self, newest: RuleSet) -> None:
+        """The newest version is written before it takes its place among all versions: a crash may be in between."""
+        id = version_id(newest.name, newest.version)
+        if await self._store.get(VERSION_KIND, id) is None:
+            self._ledger.touch(VERSION_KIND, id, newest, last=True)
 
     def _watch(self) -> None:
         types = {name: types_of(each.rule_set) for name, each in self._sets.items()}
@@ -161,8 +168,8 @@ class RuleBook:
         )
         self._sets[made.name] = compiled(made)
         self._watch()
-        self._ledger.touch(VERSION_KIND, version_id(made.name, made.version), made, last=True)
         self._ledger.touch(RULES_KIND, made.name, made)
+        self._ledger.touch(VERSION_KIND, version_id(made.name, made.version), made, last=True)
         return made
 
     async def restore(self, name: str, version: int, *, author: str = "") -> RuleSet:

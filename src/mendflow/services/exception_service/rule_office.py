@@ -55,6 +55,13 @@ class Added(NamedTuple):
     candidates: list[Candidate]
 
 
+class Known(NamedTuple):
+    """A rule of a set that is there already."""
+
+    tree: str
+    rule: int
+
+
 class RuleOffice:
     def __init__(self, rules: RuleBook, decisions: DecisionBook, clock: Clock) -> None:
         self._rules = rules
@@ -77,9 +84,13 @@ class RuleOffice:
         return await self._rules.restore(name, version, author=who)
 
     async def add_rule(self, wish: Wish, *, who: str) -> Added:
-        """Add a rule for the case at hand. It holds at once."""
+        """Add a rule for the case at hand. It holds at once. Wished for again, as after a lost answer, it is there."""
         before, type, task, context = await self._at_hand(wish)
         found = place(before, type, task, context or {})
+        if wish.decision and not wish.passive:
+            at_hand = await self._decisions.get(wish.decision)
+            if (known := self._known_rule(before, at_hand, wish.condition, wish.exlet, wish.steps)) is not None:
+                return Added(before, type, known.tree, known.rule, found, [])
         told_apart = candidates(context, neighbouring(before, type, found)) if context else []
         grown = add(before, type, task, context, self._draft(wish, who))
         made = self._rules.put(grown.rule_set, author=who, note=wish.note or f"rule {grown.rule} added")
@@ -101,6 +112,21 @@ class RuleOffice:
         before = self._rules.newest_or_empty(found.flow)
         there = place(before, found.type, found.task, found.context)
         return candidates(found.context, neighbouring(before, found.type, there))
+
+    def _known_rule(
+        self, rules: RuleSet, at_hand: Decision, condition: str, exlet: str, steps: Flow | None
+    ) -> Known | None:
+        """The rule that decides about the case at hand, if that says what is wished for already. Without a condition
+        any will do that concludes the exlet."""
+        found = place(rules, at_hand.type, at_hand.task, at_hand.context)
+        if found.neighbour is None:
+            return None
+        rule = rules.trees[at_hand.type][found.tree].rules[found.neighbour]
+        same = rule.exlet == exlet and (not condition or rule.condition == condition)
+        own = "" if at_hand.type in CASE_LEVEL else at_hand.task or HOUSE
+        if not same or found.tree != own or (steps is not None and rules.exlets.get(exlet) != steps):
+            return None
+        return Known(found.tree, rule.id)
 
     async def _at_hand(self, wish: Wish) -> tuple[RuleSet, ExceptionType, str, dict[str, Value] | None]:
         if wish.decision:

@@ -23,7 +23,7 @@ from mendflow.core.recovery.decided import decided_about, event_of_decision
 from mendflow.services.case_book import CaseDocument
 from mendflow.services.contracts import Clock, Failure, MendableJobs
 from mendflow.services.exception_service.contexts import Contexts, bounded
-from mendflow.services.exception_service.decisions import TRIED_AGAIN, DecisionBook, signature_of
+from mendflow.services.exception_service.decisions import TRIED_AGAIN, DecisionBook, Mended, signature_of
 from mendflow.services.exception_service.exlets import Exlets, depth_of
 from mendflow.services.exception_service.failures import event_of
 from mendflow.services.exception_service.past import Past
@@ -105,9 +105,13 @@ class ExceptionService:
         for decision in list(self.decisions.open.values()):
             if decision.state == "running" and decision.exlet_case is not None and decision.exlet:
                 await self._resume(decision, decision.exlet_case)
+            elif decision.state == "waiting" and await self._removed(decision):
+                self.decisions.end(decision, "ignored", "")
 
     async def _resume(self, decision: Decision, exlet_case: CaseId) -> None:
         if exlet_case in self._manager.live:
+            if (reason := await self._removed(decision)) and decision.type is not ExceptionType.SELECTION:
+                self.later(self._stop(decision, reason))
             return
         kept = await self._manager.document(exlet_case)
         if kept is not None and not kept.live:
@@ -126,7 +130,7 @@ class ExceptionService:
     async def tell(self, event: XEvent) -> bool:
         known = self.decisions.open.get(event.id)
         if known is not None:
-            return known.state == "running" and not known.released
+            return await self._standing(known) is not None
         if event.type is not ExceptionType.ABORT and not self.rules.has(event.type, event.flow):
             return False
         return await self._decide(event) is not None
@@ -159,7 +163,7 @@ class ExceptionService:
             return False
         event = event_of(failure, document.flow)
         known = self.decisions.open.get(event.id)
-        if known is not None and known.state == "running":
+        if known is not None and await self._standing(known) is not None:
             return True
         own_only = not failure.final and not failure.fault.infrastructure and failure.fault.category not in IN_VAIN
         return await self._decide(event, own_only=own_only, goes_on=not failure.final) is not None
@@ -192,7 +196,7 @@ class ExceptionService:
             return None
         before = await self.decisions.find(event.id)
         if before is not None:
-            return before if before.state == "running" and not before.released else None
+            return await self._standing(before)
         decision = self.new_decision(event, context, verdict.conclusion)
         decision.trials = verdict.trials
         if verdict.conclusion is None:
@@ -205,6 +209,15 @@ class ExceptionService:
             await self._enough(decision, context)
             return None
         return await self.carry_on(decision, verdict.conclusion, context)
+
+    async def _standing(self, known: Decision) -> Decision | None:
+        """The decision that what was held still waits for: this one, or the one in its place. None if it goes on."""
+        found: Decision | None = known
+        while found is not None and found.replaced_by and found.correction is None:
+            found = await self.decisions.find(found.replaced_by)
+        if found is None or found.released:
+            return None
+        return found if found.state == "running" or found.correction is not None else None
 
     async def _enough(self, decision: Decision, context: dict[str, Value]) -> None:
         """The item was repaired too often: what was about to happen happens, and the administrator is told once."""
@@ -276,6 +289,9 @@ class ExceptionService:
 
     async def _begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
         """Start the exlet's case. What cannot even start has failed."""
+        if reason := await self._removed(decision):
+            self._end_stopped(decision, reason)
+            return
         try:
             await self._exlets.begin(decision, exlet, context)
         except Mistake as mistake:
@@ -297,6 +313,8 @@ class ExceptionService:
             return
         if document.status == "completed":
             await self._finish(decision, "done")
+        elif reason := await self._removed(decision):
+            self._end_stopped(decision, reason)
         else:
             said = document.fault.message if document.fault else document.status
             await self._finish(decision, "failed", f"exlet {decision.exlet} ({document.id}) {document.status}: {said}")
@@ -328,21 +346,54 @@ class ExceptionService:
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         """A job that was given another try has reached its flow."""
-        if (case, serial) in self.decisions.trying:
-            self.decisions.tries_ended(case, serial, "recovered" if ok else "failed")
+        if self.decisions.trying(Mended("", case), serial):
+            self.decisions.tries_ended(Mended("", case), serial, "recovered" if ok else "failed")
 
     async def case_over(self, document: CaseDocument) -> None:
         """A case has ended: perhaps it was an exlet, or a worklet that the rules chose."""
         self.past.case_ended(document.flow, document.id, document.status)
         self._exlets.forget(document.id)
-        for case, serial in [key for key in self.decisions.trying if key[0] == document.id]:
-            self.decisions.tries_ended(case, serial, "failed")
+        self.decisions.all_tries_ended(Mended("", document.id), "failed")
+        await self._nothing_to_mend(document)
         decision = self.decisions.open.get(self.decisions.of_exlet.get(document.id, ""))
         if decision is not None and decision.type is ExceptionType.SELECTION:
             if decision.state == "running":
                 self.decisions.end(decision, "done" if document.status == "completed" else "failed", document.status)
         elif document.decision:
             await self.exlet_ended(document)
+
+    async def _nothing_to_mend(self, document: CaseDocument) -> None:
+        """A case is over: nothing in it waits for a person any more, and what mends a removed one is stopped."""
+        for decision in self.decisions.under_way(Mended("", document.id)):
+            if decision.state == "waiting":
+                self.decisions.end(decision, "ignored", "")
+            elif decision.type is not ExceptionType.SELECTION and (reason := await self._removed(decision)):
+                await self._stop(decision, reason)
+
+    async def _removed(self, decision: Decision) -> str:
+        """Why nothing is to be mended any more: the case was removed since, and not by this very exlet. Empty if it is
+        not so. A job that nobody waits for may fail, and be mended, when its case is long over."""
+        if decision.engine or decision.removes:
+            return ""
+        document = await self._manager.document(decision.case)
+        if document is None or document.status != "cancelled" or decision.at > document.ended_at:
+            return ""
+        said = f": {document.fault.message}" if document.fault is not None else ""
+        return f"case {document.id}, which it was to mend, was removed{said}"
+
+    async def _stop(self, decision: Decision, reason: str) -> None:
+        """Stop the exlet, and with it all that it has called and submitted. One that has not begun never does."""
+        if decision.state == "running" and decision.exlet_case in self._manager.live:
+            await self.engines[""].cancel(decision.exlet_case, reason=reason, by=f"{decision.id}/stop")
+
+    def _end_stopped(self, decision: Decision, reason: str) -> None:
+        """Nobody needs to hear of it: who removed the case knows."""
+        if decision.state == "running":
+            decision.note = f"exlet {decision.exlet} was stopped: {reason}"
+            self.decisions.end(decision, "failed", "removed")
+            self.past.ended(decision)
+            words = f"{decision.exlet}: stopped"
+            self._happenings.tell(decision.ended_at, "repair", decision.case, decision.item, "failed", words)
 
     # Looking
 
