@@ -6,6 +6,7 @@ answers: the moment until which they hold is stored where all slots see it."""
 
 import asyncio
 import logging
+from collections.abc import Callable
 
 import msgspec
 
@@ -38,7 +39,19 @@ _ENCODER = msgspec.msgpack.Encoder()
 class Agent:
     """`changed` is set whenever there may be something to tell the server."""
 
-    def __init__(self, home: Home, pilot: str, capacity: Capacity, staging: Staging, *, keep: bool) -> None:
+    def __init__(
+        self,
+        home: Home,
+        pilot: str,
+        capacity: Capacity,
+        staging: Staging,
+        *,
+        keep: bool,
+        crew: Callable[..., Crew] = Crew,
+        boot_ms: Callable[[], int] = boot_ms,
+    ) -> None:
+        """`crew` has the slots: processes of this machine, or of one that is only imagined; `boot_ms` is its clock."""
+        self._boot_ms = boot_ms
         self.attempts = Attempts(capacity)
         self.lease = LeaseClock(home.lease)
         self.mean_ms: float | None = None
@@ -48,13 +61,13 @@ class Agent:
         self._sated = False  # every slot has a job that is long
         self.state_news = False  # an attempt was stopped or went on since the server was last told
         self.live_news = False  # a running job has reported something, or its memory has grown
-        self.idle_since = boot_ms()
+        self.idle_since = self._boot_ms()
         self._home = home
         self._capacity = capacity
         self._background = Background()
         self._bringing = Bringing(home, staging, self._background, self._brought)
         self._keeping = Keeping(home, self.attempts, staging, self._background, keep=keep, told=self.changed.set)
-        self._crew = Crew(home, pilot, capacity.slots, keep=keep, hear=self._hear_slot, lose=self._lose_slot)
+        self._crew = crew(home, pilot, capacity.slots, keep=keep, hear=self._hear_slot, lose=self._lose_slot)
         self._handing = Handing(self.attempts, self._crew, self._bringing, Devices(capacity.gpus))
         self._quiet = asyncio.Event()
         self._exchange_ms = 0.0
@@ -64,7 +77,7 @@ class Agent:
     async def start(self) -> None:
         """Find what an earlier agent has left, then fill up with new slots."""
         adopted = await self._crew.adopt()
-        if not adopted or self.lease.stop_at > boot_ms() + LEASE_AHEAD_MS_MAX:
+        if not adopted or self.lease.stop_at > self._boot_ms() + LEASE_AHEAD_MS_MAX:
             self.lease.clear()
         for done in self._home.left_results():
             self._hear_done(None, done)
@@ -189,7 +202,7 @@ class Agent:
                 link.ack(held.key)
         self._keeping.put_away(held)
         if not self.attempts.all:
-            self.idle_since = boot_ms()
+            self.idle_since = self._boot_ms()
 
     def _lose(self, key: AttemptKey) -> None:
         """The attempt is no longer ours: kill it at once, and tell nobody how it ended."""
@@ -264,7 +277,7 @@ class Agent:
             self._dispatch()
 
     def _dispatch(self) -> None:
-        if self.attempts.ready and not self.leaving and not self.lease.over(boot_ms()):
+        if self.attempts.ready and not self.leaving and not self.lease.over(self._boot_ms()):
             self.state_news |= self._handing.hand_out(self.mean_ms)
 
     # from a slot
@@ -341,7 +354,7 @@ class Agent:
         for done in self._home.left_results():
             if done.key in link.holds:
                 self._hear_done(None, done)
-        if self.lease.over(boot_ms()):
+        if self.lease.over(self._boot_ms()):
             fault = stopped(End.LEASE, wall_ms=0, memory_bytes=0, peak_bytes=0)
         else:
             text = "the process that watched the job was killed, and the job with it"

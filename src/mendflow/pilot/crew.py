@@ -32,8 +32,10 @@ class Crew:
         keep: bool,
         hear: Callable[[SlotLink, FromSlot], None],
         lose: Callable[[SlotLink], None],
+        now_ms: Callable[[], int] = now_ms,
     ) -> None:
         self._home = home
+        self.now_ms = now_ms
         self._pilot = pilot
         self._slots = slots
         self._keep = keep
@@ -49,7 +51,7 @@ class Crew:
         rouse(slots_in(str(self._home.folder)))
         numbers = {int(path.stem) for path in self._home.slots.glob("*.sock") if path.stem.isdigit()}
         for number in sorted(numbers):
-            link = SlotLink(number, self._hear, self._lost)
+            link = SlotLink(number, self._hear, self._lost, self.now_ms)
             if await find_slot(link, self._home) and await self._greeted(link):
                 self.links[number] = link
             else:
@@ -84,7 +86,7 @@ class Crew:
         """Start a slot, unless there is one. One that cannot be started now is missing until the next `fill`."""
         if self.ending or number >= self._slots or number in self.links:
             return
-        link = self.links[number] = SlotLink(number, self._hear, self._lost)
+        link = self.links[number] = SlotLink(number, self._hear, self._lost, self.now_ms)
         try:
             await start_slot(link, self._home, pilot=self._pilot, keep=self._keep)
         except OSError as error:
@@ -112,7 +114,7 @@ class Crew:
 
     def slow(self, longer_than_ms: float) -> int:
         """How many slots have run their attempt for longer than this."""
-        now = now_ms()
+        now = self.now_ms()
         return sum(1 for link in self.links.values() if link.busy_ms(now) > longer_than_ms)
 
     def _lost(self, link: SlotLink) -> None:

@@ -8,7 +8,6 @@ from mendflow.pilot.attempts import Attempts, Held
 from mendflow.pilot.bringing import Bringing
 from mendflow.pilot.crew import Crew
 from mendflow.pilot.devices import Devices
-from mendflow.pilot.watch import now_ms
 from mendflow.pilot.wire import FromSlot
 
 
@@ -23,7 +22,7 @@ class Handing:
         """Give slots what they can take; True if one of these was said to be staging. A slot whose attempt is long
         already would give more of them back."""
         ready, staged = self._attempts.ready, False
-        now = now_ms()
+        now = self._crew.now_ms()
         links = [link for link in self._crew.open if link.busy_ms(now) <= SHORT_MS]
         depth = slot_depth(mean_ms)
         waiting: list[Held] = []

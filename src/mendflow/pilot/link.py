@@ -79,12 +79,16 @@ class Link:
         first_serial: int,
         life_left_ms: Callable[[], int],
         seek: Callable[[], bool] | None = None,
+        host: str = "",
+        boot_ms: Callable[[], int] = boot_ms,
     ) -> None:
-        """`seek` looks where the server is now, and says whether it has moved."""
+        """`seek` looks where the server is now, and says whether it has moved. `host` is this machine if not given, and
+        `boot_ms` its clock."""
+        self._boot_ms = boot_ms
         self._agent = agent
         self._exchanges = exchanges
         self._pilot, self._site, self._capacity = pilot, site, capacity
-        self._host = socket.gethostname()
+        self._host = host or socket.gethostname()
         self._serial = first_serial
         self._heard = 0
         self._life_left_ms = life_left_ms
@@ -107,7 +111,7 @@ class Link:
             if self._refusal is not None:
                 raise self._refusal
             self._agent.changed.clear()
-            delay_ms = self._delay_ms(boot_ms())
+            delay_ms = self._delay_ms(self._boot_ms())
             if delay_ms == 0:
                 self._speak(leaving=False)
                 await asyncio.sleep(0)
@@ -164,7 +168,7 @@ class Link:
         )
         self._agent.state_news = self._agent.live_news = False
         reports = frozenset(attempts.reports)
-        self._spoke_at = boot_ms()
+        self._spoke_at = self._boot_ms()
         flight = Flight(self._serial, self._spoke_at, request.want, not reports, reports)
         self._flights.append(flight)
         task = asyncio.get_running_loop().create_task(self._fly(flight, _ENCODER.encode(request), request.wait_ms))
@@ -196,7 +200,7 @@ class Link:
             self._agent.changed.set()
 
     def _failed(self, error: BaseException) -> None:
-        now = boot_ms()
+        now = self._boot_ms()
         self.away_since = self.away_since or now
         if self._seek is not None and self._seek():
             self._backoff_ms, self._not_before = 0, now
@@ -213,7 +217,7 @@ class Link:
     def _hear(self, flight: Flight, answer: SyncAnswer) -> None:
         if self._said_away:
             self._said_away = False
-            log.warning("the server is back after %.1f s", (boot_ms() - self.away_since) / 1000)
+            log.warning("the server is back after %.1f s", (self._boot_ms() - self.away_since) / 1000)
         self.away_since = self._backoff_ms = self._not_before = 0
         if flight.serial < self._heard or not answer.lease_ms:
             if not answer.lease_ms:  # the server had heard a later request, and passed over what this one said
@@ -222,7 +226,7 @@ class Link:
             self._agent.obey_late(answer)
             return
         self._heard = flight.serial
-        self._answered_at = boot_ms()
+        self._answered_at = self._boot_ms()
         self._lease_ms = answer.lease_ms
         self._agent.lease.renew(sent_at=flight.sent_at, lease_ms=answer.lease_ms)
         if not flight.quiet:
@@ -231,8 +235,8 @@ class Link:
 
     async def take_leave(self, patience_ms: int) -> bool:
         """Say goodbye with the last reports; False if the server could not be told."""
-        give_up_at = boot_ms() + patience_ms
-        while boot_ms() < give_up_at:
+        give_up_at = self._boot_ms() + patience_ms
+        while self._boot_ms() < give_up_at:
             heard = self._heard
             await asyncio.wait([self._speak(leaving=True)], timeout=patience_ms / 1000)
             if self._heard > heard and not self._agent.attempts.reports:

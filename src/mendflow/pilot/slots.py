@@ -24,12 +24,19 @@ _DECODER = msgspec.msgpack.Decoder(FromSlot)
 class SlotLink(asyncio.Protocol):
     """A connection to one slot process. What the agent wants to tell it is gathered and goes out in one message."""
 
-    def __init__(self, number: int, hear: Callable[["SlotLink", FromSlot], None], lose: Callable[["SlotLink"], None]):
+    def __init__(
+        self,
+        number: int,
+        hear: Callable[["SlotLink", FromSlot], None],
+        lose: Callable[["SlotLink"], None],
+        now_ms: Callable[[], int] = now_ms,
+    ) -> None:
         self.number = number
+        self._now_ms = now_ms
         self.process: subprocess.Popen[bytes] | None = None
         self.pid = 0
         self.holds: set[AttemptKey] = set()
-        self.heard_at = now_ms()  # or since when something has to be heard: it was given work
+        self.heard_at = self._now_ms()  # or since when something has to be heard: it was given work
         self.began_at = self.heard_at  # the earliest that its running attempt can have begun
         self.retiring = False
         self.alive = False
@@ -56,7 +63,7 @@ class SlotLink(asyncio.Protocol):
         self._lose(self)
 
     def data_received(self, data: bytes) -> None:
-        self.heard_at = now_ms()
+        self.heard_at = self._now_ms()
         for encoded in self._frames.feed(data):
             message = _DECODER.decode(encoded)
             if message.hello:
@@ -69,7 +76,7 @@ class SlotLink(asyncio.Protocol):
 
     def run(self, work: Work) -> None:
         if not self.holds:
-            self.heard_at = self.began_at = now_ms()
+            self.heard_at = self.began_at = self._now_ms()
         self.holds.add(work.key)
         self._run.append(work)
         self._soon()
