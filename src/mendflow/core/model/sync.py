@@ -8,8 +8,14 @@ counts from when it answers, by its own clock, so its end is never before the pi
 
 Answers can overtake each other on two connections. So the pilot reads them in the order of serials, throws away one
 that is older than what it has read, and says with `heard` how far it has read: a job handed out in answer `s` that
-a request with `heard >= s` does not name was never started, and goes back to the queue at no charge."""
+a request with `heard >= s` does not name was never started, and goes back to the queue at no charge.
 
+Where several servers share a store, a pilot speaks to one of them, its *front*, which passes the very same request on to
+whichever servers the attempts live on (`front` then says who passes it on). An answer names as `strange` what it promises
+nothing for: that attempt lives elsewhere, and nobody else could be asked. A pilot that is told of strange attempts obeys
+the rest, and does not renew its lease."""
+
+import zlib
 from enum import StrEnum
 
 import msgspec
@@ -18,7 +24,7 @@ from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Measures, Outcome
 from mendflow.core.model.values import Value
 
-SYNC_VERSION = 1
+SYNC_VERSION = 2
 NAME_CHARS_MAX = 255
 NUMBER_MAX = 2**53
 
@@ -77,6 +83,16 @@ class Assignment(msgspec.Struct, frozen=True, array_like=True):
     spec: JobSpec
 
 
+class Taken(msgspec.Struct, frozen=True, array_like=True):
+    """What all attempts that a pilot holds take together, whichever server they live on."""
+
+    attempts: int
+    cpus: float
+    memory_bytes: int
+    disk_bytes: int
+    gpus: int
+
+
 class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     """`want` is how many jobs the pilot would take now; it follows how short recent jobs were. `running` names every
     attempt that the pilot holds, each time; `reports` every finished one without a verdict yet."""
@@ -94,6 +110,9 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     leaving: bool = False  # the pilot ends after this exchange: give its unstarted jobs back
     wait_ms: int = 0  # how long the server may hold the answer
     version: int = SYNC_VERSION
+    taken: Taken | None = None  # said by a pilot that knows of several servers
+    knows: int = 0  # the mark of the servers that the pilot knows; 0: none were told
+    front: str = ""  # the server that passes this on; pilots leave it empty
 
 
 def flaw(request: SyncRequest) -> str:
@@ -102,6 +121,8 @@ def flaw(request: SyncRequest) -> str:
     numbers = {"slots": has.slots, "cpus": has.cpus, "memory_bytes": has.memory_bytes}
     numbers |= {"disk_bytes": has.disk_bytes, "gpus": has.gpus, "want": request.want, "heard": request.heard}
     numbers |= {"serial": request.serial, "ttl_ms": request.ttl_ms, "wait_ms": request.wait_ms}
+    if (taken := request.taken) is not None:
+        numbers |= {"taken": min(taken.cpus, taken.memory_bytes, taken.disk_bytes, taken.gpus, taken.attempts)}
     for name, number in numbers.items():
         if not 0 <= number <= NUMBER_MAX:  # which no NaN is
             return f"{name} is {number}"
@@ -113,7 +134,9 @@ def flaw(request: SyncRequest) -> str:
 
 class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """`accepted` and `refused` are verdicts on reports: after either the pilot forgets the attempt. `lost` names
-    attempts in `running` that are no longer the pilot's: it kills them at once."""
+    attempts in `running` that are no longer the pilot's: it kills them at once. `strange` are those that this answer
+    promises nothing for: with any of them, the pilot's lease is not renewed. `servers` are the addresses of all servers
+    that live, told when the pilot knows others."""
 
     serial: int
     lease_ms: int
@@ -122,3 +145,10 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     refused: list[AttemptRef] = []
     lost: list[AttemptRef] = []
     orders: list[Order] = []
+    strange: list[AttemptRef] = []
+    servers: list[str] = []
+
+
+def mark_of(servers: list[str]) -> int:
+    """A number that stands for these addresses, so that a pilot can say in few bytes which it knows."""
+    return zlib.crc32("\n".join(servers).encode()) if servers else 0

@@ -45,6 +45,7 @@ class Granted(msgspec.Struct, frozen=True):
     host: str = ""
     site: str = ""
     token: str = ""
+    serial: int = 0
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -105,11 +106,13 @@ def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant, not_before: 
     return Job(id=id, case=case, spec=spec, name=name, created_at=now, available_at=later)
 
 
-def grant(job: Job, pilot: PilotId, *, now: Instant, host: str = "", site: str = "", token: str = "") -> list[Event]:
+def grant(
+    job: Job, pilot: PilotId, *, now: Instant, host: str = "", site: str = "", token: str = "", serial: int = 0
+) -> list[Event]:
     """Give the job to a pilot, or to nobody if it is taken, over, suspended, or must still wait."""
     if job.state is not JobState.AVAILABLE or job.suspended or job.available_at > now:
         return []
-    return [Granted(pilot, job.fence + 1, now, host, site, token)]
+    return [Granted(pilot, job.fence + 1, now, host, site, token, serial)]
 
 
 def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Instant, policy: Policy) -> Verdict:
@@ -281,6 +284,7 @@ def _open_attempt(job: Job, grant: Granted) -> None:
             host=grant.host,
             site=grant.site,
             token=grant.token,
+            serial=grant.serial,
             granted_at=grant.at,
         )
     )
@@ -299,6 +303,7 @@ def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measure
         host=last.host,
         site=last.site,
         token=last.token,
+        serial=last.serial,
         granted_at=last.granted_at,
         ended_at=at,
         end=end,

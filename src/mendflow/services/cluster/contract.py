@@ -33,6 +33,7 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     running: int = 0
     pilots: int = 0
     cases: int = 0
+    lease_ms: int = 0  # what it promises pilots: whoever takes its cases waits for no less
 
 
 class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -63,11 +64,13 @@ class Membership(Protocol):
 
 class Homes(Protocol):
     def mine(self, case: CaseId) -> bool:
-        """Whether this server decides about the case."""
+        """Whether this server decides about the case. True no sooner than the case's jobs are in memory: what a pilot
+        runs and its home does not know is killed."""
         ...
 
     async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
-        """The server that a case lives on; empty if nobody's. `afresh`: what was known proved wrong, look again."""
+        """The server that a case lives on, read from the store; empty only if there is no such document, which means that
+        the case is over. `afresh`: what was known proved wrong, look again. Raises StoreUnavailable."""
         ...
 
 
