@@ -142,10 +142,11 @@ class MemoryDomain(MemoryRepairs):
         return self._cases[id]
 
     async def items(
-        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
+        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
-        found = self._items[(await self.case(case)).id].values()
-        return [i for i in found if state in ("", i.state) and name in ("", i.name)][offset : offset + limit]
+        found = list(self._items[(await self.case(case)).id].values())
+        first = next((number for number, i in enumerate(found, 1) if after and i.place == after), 0)
+        return [i for i in found[first:] if state in ("", i.state) and name in ("", i.name)][offset : offset + limit]
 
     async def item(self, case: str, item: str) -> ItemView:
         found = self._items[(await self.case(case)).id].get(item)

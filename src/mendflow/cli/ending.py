@@ -77,7 +77,7 @@ async def all_items(client: Client, case: str) -> list[ItemView]:
     """Every item of a case, page by page."""
     items: list[ItemView] = []
     while True:
-        page = await client.items(case, limit=PAGE_ITEMS, offset=len(items))
+        page = await client.items(case, limit=PAGE_ITEMS, after=items[-1].place if items else "")
         items += page
         if len(page) < PAGE_ITEMS:
             return items

@@ -83,15 +83,16 @@ def items(
     name: Name = "",
     limit: Limit = 1000,
     offset: Offset = 0,
+    runs: Annotated[bool, typer.Option("--runs", help="Show each run of items that were restarted.")] = False,
 ) -> None:
-    """List the items of a case."""
+    """List the items of a case, in the order in which they last began."""
     views = ask.of(lambda client: client.items(case, state=state, name=name, limit=limit, offset=offset))
     if ask.json:
         print_json(views)
     elif not views:
         say("There are no such items.")
     else:
-        print_table(("item", "kind", "state", "tries", "took", "remark"), map(_item_row, views))
+        _print_items(views, runs=runs)
         if len(views) == limit:
             say(f"There may be more: --offset {offset + limit}", err=True)
 
@@ -218,11 +219,36 @@ def _case_row(view: CaseView) -> tuple[str | Text, ...]:
     )
 
 
-def _item_row(view: ItemView) -> tuple[str | Text, ...]:
+def _print_items(views: list[ItemView], *, runs: bool) -> None:
+    """The column of runs is there only if something was restarted; with `runs`, each has a row before the last."""
+    heads, rows = ["item", "kind", "state", "runs", "tries", "took", "remark"], list[list[str | Text]]()
+    for view in views:
+        rows += [_run_row(view, number) for number in range(len(view.earlier_runs))] if runs else []
+        rows.append(_item_row(view))
+    kept = [head for head in heads if head != "runs" or any(view.earlier_runs for view in views)]
+    print_table(kept, [[row[heads.index(head)] for head in kept] for row in rows])
+
+
+def _item_row(view: ItemView) -> list[str | Text]:
     took = "-" if (spent := took_ms(view)) is None else duration_text(spent)
     remark = view.fault.message if view.fault else view.reused or view.reason or view.command
-    tries = str(len(ran(view)) or "-")
-    return str(view.item), view.kind, state_text("mended" if mended(view) else view.state), tries, took, remark
+    runs, tries = str(len(view.earlier_runs) + 1), str(len(ran(view)) or "-")
+    return [str(view.item), view.kind, state_text("mended" if mended(view) else view.state), runs, tries, took, remark]
+
+
+def _run_row(view: ItemView, number: int) -> list[str | Text]:
+    run = view.earlier_runs[number]
+    took = duration_text(max(run.ended_at - run.created_at, 0)) if run.ended_at else "-"
+    remark = run.fault.message if run.fault else "restarted"
+    return [
+        str(view.item),
+        view.kind,
+        state_text(run.state),
+        f"run {number + 1}",
+        str(run.attempts or "-"),
+        took,
+        remark,
+    ]
 
 
 def _job_row(job: Job) -> tuple[str | Text, ...]:

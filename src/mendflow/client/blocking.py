@@ -114,9 +114,9 @@ class SyncClient:
         return self._wait(self._client.flow_of(case))
 
     def items(
-        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
+        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
-        return self._wait(self._client.items(case, state=state, name=name, limit=limit, offset=offset))
+        return self._wait(self._client.items(case, state=state, name=name, limit=limit, offset=offset, after=after))
 
     def item(self, case: str, item: str) -> ItemView:
         return self._wait(self._client.item(case, item))

@@ -99,9 +99,10 @@ class Client(RepairCalls):
         return await self._line.ask("GET", f"{_case(case)}/flow", Flow)
 
     async def items(
-        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
+        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
-        query: dict[str, str | int] = {"state": state, "name": name, "limit": limit, "offset": offset}
+        """In the order in which they last began; `after` is the `place` of the last item of the page before."""
+        query: dict[str, str | int] = {"state": state, "name": name, "limit": limit, "offset": offset, "after": after}
         return await self._line.ask("GET", f"{_case(case)}/items", list[ItemView], query=query)
 
     async def item(self, case: str, item: str) -> ItemView:

@@ -10,8 +10,8 @@ def ran(item: ItemView) -> list[AttemptView]:
 
 
 def mended(item: ItemView) -> bool:
-    """Done, though an attempt had failed or was lost."""
-    return item.state == "completed" and len(ran(item)) > 1
+    """Done, though an attempt had failed or was lost, or the item was restarted."""
+    return item.state == "completed" and (len(ran(item)) > 1 or bool(item.earlier_runs))
 
 
 def took_ms(item: ItemView) -> int | None:

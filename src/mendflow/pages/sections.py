@@ -176,7 +176,7 @@ def _item_row(item: ItemView, now: int) -> str:
         f"<th>{_text(str(item.item), 80)}</th>",
         f"<td>{_text(item.kind, 20)}</td>",
         f'<td><span class="pill {escaped(state)}">{escaped(state)}</span></td>',
-        f"<td>{len(ran(item)) or '-'}</td>",
+        f"<td>{len(ran(item)) or '-'}{f' in {len(item.earlier_runs) + 1} runs' if item.earlier_runs else ''}</td>",
         f"<td>{short_time_text(began)[11:] or '-'}</td>",
         f"<td>{duration_text(max(ended - began, 0)) if began else '-'}</td>",
         f"<td>{duration_text(cpu) if cpu else '-'}</td>",

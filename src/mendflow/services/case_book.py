@@ -17,6 +17,7 @@ from mendflow.core.recovery.ids import AGAIN, serial_of
 
 CASE_KIND = "case"
 ITEM_KIND = "item"
+RUNS_KIND = "runs"
 SNAPSHOT_KIND = "snapshot"
 LIVE_STATUSES = ("running", "suspended")
 
@@ -56,6 +57,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     rerun_of: CaseId | None = None
     key: str = ""
     counts: list[NameCount] = []
+    serials: int = 0  # of one that is over: how many there are
     posted: bool = False  # over, and something that nobody waits for is still under way
     mends: CaseId | None = None  # an exlet: the case that it mends, the item there, and the decision behind it
     mends_item: ItemId | None = None
@@ -89,7 +91,8 @@ class CaseDocument(msgspec.Struct, kw_only=True):
 
 
 class ItemDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """An item that is neither a job nor a task: a staging, a called case, something skipped."""
+    """An item that is neither a job nor a task: a staging, a called case, something skipped. `place` is the serial that
+    would have been the next, which tells between what it came."""
 
     case: CaseId
     item: ItemId
@@ -97,11 +100,20 @@ class ItemDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     kind: str
     serial: int
     state: ItemState
+    place: int
     created_at: Instant = 0
     ended_at: Instant = 0
     fault: Fault | None = None
     outputs: Value = None
     reason: str = ""
+
+
+class Runs(msgspec.Struct, kw_only=True):
+    """An item that was restarted: the serials of the runs before its last, the oldest first."""
+
+    case: CaseId
+    item: ItemId
+    serials: list[int]
 
 
 _TELLING = ("failed", "suspended", "running", "staging", "waiting", "cancelled", "completed", "reused", "skipped")
@@ -210,6 +222,8 @@ class LiveCase:
         self.states: dict[int, tuple[str, str, str]] = {}
         self.failed: dict[int, str] = {}  # how items ended that may be tried again, or count as something else
         self.noted: set[str] = set()  # ids of item documents that were written
+        self.runs: dict[ItemId, Runs] = {}  # of items that were restarted
+        self.past: set[int] = set()  # the serials of those runs, which no longer count
         self.held: dict[str, Held] = {}  # what waits for the exception service, by event
 
     @property
@@ -243,6 +257,20 @@ class LiveCase:
         known = self.states.get(serial)
         return known[2] if known is not None else self.failed.get(serial, "")
 
+    @property
+    def place(self) -> int:
+        """Where an item stands that comes now, and asks for nothing."""
+        return self.case.last_serial + 1
+
+    def begun_again(self, item: ItemId, name: str, kind: str, serial: int) -> Runs:
+        """An item was restarted: its run so far no longer counts, whatever becomes of it."""
+        if before := self.take_back(serial):
+            self.tally.move(name, kind, before, "")
+        runs = self.runs.setdefault(item, Runs(case=self.id, item=item, serials=[]))
+        runs.serials.append(serial)
+        self.past.add(serial)
+        return runs
+
     def take_back(self, serial: int) -> str:
         """The state that an item was last counted in, which it is no longer to count in."""
         if (known := self.states.pop(serial, None)) is not None:
@@ -253,11 +281,13 @@ class LiveCase:
         """A job of this case is in this state; whether it was in another. One that is submitted again takes the place
         of the one before."""
         serial, name, again = serial_of(job.id), job.name or name_of(job.spec.item), AGAIN in job.id
+        if serial in self.past:
+            return False
         if again and serial not in self.states and serial in self.failed:
             self.states[serial] = (name, "job", self.failed.pop(serial))
         before = self.states.get(serial)
         self.move(serial, name, "job", state)
-        if was_mended(job) or (again and job.state is JobState.COMPLETED):
+        if was_mended(job) or (job.state is JobState.COMPLETED and (again or job.spec.item in self.runs)):
             self.tally.mended(name)
         return before is None or before[2] != state
 

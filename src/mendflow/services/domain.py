@@ -69,8 +69,12 @@ class Domain(Protocol):
         ...
 
     async def items(
-        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
-    ) -> list[ItemView]: ...
+        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
+    ) -> list[ItemView]:
+        """In the order in which they last began. `after` is the `place` of an item: those after it. A page costs what
+        is on it, and what `offset`, a state or a name pass over."""
+        ...
+
     async def item(self, case: str, item: str) -> ItemView: ...
     async def why(self, subject: str) -> Explanation:
         """`subject` is a case, a job id `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""

@@ -200,7 +200,9 @@ class OrderDesk:
         if not isinstance(instance, Item):
             return
         item, id, at = instance.item, f"{live.id}/{instance.item}", self._clock.now()
-        noted = ItemDocument(case=live.id, item=item, name=name, kind="call", serial=serial, state="failed")
+        noted = ItemDocument(
+            case=live.id, item=item, name=name, kind="call", serial=serial, state="failed", place=live.place
+        )
         noted.created_at, noted.ended_at, noted.fault = at, at, fault
         live.noted.add(id)
         self._ledger.touch(ITEM_KIND, id, noted)
@@ -297,7 +299,9 @@ class OrderDesk:
         """Written down for those who list items; counts are of work, which it is not."""
         at = self._clock.now()
         name, id = name_of(order.item), f"{live.id}/{order.item}"
-        done = ItemDocument(case=live.id, item=order.item, name=name, kind=order.kind, serial=0, state="completed")
+        done = ItemDocument(
+            case=live.id, item=order.item, name=name, kind=order.kind, serial=0, state="completed", place=live.place
+        )
         done.ended_at, done.outputs = at, order.outputs
         live.noted.add(id)
         self._ledger.touch(ITEM_KIND, id, done)
@@ -334,6 +338,7 @@ class OrderDesk:
             kind=order.kind,
             serial=0,
             state=state,
+            place=live.place,
             created_at=now,
             ended_at=now,
             reason=reason,
@@ -357,6 +362,7 @@ class OrderDesk:
             document.outputs = order.outputs
             document.fault = order.fault
             document.counts = live.tally.counts()
+            document.serials = live.case.last_serial
             self._amend(live)
             message = document.fault.message if document.fault else ""
             self._happenings.tell(document.ended_at, "case", live.id, state=document.status, message=message)

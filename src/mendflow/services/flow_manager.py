@@ -10,8 +10,8 @@ from typing import Protocol
 
 import msgspec
 
-from mendflow.core.engine import Case, Stale, decide, evolve, owed, restore, snapshot
-from mendflow.core.engine.messages import Command, Event, FinishItem, FireTimer, Order, StartCase
+from mendflow.core.engine import Case, LiveItem, Stale, decide, evolve, find_item, owed, restore, snapshot
+from mendflow.core.engine.messages import Command, Event, FinishItem, FireTimer, Order, RestartItem, StartCase
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
@@ -22,10 +22,12 @@ from mendflow.services.case_book import (
     CASE_KIND,
     ITEM_KIND,
     LIVE_STATUSES,
+    RUNS_KIND,
     SNAPSHOT_KIND,
     CaseDocument,
     ItemDocument,
     LiveCase,
+    Runs,
     Snapshot,
     journal_of,
     name_of,
@@ -46,6 +48,7 @@ _decode_event = msgspec.json.Decoder(Event).decode
 _decode_document = msgspec.json.Decoder(CaseDocument).decode
 _decode_snapshot = msgspec.json.Decoder(Snapshot).decode
 _decode_item = msgspec.json.Decoder(ItemDocument).decode
+_decode_runs = msgspec.json.Decoder(Runs).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 
 
@@ -125,6 +128,11 @@ class FlowManager:
 
     async def _recount(self, live: LiveCase) -> None:
         told = set()
+        async for found in self._store.scan(RUNS_KIND, f"{live.id}/"):
+            runs = _decode_runs(found.body)
+            self._ledger.known(RUNS_KIND, found.id, found.version)
+            live.runs[runs.item] = runs
+            live.past.update(runs.serials)
         async for found in self._store.scan("job", f"{live.id}/"):
             job = _decode_job(found.body)
             self._clock.catch_up(max(job.created_at, *(attempt.granted_at for attempt in job.history), job.finished_at))
@@ -140,7 +148,8 @@ class FlowManager:
             live.heard(serial)
         for called in (await self.called_by(live.id)).values():
             serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
-            if ended and called.parent_item and serial not in told and serial not in live.case.index.serials:
+            gone = serial in told or serial in live.past
+            if ended and called.parent_item and not gone and serial not in live.case.index.serials:
                 live.tally.move(name_of(called.parent_item), "call", "", called.status)
         if live.document.rerun_of is not None:
             live.earlier = await self.jobs_of(live.document.rerun_of)
@@ -216,7 +225,10 @@ class FlowManager:
             raise NotFound(f"case {case} is not running")
         events = decide(live.case, command, self._clock.now())
         with self._ledger.whole():
+            begun = find_item(live.case, command.item) if isinstance(command, RestartItem) else None
             orders = self._record(live, events)
+            if begun is not None:
+                self._note_run(live, begun)
             self._note_status(live)
             await self._carry_out(live, orders)
             if live.held:
@@ -248,6 +260,8 @@ class FlowManager:
             self._ledger.drop(SNAPSHOT_KIND, live.id)
             for noted in live.noted:
                 self._ledger.leave(ITEM_KIND, noted)
+            for item in live.runs:
+                self._ledger.leave(RUNS_KIND, f"{live.id}/{item}")
             self.live.pop(live.id, None)
 
     async def fire(self, case: CaseId, serial: int) -> None:
@@ -269,6 +283,12 @@ class FlowManager:
                 self._give_up(live.document, f"a fault of mendflow itself: {error!r:.300}; run the case again")
                 return []
         return orders
+
+    def _note_run(self, live: LiveCase, begun: LiveItem) -> None:
+        """An item began again: what it had asked for was an earlier run of it."""
+        if begun.serial and begun.serial not in live.case.index.serials:
+            runs = live.begun_again(begun.item, begun.name, begun.kind, begun.serial)
+            self._ledger.touch(RUNS_KIND, f"{live.id}/{begun.item}", runs)
 
     def _note_status(self, live: LiveCase) -> None:
         status = live.case.status

@@ -29,6 +29,7 @@ def ended(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None
         kind=order.kind,
         serial=order.serial,
         state=order.state,
+        place=live.place,
         created_at=now,
         ended_at=now,
         fault=order.fault,

@@ -7,7 +7,7 @@ import msgspec
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Attempt, Job
-from mendflow.core.model.views import AttemptView, ItemState, ItemView
+from mendflow.core.model.views import AttemptView, ItemState, ItemView, RunView
 from mendflow.services.case_book import CaseDocument, ItemDocument, name_of, state_of
 from mendflow.services.tasks import TaskDocument, outcome_of
 
@@ -88,9 +88,34 @@ def of_task(task: TaskDocument) -> ItemView:
     )
 
 
+def begun_again(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
+    """The last run of an item that was restarted, with those before it; the attempts of all are counted through."""
+    if not earlier:
+        return view
+    made = [attempt for run in (*earlier, view) for attempt in run.attempts]
+    return msgspec.structs.replace(
+        view,
+        attempts=[msgspec.structs.replace(attempt, number=number) for number, attempt in enumerate(made, 1)],
+        created_at=earlier[0].created_at,
+        earlier_runs=[_run(each) for each in earlier],
+    )
+
+
+def _run(view: ItemView) -> RunView:
+    return RunView(
+        serial=view.serial,
+        state=view.state,
+        job=view.job,
+        attempts=len(view.attempts),
+        created_at=view.created_at,
+        ended_at=view.ended_at,
+        fault=view.fault,
+    )
+
+
 def forced(view: ItemView, document: ItemDocument | None) -> ItemView:
     """The item as it counts, where it was ended by force: what it had asked for was taken back."""
-    if document is None:
+    if document is None or document.serial != view.serial:
         return view
     return msgspec.structs.replace(
         view,

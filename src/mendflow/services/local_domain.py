@@ -3,12 +3,11 @@
 Every answer waits for the ledger, so whatever a caller was told is on disk."""
 
 import secrets
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import msgspec
 
-from mendflow.core.engine import live_items
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId, JobId
@@ -22,22 +21,19 @@ from mendflow.core.model.views import (
     FlowView,
     Happening,
     Health,
-    ItemState,
     ItemView,
     JobQuery,
     PilotView,
     TaskView,
 )
-from mendflow.services import history, item_views, job_search, reasons
-from mendflow.services.case_book import CASE_KIND, ITEM_KIND, CaseDocument, ItemDocument
+from mendflow.services import item_views, job_search, reasons
+from mendflow.services.case_book import CASE_KIND, CaseDocument
 from mendflow.services.house import House
+from mendflow.services.item_list import ItemList
 from mendflow.services.local_repairs import LocalRepairs
-from mendflow.services.tasks import TASK_KIND, TaskDocument
 from mendflow.stores.contract import Store, Where
 
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
-_decode_item = msgspec.json.Decoder(ItemDocument).decode
-_decode_task = msgspec.json.Decoder(TaskDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 LAST = "last"
 REPAIRS_TOLD = 50
@@ -157,47 +153,29 @@ class LocalDomain(LocalRepairs):
     # Items
 
     async def items(
-        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0
+        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
-        id = await self._id(case)
-        await self._document(id)
-        views = [view async for view in self._items(id)]
-        wanted = [view for view in views if (not state or view.state == state) and (not name or view.name == name)]
-        wanted.sort(key=lambda view: (view.created_at or view.ended_at, view.serial))
-        return wanted[offset : offset + limit]
+        found: list[ItemView] = []
+        async for view in (await self._items(await self._id(case))).rows(after):
+            if (state and view.state != state) or (name and view.name != name):
+                continue
+            offset -= 1
+            if offset < 0:
+                found.append(view)
+            if len(found) == limit:
+                break
+        return found
 
-    async def _items(self, case: CaseId) -> AsyncIterator[ItemView]:
-        services = self._house.services
-        store = await self._read()
-        live = services.manager.live.get(case)
-        awaited = {item.serial for item in live_items(live.case)} if live else set()
-        listed = set()
-        noted = [_decode_item(found.body) async for found in store.scan(ITEM_KIND, f"{case}/")]
-        forced = {each.serial: each for each in noted if each.serial}
-        for known, jobs in (await self._jobs_of(case)).items():
-            serial = int(known.rpartition("/")[2])
-            listed.add(serial)
-            log, runs = services.meta.log_tail(jobs[-1].id), services.meta.runs(jobs[-1])
-            yield item_views.forced(
-                item_views.of_jobs(jobs, log, awaited=serial in awaited, runs=runs), forced.get(serial)
-            )
-        async for found in store.scan(TASK_KIND, f"{case}/"):
-            view = item_views.of_task(_decode_task(found.body))
-            listed.add(view.serial)
-            yield item_views.forced(view, forced.get(view.serial))
-        for called in (await services.manager.called_by(case)).values():
-            if not called.live and called.parent_serial not in awaited:
-                listed.add(called.parent_serial)
-                yield item_views.forced(item_views.of_called(called), forced.get(called.parent_serial))
-        for each in noted:
-            if each.serial not in listed:
-                yield item_views.of_document(each)
-        if (await self._document(case)).mends is not None:
-            for view in history.steps_of(await history.journal(store, case)):
-                yield view
-        for view in self._unlisted(case, listed):
-            if view.kind != "mend":
-                yield view
+    async def item(self, case: str, item: str) -> ItemView:
+        """The item; of one that was restarted, what goes on, or else what came last."""
+        id = await self._id(case)
+        found = await (await self._items(id)).find(ItemId(item))
+        if found is None:
+            raise NotFound(f"case {id} has no item {item!r}; `mendflow items {id}` lists them")
+        return found
+
+    async def _items(self, case: CaseId) -> ItemList:
+        return ItemList(self._house.services, await self._read(), await self._document(case))
 
     async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]:
         """The jobs of a case by the id that the flow knows; each with all its submissions, the oldest first."""
@@ -208,31 +186,6 @@ class LocalDomain(LocalRepairs):
         for submissions in found.values():
             submissions.sort(key=lambda job: item_views.generation_of(job.id)[1])
         return found
-
-    def _unlisted(self, case: CaseId, listed: set[int]) -> Iterable[ItemView]:
-        """Live items that have no document: waits, receives, calls, stagings."""
-        live = self._house.services.manager.live.get(case)
-        for item in live_items(live.case) if live else ():
-            if item.serial not in listed:
-                going_on: ItemState = "running" if item.kind == "call" else "waiting"
-                state: ItemState = "suspended" if item.suspended else "staging" if item.phase == "staging" else going_on
-                yield ItemView(
-                    case=case,
-                    item=item.item,
-                    name=item.name,
-                    kind=item.kind,
-                    serial=item.serial,
-                    state=state,
-                    created_at=live.case.started_at if live else 0,
-                )
-
-    async def item(self, case: str, item: str) -> ItemView:
-        """The item; of one that was restarted, what goes on, or else what came last."""
-        id = await self._id(case)
-        found = [view async for view in self._items(id) if view.item == item]
-        if not found:
-            raise NotFound(f"case {id} has no item {item!r}; `mendflow items {id}` lists them")
-        return max(found, key=lambda view: (not view.ended_at, view.created_at or view.ended_at, view.serial))
 
     async def why(self, subject: str) -> Explanation:
         told = await reasons.why(self, self._house, subject)

@@ -37,7 +37,7 @@ class FlowView(View, frozen=True):
 
 class NameCount(View, frozen=True):
     """One line of progress: all items that a named activity has had so far in this case. `mended` counts those among
-    `done` that took more than one attempt; `reused` are not among `done`."""
+    `done` that took more than one attempt, or were restarted; `reused` are not among `done`."""
 
     name: str
     kind: str
@@ -82,8 +82,21 @@ class AttemptView(View, frozen=True):
     peak_bytes: int
 
 
+class RunView(View, frozen=True):
+    """One run of an item that was restarted after it."""
+
+    serial: int
+    state: ItemState
+    job: JobId | None
+    attempts: int
+    created_at: Instant
+    ended_at: Instant
+    fault: Fault | None
+
+
 class ItemView(View, frozen=True):
-    """One item of a case, a job's attempts included. `reason` is the sentence that `why` gives."""
+    """One item of a case, a job's attempts included, over all runs of one that was restarted. `reason` is the sentence
+    that `why` gives. `place` is where it stands in its case: the items after it are asked for by it."""
 
     case: CaseId
     item: ItemId
@@ -103,6 +116,8 @@ class ItemView(View, frozen=True):
     reason: str = ""  # why it was skipped
     command: str = ""
     log_tail: str = ""
+    earlier_runs: list[RunView] = []
+    place: str = ""
 
 
 class TaskView(View, frozen=True):

@@ -85,8 +85,10 @@ async def items(
     name: Text = "",
     limit: ItemsLimit = 1000,
     offset: Offset = 0,
+    after: Text = "",
 ) -> list[ItemView]:
-    return await domain.items(case, state=item_state or "", name=name, limit=limit, offset=offset)
+    """In the order in which they last began. `after` is the `place` of the last item of the page before."""
+    return await domain.items(case, state=item_state or "", name=name, limit=limit, offset=offset, after=after)
 
 
 @get("/cases/{case:str}/items/{item:path}", summary="One item", operation_id="item", tags=["cases"])

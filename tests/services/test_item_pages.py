@@ -1,0 +1,152 @@
+"""Items a page at a time: each once, in one order, at a cost that is the page's and not the case's."""
+
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mendflow.core.engine.messages import RestartItem
+from mendflow.core.model.flow import Branch, Choose, Expr, ForEach, Job, Parallel, Receive, Task
+from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.mending import ExceptionType, Primitive
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.views import ItemView, NameCount
+from mendflow.services.house import HouseRules
+from mendflow.services.item_list import WINDOW
+from mendflow.stores.contract import Document, Where
+from mendflow.stores.memory import MemoryStore
+from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
+
+A, B = Job(name="a", command="true"), Job(name="b", command="true")
+
+
+class CountingStore(MemoryStore):
+    """Counts the documents that it hands out."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.handed = 0
+
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]:
+        found = await super().get_many(kind, ids)
+        self.handed += len(found)
+        return found
+
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        async for found in super().scan(kind, prefix):
+            self.handed += 1
+            yield found
+
+    async def search(self, kind: str, where: Sequence[Where] = (), **how: Any) -> list[Document]:
+        found = await super().search(kind, where, **how)
+        self.handed += len(found)
+        return found
+
+
+@pytest.fixture
+async def world(tmp_path: Path) -> AsyncIterator[World]:
+    world = World(CountingStore(), tmp_path, HouseRules(files_roots=None, check_ms=30))
+    await world.house.open()
+    yield world
+    await world.house.close()
+
+
+def turns(number: int, body: Job) -> ForEach:
+    return ForEach(name=f"each.{body.name}", first=1, last=number, body=body, parallel=True)
+
+
+async def pages(world: World, case: str, limit: int) -> list[list[ItemView]]:
+    found: list[list[ItemView]] = []
+    while page := await world.domain.items(case, limit=limit, after=found[-1][-1].place if found else ""):
+        found.append(page)
+    return found
+
+
+async def cost_of_a_page(world: World, turns_max: int) -> int:
+    assert isinstance(world.store, CountingStore)
+    case = await world.start(flow(turns(turns_max, A), f"f{turns_max}"))
+    await world.quiet()
+    assert sum(count.waiting for count in (await world.case(case)).counts) == turns_max
+    await world.domain.items(case, limit=20)
+    world.store.handed = 0
+    first = await world.domain.items(case, limit=20)
+    await world.domain.items(case, limit=20, after=first[-1].place)
+    return world.store.handed
+
+
+async def test_a_page_reads_no_more_of_a_big_case_than_of_one_a_window_long(world: World) -> None:
+    assert await cost_of_a_page(world, 6 * WINDOW) <= await cost_of_a_page(world, WINDOW + 100)
+
+
+@pytest.mark.parametrize("limit", [1, 3, 7, 1000])
+async def test_pages_hold_every_item_once_whatever_their_size(world: World, limit: int) -> None:
+    no, never = Job(name="no", command="true"), Job(name="never", command="true")
+    skipped = Choose(name="choose", branches=tuple(Branch(Expr("false"), each) for each in (no, never)))
+    mixed = (turns(2, A), skipped, turns(2, B), Task(name="ask", role="clerk"), Receive(name="hear", channel="news"))
+    case = await world.start(flow(Parallel(name="all", branches=mixed)))
+    whole = [item.item for item in await world.domain.items(case)]
+    assert sorted(whole) == ["a[0]", "a[1]", "ask", "b[0]", "b[1]", "hear", "never", "no"]
+    assert [item.item for page in await pages(world, case, limit) for item in page] == whole
+    by_offset = [item.item for offset in range(8) for item in await world.domain.items(case, limit=1, offset=offset)]
+    assert by_offset == whole
+
+
+async def test_a_place_that_no_item_has_is_refused_in_words(world: World) -> None:
+    case = await world.start(flow(A))
+    for nonsense in ("a", "1+", "-1", "1+x", "9" * 50):
+        with pytest.raises(Mistake, match="place"):
+            await world.domain.items(case, after=nonsense)
+
+
+async def restarted(world: World) -> CaseId:
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "x"), exlets=[exlet("x", mend(Primitive.RESTART))]))
+    case = await world.start(flow(Parallel(name="p", branches=(A, B))))
+    await world.take(items=2)
+    await world.report(a=FAILED)
+    await world.take(items=2)
+    return case
+
+
+def counted(counts: list[NameCount]) -> dict[str, tuple[int, int, int, int, int]]:
+    return {each.name: (each.done, each.running, each.failed, each.cancelled, each.mended) for each in counts}
+
+
+async def test_a_restarted_item_is_one_row_with_its_runs(world: World) -> None:
+    # EX-2 restart item
+    case = await restarted(world)
+    rows = {str(item.item): item for item in await world.domain.items(case)}
+    assert list(rows) == ["b", "a"], "in the order in which they last began"
+    [first] = rows["a"].earlier_runs
+    assert (rows["a"].state, first.state, first.attempts) == ("running", "failed", 1)
+    assert first.fault is not None and "exit code 3" in first.fault.message
+    assert [attempt.number for attempt in rows["a"].attempts] == [1, 2]
+    assert [page[0].item for page in await pages(world, case, 1)] == ["b", "a"]
+
+
+@pytest.mark.parametrize("crash", [False, True], ids=["at once", "after a crash"])
+async def test_a_restarted_item_counts_once(world: World, crash: bool) -> None:
+    # EX-2 restart item
+    case = await restarted(world)
+    assert counted((await world.case(case)).counts) == {"a": (0, 1, 0, 0, 0), "b": (0, 1, 0, 0, 0)}
+    if crash:
+        await world.restart()
+        counts = (await world.case(case)).counts
+        assert [(each.running + each.waiting, each.failed, each.cancelled) for each in counts] == [(1, 0, 0)] * 2
+    await world.report(a=Outcome(), b=Outcome())
+    await world.until_status(case, "completed")
+    assert counted((await world.case(case)).counts) == {"a": (1, 0, 0, 0, 1), "b": (1, 0, 0, 0, 0)}
+    items = {str(item.item): (item.state, len(item.earlier_runs)) for item in await world.domain.items(case)}
+    assert items == {"a": ("completed", 1), "b": ("completed", 0)}
+
+
+async def test_an_item_that_is_restarted_while_it_runs_was_not_cancelled(world: World) -> None:
+    # EX-2 restart item
+    case = await world.start(flow(A))
+    await world.take()
+    await world.services.manager.command(case, RestartItem(item=ItemId("a")))
+    await world.quiet()
+    assert counted((await world.case(case)).counts) == {"a": (0, 0, 0, 0, 0)}
+    [item] = await world.domain.items(case)
+    assert (item.state, [run.state for run in item.earlier_runs]) == ("waiting", ["cancelled"])
