@@ -21,6 +21,8 @@ from mendflow.services.flows import Flows
 NOT_CALLED = "callFailed"
 """The fault of a call that no case came of."""
 
+GONE_ON = "the case that called it went on without it"
+
 Finished = Callable[[CaseId, int, Outcome], Coroutine[Any, Any, None]]
 
 
@@ -51,6 +53,16 @@ class CalledCases:
         for task in self._soon:
             task.cancel()
         await asyncio.gather(*self._soon, return_exceptions=True)
+
+    async def resume(self) -> None:
+        """After a start: cancel the cases whose callers went on without them, if a crash came in between."""
+        for called in list(self._manager.live.values()):
+            document = called.document
+            if document.parent is None or document.parent_item is None or not document.live:
+                continue
+            caller = self._manager.live.get(document.parent)
+            if caller is None or document.parent_serial not in caller.case.index.serials:
+                await self._cancel(called.id, GONE_ON)
 
     async def start(self, live: LiveCase, order: StartCalled, again: bool) -> None:
         live.move(order.serial, name_of(order.item), "call", "running")
@@ -112,7 +124,7 @@ class CalledCases:
     async def cancel(self, live: LiveCase, order: CancelCalled, _again: bool) -> None:
         if (known := live.states.get(order.serial)) is not None:
             live.move(order.serial, known[0], known[1], "cancelled")
-        reason = order.reason or "the case that called it went on without it"
+        reason = order.reason or GONE_ON
         self._later(self._cancel(CaseId(f"{live.id}.{order.serial}"), reason))
 
     async def _cancel(self, case: CaseId, reason: str) -> None:

@@ -147,6 +147,8 @@ class Services:
         await self.patterns.start()
         await self.mending.load()
         await self.manager.start()
+        await self.calls.resume()
+        await self.tasks.resume()
         await self.mending.resume()
         self.timers.start()
         self.exchange.start()
@@ -180,8 +182,8 @@ class Services:
             return
         state = state_of(job, runs=self.meta.runs(job))
         moved = live.move_job(job, state)
-        if self.desk.mending is not None:
-            self.mending.moved(job)
+        if job.spec.expected_ms and self.desk.mending is not None:
+            self.mending.watches.moved(job)
         if moved:  # else it waits as it did before, now with a pilot
             self.happenings.tell(self._clock.now(), "item", job.case, job.spec.item, state)
 

@@ -20,6 +20,7 @@ from mendflow.stores.contract import Store, Where
 
 TASK_KIND = "task"
 OPEN_STATES: tuple[TaskState, ...] = ("offered", "claimed")
+RESUMED_MAX = 100_000
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
@@ -76,6 +77,17 @@ class Tasks:
         self._happenings = happenings
         self._finished = finished
         self._open: dict[str, TaskDocument] = {}
+
+    async def resume(self) -> None:
+        """After the cases were taken up: what none of them has offered again is wanted by nobody. A crash came between
+        the end of its item and the writing of that."""
+        for state in OPEN_STATES:
+            for found in await self._store.search(TASK_KIND, [Where("state", state)], limit=RESUMED_MAX):
+                if found.id not in self._open:
+                    self._ledger.known(TASK_KIND, found.id, found.version)
+                    task = _decode(found.body)
+                    task.state, task.ended_at = "withdrawn", self._clock.now()
+                    self._write(task)
 
     async def offer(self, case: CaseId, order: OfferTask, *, again: bool) -> Outcome | None:
         """Offer it. If it was offered before and is over already, its outcome is returned."""

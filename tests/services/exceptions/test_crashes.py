@@ -43,6 +43,9 @@ class FailingStore(MemoryStore):
         self._crashes = sorted(set(crashes), reverse=True)
         self.written = 0
 
+    def crash_at(self, written: int) -> None:
+        self._crashes = [written]
+
     async def write(self, writes: Many[Write]) -> list[Done | Taken]:
         if self._crashes and self.written + len(writes) > self._crashes[-1]:
             kept = max(0, self._crashes.pop() - self.written)
@@ -163,8 +166,9 @@ class Story:
 async def journal(store: MemoryStore, case: str) -> Counter[str]:
     """What exlets did to a case: each command with the step that gave it."""
     entries = [msgspec.json.decode(entry, type=Event) for entry in await store.read(journal_of(CaseId(case)))]
-    given = [(type(entry.fact).__name__, getattr(entry.fact, "by", "")) for entry in entries]
-    return Counter(f"{command} by {by}" for command, by in given if by)
+    given = [(type(entry.fact).__name__, entry.fact) for entry in entries]
+    found = [(command, getattr(fact, "item", None) or "", getattr(fact, "by", "")) for command, fact in given]
+    return Counter(f"{command} {item} by {by}" for command, item, by in found if by)
 
 
 async def check(store: MemoryStore, case: CaseId) -> None:

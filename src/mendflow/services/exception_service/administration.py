@@ -198,7 +198,9 @@ class Administration(RuleOffice):
         the place of the wrong one; then it goes on."""
         wrong = await self._decisions.reopen(decision)
         if wrong.state == "rejected":
-            raise Conflict(f"decision {decision} is rejected already; {wrong.replaced_by} took its place")
+            raise Conflict(
+                f"decision {decision} has nothing to reject: it is rejected already; {wrong.replaced_by} took its place"
+            )
         if wrong.conclusion is None:
             raise Conflict(f"decision {decision} has nothing to reject: {wrong.state}; `mendflow mend` makes an exlet")
         if await self._engine(wrong).facts(wrong.case) is None:

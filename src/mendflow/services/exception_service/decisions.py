@@ -58,6 +58,7 @@ class DecisionBook:
         self._ledger = ledger
         self._clock = clock
         self.open: dict[str, Decision] = {}
+        self.half_ended: list[Decision] = []  # found at the start: over, and perhaps not all of that has followed
         self._recorded: dict[str, None] = {}
         self.of_exlet: dict[CaseId, str] = {}
         self._of_case: dict[Mended, dict[str, None]] = {}  # those under way
@@ -74,7 +75,7 @@ class DecisionBook:
             self._ledger.known(DECISION_KIND, found.id, kept.version)
             self._keep(decision)
             if not self._unfinished(decision):
-                self.close(decision)
+                self.half_ended.append(decision)
 
     def _keep(self, decision: Decision) -> None:
         self.open[decision.id] = decision

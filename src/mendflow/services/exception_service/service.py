@@ -107,6 +107,12 @@ class ExceptionService:
                 await self._resume(decision, decision.exlet_case)
             elif decision.state == "waiting" and await self._removed(decision):
                 self.decisions.end(decision, "ignored", "")
+        for decision in self.decisions.half_ended:
+            self.later(self._end_wholly(decision))
+
+    async def _end_wholly(self, decision: Decision) -> None:
+        await self._let_case_go(decision)
+        self.decisions.close(decision)
 
     async def _resume(self, decision: Decision, exlet_case: CaseId) -> None:
         if exlet_case in self._manager.live:
@@ -324,6 +330,7 @@ class ExceptionService:
         nothing_done = decision.result not in SETTLED
         passes_on = decision.type is ExceptionType.ABORT and nothing_done
         decision.note = note or decision.note
+        await self._let_case_go(decision)
         self.decisions.end(decision, state, "passed-on" if passes_on else "failed" if note else "completed")
         self.past.ended(decision)
         if note:
@@ -341,8 +348,11 @@ class ExceptionService:
                 await self.jobs.pass_on(decision.job, decided=decided_about(decision, decision.job))
             return
         await engine.release(event)
+
+    async def _let_case_go(self, decision: Decision) -> None:
+        """Whoever held the case until the repair is over holds it no longer."""
         if decision.safeguard:
-            await engine.resume(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/end")
+            await self.engine(decision).resume(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/end")
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         """A job that was given another try has reached its flow."""
