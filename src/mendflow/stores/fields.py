@@ -7,6 +7,8 @@ Each store says this in its own language, and the contract suite holds them to t
 import re
 from collections.abc import Sequence
 
+import msgspec
+
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value
 from mendflow.stores.contract import Where
@@ -87,3 +89,10 @@ def rank_of(value: Value) -> tuple[int, Value]:
     if isinstance(value, (int, float)):
         return (1, value)
     return (2, value) if isinstance(value, str) else (3, 0)
+
+
+def text_of(value: Value) -> str:
+    """The name under which a value is counted; null has the empty one."""
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()

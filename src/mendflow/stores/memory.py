@@ -10,7 +10,7 @@ import msgspec
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.stores.contract import Append, Delete, Document, Done, Put, Taken, Where, Write
-from mendflow.stores.fields import BadDocument, check, field_of, is_number, rank_of
+from mendflow.stores.fields import BadDocument, check, field_of, is_number, rank_of, text_of
 
 _JSON = msgspec.json.Decoder(msgspec.Raw)  # checks without building anything
 
@@ -88,7 +88,7 @@ class MemoryStore:
         check(where, by)
         counts: dict[str, int] = {} if by else {"": 0}
         for _, data in self._matching(kind, where):
-            name = _text(field_of(data, by)) if by else ""
+            name = text_of(field_of(data, by)) if by else ""
             counts[name] = counts.get(name, 0) + 1
         return counts
 
@@ -165,9 +165,3 @@ def _holds(value: Value, condition: Where) -> bool:
 def _place(id: str, data: Value, order_by: str) -> tuple[tuple[int, Value], int, str]:
     """Where a document stands in the order of a search."""
     return (rank_of(field_of(data, order_by)), len(id), id) if order_by else ((0, 0), 0, id)
-
-
-def _text(value: Value) -> str:
-    if value is None:
-        return ""
-    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
