@@ -10,12 +10,12 @@ Answers can overtake each other on two connections. So the pilot reads them in t
 that is older than what it has read, and says with `heard` how far it has read: a job handed out in answer `s` that
 a request with `heard >= s` does not name was never started, and goes back to the queue at no charge.
 
-Where several servers share a store, a pilot speaks to one of them, its *front*, which passes the very same request on to
-whichever servers the attempts live on (`front` then says who passes it on). An answer names as `strange` what it promises
-nothing for: that attempt lives elsewhere, and nobody else could be asked. A pilot that is told of strange attempts obeys
-the rest, and does not renew its lease."""
+Where several servers share a store, a pilot speaks to one of them, its *front*, which passes the very same request on
+to whichever servers the attempts live on (`front` then says who passes it on). An answer names as `strange` what it
+promises nothing for: that attempt lives elsewhere, and nobody else could be asked. A pilot that is told of strange
+attempts obeys the rest, and does not renew its lease."""
 
-import zlib
+import hashlib
 from enum import StrEnum
 
 import msgspec
@@ -151,4 +151,6 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
 
 def mark_of(servers: list[str]) -> int:
     """A number that stands for these addresses, so that a pilot can say in few bytes which it knows."""
-    return zlib.crc32("\n".join(servers).encode()) if servers else 0
+    if not servers:
+        return 0
+    return int.from_bytes(hashlib.sha256("\n".join(servers).encode()).digest()[:6])

@@ -14,9 +14,10 @@ SERVER_KIND = "server"
 HOME_KIND = "home"
 
 
-def root_of(case: CaseId) -> CaseId:
-    """The case whose tree this one belongs to: called cases and exlets live where it lives."""
-    return CaseId(case.partition(".")[0])
+def root_of(id: str) -> CaseId:
+    """The case whose tree a case, or anything that is named after one, belongs to: jobs, tasks, called cases and exlets
+    live where it lives."""
+    return CaseId(id.partition(".")[0].partition("/")[0])
 
 
 class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -24,11 +25,14 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
 
     id: str
     url: str
+    incarnation: str = ""  # another for each time that it was started, or had to register anew
     host: str = ""
     version: str = ""
     started_at: Instant = 0
     beat: int = 0
     ended: bool = False  # said by itself when it stopped, or by whoever found it dead
+    silent_ms: int = 0  # for how long whoever found it dead had seen no beat of it; 0: it said itself that it ended
+    changes: int = 0  # how often it changed what all servers share, such as rules: others then read that again
     waiting: int = 0  # jobs in its queue that a free slot somewhere could take
     running: int = 0
     pilots: int = 0
@@ -37,10 +41,12 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """Which server a tree of cases lives on."""
+    """Which server a tree of cases lives on. A server that starts again writes it anew, with its new incarnation: so
+    whoever means to take it, because the one before is dead, comes too late."""
 
     root: CaseId
     server: str
+    incarnation: str = ""
 
 
 class Membership(Protocol):
@@ -69,8 +75,8 @@ class Homes(Protocol):
         ...
 
     async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
-        """The server that a case lives on, read from the store; empty only if there is no such document, which means that
-        the case is over. `afresh`: what was known proved wrong, look again. Raises StoreUnavailable."""
+        """The server that a case lives on, read from the store; empty only if there is no such document, which means
+        that the case is over. `afresh`: what was known proved wrong, look again. Raises StoreUnavailable."""
         ...
 
 
