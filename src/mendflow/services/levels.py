@@ -124,6 +124,11 @@ class Levels:
             self._ledger.drop(LEVEL_KIND, key)
         return entry is not None
 
+    def leave_all(self, prefix: str) -> None:
+        """Take out all whose keys begin so."""
+        for key in [key for key in self._entries if key.startswith(prefix)]:
+            self.leave(key)
+
     def drain(self, level: int | None = None) -> int:
         """Let go now what waits in a level, or in all; how many."""
         now = self._clock.now()

@@ -8,7 +8,6 @@ from typing import Final
 
 from mendflow.core.engine.messages import DoMend
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.jobs import Job
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.rules import RuleSet
 from mendflow.services.called_cases import CalledCases
@@ -28,6 +27,7 @@ from mendflow.services.exception_service import (
     Watches,
 )
 from mendflow.services.exception_service.decisions import Mended
+from mendflow.services.exception_service.exlets import depth_of
 from mendflow.services.exchange import Exchange
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
@@ -153,6 +153,8 @@ class MendingWing:
             await self.exceptions.exlet_waits(decision)
 
     async def case_over(self, live: LiveCase) -> None:
+        if depth_of(live.id) and live.document.status != "completed":
+            self._levels.leave_all(f"{live.id}/")
         await self.exceptions.case_over(live.document)
 
     def tried_again(self, case: CaseId, serial: int) -> bool:
@@ -160,10 +162,6 @@ class MendingWing:
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         self.exceptions.job_over(case, serial, ok)
-
-    def moved(self, job: Job) -> None:
-        if job.spec.expected_ms:
-            self.watches.moved(job)
 
 
 _NO_FLOW: Final = ""

@@ -219,6 +219,9 @@ class Primitives:
             for each in await self._items(mended):
                 await mended.engine.remove(mended.case, each.item, by=mended.by)
             return
+        if mended.decision is not None:
+            mended.decision.removes = True  # on disk before the case is gone: its end stops the other exlets
+            self._service.decisions.note(mended.decision)
         for case in await self._cases(mended, order):
             await mended.engine.cancel(case, reason=f"removed by exlet {mended.holder}", by=mended.by)
 

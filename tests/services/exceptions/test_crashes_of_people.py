@@ -35,6 +35,8 @@ class Command(Story):
     what: Flow = flow(A)
     rules = RuleSet(name="f")
     ends = "completed"
+    number = 1
+    worklets: tuple[Flow, ...] = ()
 
     def __init__(self, folder: Path) -> None:
         super().__init__(folder, [])
@@ -65,12 +67,10 @@ class Command(Story):
     async def _begin(self) -> None:
         world = self.world
         await world.house.open()
-        for each in (self.what, flow(Job(name="small", command="true"), "small"), flow(A, "large")):
+        for each in (self.what, *self.worklets):
             await world.domain.deploy(each)
         await world.put(self.rules)
         self.cases = [str((await world.domain.start("f", {}, who="me")).id) for _ in range(self.number)]
-
-    number = 1
 
     async def _over(self) -> bool:
         return not await self._open() and all([await self.world.status(case) == self.ends for case in self.cases])
@@ -122,6 +122,7 @@ class Rejecting(Command):
 
 class RejectingAWorklet(Command):
     what = flow(Call(name="a", inputs={}), inputs={"n": Input(default=50)})
+    worklets = (flow(Job(name="small", command="true"), "small"), flow(A, "large"))
     rules = rule_set("f", ExceptionType.SELECTION, ("true", "small"))
 
     async def command(self) -> None:

@@ -3,6 +3,7 @@
 import asyncio
 from typing import Any
 
+import msgspec
 import pytest
 
 from mendflow.core.model.flow import Job
@@ -10,8 +11,9 @@ from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
 from mendflow.core.model.problems import Forbidden, Invalid, NotFound
+from mendflow.core.model.repair_views import DecisionQuery
 from mendflow.core.model.views import JobQuery
-from tests.services.exceptions.kit import World, exlet, flow, mend, rule_set
+from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 from tests.services.exceptions.small_engine import SmallEngine
 
 HELP = Job(name="help", command="true")
@@ -187,3 +189,39 @@ async def test_an_acknowledgement_of_no_order_is_refused(world: World) -> None:
     for order in ("", "x", "9" * 5_000, "7"):
         with pytest.raises(NotFound, match="never given"):
             world.services.engines.done("north", order)
+
+
+async def test_what_a_foreign_engine_says_of_a_case_of_the_same_id_is_no_part_of_ours(world: World) -> None:
+    # EX-10: cases are known by their engine
+    _, south = await engines(world)
+    look = exlet("look", mend(Primitive.NOTIFY, message="the oven"))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("history.case.exceptions > 0", "look"), exlets=[look]))
+    case = await world.start(flow(Job(name="a", command="true", retries=1)))
+    await world.take()
+    south.flow, south.fails = "f", {"a"}
+    loaf = await south.start(case, ["a"])
+    assert loaf.status == "failed"
+    await world.report(a=FAILED)
+    [ours] = await world.decisions(case)
+    assert (ours.engine, ours.exlet, ours.context["history"]["case"]["exceptions"]) == ("", "", 0)
+    assert ours.context["history"]["task"]["failures"] == 0, "nor is it of our flow, whatever that is called"
+    assert [each.id for each in await world.domain.decisions(DecisionQuery(case=case))] == [ours.id]
+    told = {entry.decision for entry in await world.domain.history(case) if entry.decision}
+    assert told == {ours.id}
+    [theirs] = await world.services.exceptions.decisions.of_case(case, "south")
+    assert theirs.engine == "south"
+
+
+async def test_a_try_of_a_foreign_case_does_not_end_with_a_job_of_ours(world: World) -> None:
+    # EX-10: `recovered` is said of the job that was given another try
+    await world.services.engines.register("south")
+    book = world.services.exceptions.decisions
+    case = await world.start(flow(HELP))
+    await world.take()
+    event = XEvent(id="south:1", type=ExceptionType.ABORT, case=case, flow="f", item=ItemId("help"), serial=1)
+    foreign = world.services.exceptions.new_decision(msgspec.structs.replace(event, engine="south"), {}, None)
+    book.begin(foreign)
+    book.tried_again(foreign)
+    await world.report(help=Outcome())
+    await world.until_status(case, "completed")
+    assert foreign.result == "tried-again"
