@@ -3,7 +3,7 @@
 Every answer waits for the ledger, so whatever a caller was told is on disk."""
 
 import secrets
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 
 import msgspec
@@ -40,10 +40,12 @@ REPAIRS_TOLD = 50
 
 
 class LocalDomain(LocalRepairs):
-    """`house` holds the services; it is replaced as a whole when they are built anew after the store was away."""
+    """`house` holds the services; it is replaced as a whole when they are built anew after the store was away. `chance`
+    gives new names: so many random bytes, in hexadecimal."""
 
-    def __init__(self, house: House) -> None:
+    def __init__(self, house: House, *, chance: Callable[[int], str] = secrets.token_hex) -> None:
         self._house = house
+        self._chance = chance
 
     # Flows
 
@@ -89,7 +91,7 @@ class LocalDomain(LocalRepairs):
     ) -> CaseView:
         manager = self._house.services.manager
         document = CaseDocument(
-            id=CaseId(f"{flow.name}-{secrets.token_hex(3)}"),
+            id=CaseId(f"{flow.name}-{self._chance(3)}"),
             flow=flow.name,
             digest=digest,
             inputs=inputs,
@@ -132,7 +134,7 @@ class LocalDomain(LocalRepairs):
         return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
 
     async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
-        message = Deliver(id=id or secrets.token_hex(8), channel=channel, value=value, correlation=correlation)
+        message = Deliver(id=id or self._chance(8), channel=channel, value=value, correlation=correlation)
         return await self._order(case, message)
 
     async def _order(self, case: str, command: Suspend | Resume | Cancel | RemoveItem | Deliver) -> CaseView:
