@@ -156,6 +156,23 @@ def test_compensate_runs_one_worklet_and_writes_back_what_it_gave() -> None:  # 
     assert play.serial("step-2")
 
 
+@pytest.mark.parametrize(
+    ("steps", "name"),
+    [
+        ("- compensate: change-venue\n", "change-venue"),
+        ("- compensate: {call: change-venue, name: move}\n", "move"),
+        ("- {compensate: change-venue, name: move}\n", "move"),
+        ("- notify: first\n  name: change-venue\n- compensate: change-venue\n", "step-2"),
+    ],
+)
+def test_a_worklet_is_called_by_its_own_name_unless_it_or_its_step_is_given_one(steps: str, name: str) -> None:  # EX-4
+    play = orders(steps)
+    if name == "step-2":
+        play.done("change-venue")
+    (called,) = play.out.values()
+    assert getattr(called, "item", "") == name
+
+
 def test_what_the_only_worklet_of_a_step_leaves_is_called_by_the_step() -> None:  # EX-4
     play = orders("- {compensate: change-venue, name: move}\n- notify: '${{ jobs.move.outputs.venue }}'\n")
     play.done("move", outputs={"venue": "park"})

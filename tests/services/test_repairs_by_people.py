@@ -148,3 +148,17 @@ async def test_a_worklet_that_was_chosen_wrongly_is_rejected_and_replaced(domain
     assert (await domain.case(case)).status == "running"
     with pytest.raises(Conflict, match="nothing to reject"):
         await domain.reject_choice(RejectWish(decision=chosen.id, exlet="tent"), who="bob")
+
+
+async def test_mending_with_steps_of_its_own_makes_one_version_that_says_what_was_added(domain: LocalDomain) -> None:
+    # EX-9
+    case = await waiting_case(domain)
+    for _ in range(2):
+        mended = await domain.mend(case, MendWish(exlet="dry-up", flow=TOUCH), who="ann")
+        assert (await settled(domain, mended.id)).state == "done"
+    assert [view.note for view in await domain.rule_versions("show")] == [f"exlet dry-up made for {case}"]
+    wish = MendWish(exlet="wring", flow=TOUCH, condition='trigger == "flood"')
+    await domain.raise_trigger(case, "flood", who="bob")
+    mended = await domain.mend(case, wish, who="ann")
+    newest, first = await domain.rule_versions("show")
+    assert (newest.note, first.version) == (f"rule {mended.rule} added: wring", 1), "rule and exlet are one change"

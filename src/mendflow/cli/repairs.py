@@ -14,6 +14,7 @@ from mendflow.cli.places import check_file
 from mendflow.cli.printing import STYLES, print_json, print_table, say
 from mendflow.cli.repair_trails import trial_text
 from mendflow.cli.rule_files import exlet_of
+from mendflow.cli.rule_trees import shown_name
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.repair_views import (
     CompensationView,
@@ -186,7 +187,10 @@ def mend(
     """Run an exlet on a case now, and make a rule of it if wanted."""
     name, flow = exlet_of(exlet)
     wish = MendWish(exlet=name, flow=flow, item=item, decision=decision, condition=condition, rules=in_set, note=note)
-    _say_decision(ask, ask.of(lambda client: client.mend(case, wish)))
+    made = ask.of(lambda client: client.mend(case, wish))
+    _say_decision(ask, made)
+    if flow is not None and not ask.json:
+        say(f"{name} is in {shown_name(made.rules)}, version {made.version}: it can be used again by this name")
 
 
 @app.command("reject")

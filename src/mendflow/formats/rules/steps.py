@@ -1,5 +1,6 @@
 """The steps of an exlet, found from its flow: primitives, worklets and calls. Whoever uses them tries them first."""
 
+import re
 from typing import Any, Final
 
 from mendflow.core.model.flow import Activity, Call, Expr, Flow, Mend, Parallel, Scope, Sequence
@@ -19,6 +20,7 @@ HEADS: Final[dict[Primitive, str]] = {
 
 OUR_WORDS: Final = {ours: word for word, ours in PLAIN.items()}
 RESOURCE_WORDS: Final = {ours: word for word, ours in RESOURCES.items()}
+_UNNAMED: Final = re.compile(r"step-\d+")
 
 
 class NoSteps(Exception):
@@ -84,7 +86,8 @@ def measured(name: str, value: Value) -> Value:
 def compensate(sequence: Sequence) -> dict[str, Value]:
     together, *writes = sequence.body
     calls = together.branches if isinstance(together, Parallel) else (together,)
-    found: dict[str, Any] = {"compensate": [worklet(call, len(calls) == 1) for call in calls]}
+    alone = (sequence.name.removesuffix(".compensate"),) if len(calls) == 1 else ()
+    found: dict[str, Any] = {"compensate": [worklet(call, alone) for call in calls]}
     if len(calls) == 1:
         found["compensate"] = found["compensate"][0]
     if not writes:
@@ -97,10 +100,12 @@ def compensate(sequence: Sequence) -> dict[str, Value]:
     return found
 
 
-def worklet(call: Activity, alone: bool) -> Value:
+def worklet(call: Activity, alone: tuple[str, ...]) -> Value:
+    """A worklet; where it is `alone`, that is its step's name, by which it may be called too."""
     if not isinstance(call, Call) or call.domain or (alone and call.inputs and not isinstance(call.inputs, dict)):
         raise NoSteps
     found: dict[str, Value] = {"call": call.flow, **({"with": call.inputs} if call.inputs else {})}
-    if not alone and call.name != call.flow:
+    named = bool(alone) and not _UNNAMED.fullmatch(alone[0])
+    if call.name not in alone and (named or call.name != call.flow):
         found["name"] = call.name
     return call.flow if set(found) == {"call"} else found

@@ -238,13 +238,13 @@ def worklets(build: Build, fields: Fields, seat: Seat) -> list[Call]:
     parts = node.parts if isinstance(node, Items) else [node]
     if not parts:
         build.reading.problem(node, "`compensate` needs at least one worklet")
-    alone = len(parts) == 1
-    made = [worklet(build, part, fields, seat, seat.name if alone else "") for part in parts]
+    made = [worklet(build, part, fields, seat, alone=len(parts) == 1) for part in parts]
     return [call for call in made if isinstance(call, Call)]
 
 
-def worklet(build: Build, node: Node, fields: Fields, seat: Seat, name: str) -> Activity:
-    """One worklet: its flow, or a map that says also what it is given and what its results are called."""
+def worklet(build: Build, node: Node, fields: Fields, seat: Seat, *, alone: bool) -> Activity:
+    """One worklet: its flow, or a map that says also what it is given and what its results are called. One that is
+    alone in a step is called as the step is, if that has a name, or if another has the worklet's own."""
     if isinstance(node, Scalar):
         node = Entries(node.place, {"call": Entry(Scalar(node.place, "call"), node)})
     own = fields_of(build.reading, node, words.WORKLET, "a worklet")
@@ -253,11 +253,11 @@ def worklet(build: Build, node: Node, fields: Fields, seat: Seat, name: str) -> 
     if "with" in fields and "with" not in own:
         entries = {**own.node.entries, "with": fields.node.entries["with"]}
         own = Fields(build.reading, Entries(own.node.place, entries), words.WORKLET)
-    given = own.get("name")
-    if given or not name:
-        stem = given or Path(own.get("call", "").partition(".py:")[0]).stem
-        name = stem if NAME.fullmatch(stem) else seat.part("worklet")
-        build.name(name, own.node.place)
+    given, stem = own.get("name"), Path(own.get("call", "").partition(".py:")[0]).stem
+    if alone and not given and ("name" in fields or not NAME.fullmatch(stem) or stem in build.named):
+        return leaves.call(build, own, Seat(name=seat.name, prefix=seat.name))
+    name = given or (stem if NAME.fullmatch(stem) else seat.part("worklet"))
+    build.name(name, own.node.place)
     return leaves.call(build, own, Seat(name=name, prefix=name))
 
 

@@ -250,7 +250,9 @@ class Administration(RuleOffice):
     def _ordered(self, at_hand: Decision, exlet: str, steps: Flow | None, name: str, who: str) -> Conclusion:
         """No rule, only the exlet; one that is new goes into the set, so that it can be found again."""
         sets = [self._rules.newest_or_empty(each) for each in (name, HOUSE)]
-        if steps is not None:
+        if steps is not None and sets[0].exlets.get(exlet) == steps:
+            found = sets[0]  # made before: nothing changes
+        elif steps is not None:
             made = with_exlet(sets[0], exlet, steps, author=who, at=self._clock.now())
             found = self._rules.put(made, author=who, note=f"exlet {exlet} made for {at_hand.case}")
         else:

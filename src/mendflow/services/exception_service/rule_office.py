@@ -93,7 +93,7 @@ class RuleOffice:
                 return Added(before, type, known.tree, known.rule, found, [])
         told_apart = candidates(context, neighbouring(before, type, found)) if context else []
         grown = add(before, type, task, context, self._draft(wish, who))
-        made = self._rules.put(grown.rule_set, author=who, note=wish.note or f"rule {grown.rule} added")
+        made = self._rules.put(grown.rule_set, author=who, note=wish.note or f"rule {grown.rule} added: {wish.exlet}")
         return Added(made, type, grown.tree, grown.rule, found, told_apart)
 
     async def try_rule(self, wish: Wish, *, limit: int = TRIED_MAX) -> tuple[Tried, list[Decision]]:
