@@ -12,7 +12,9 @@ from typing import ClassVar, Protocol
 
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
+from mendflow.stores.postgresql import PostgresqlStore
 from mendflow.stores.sqlite import SqliteStore
+from tests.servers.postgresql import PostgresqlServer, postgresql_server
 
 
 class Backend(ABC):
@@ -63,6 +65,24 @@ class Sqlite(Durable):
         return f"from mendflow.stores.sqlite import SqliteStore\nstore = SqliteStore({str(place / 'store.db')!r})"
 
 
+class Postgresql(Remote):
+    server: PostgresqlServer
+
+    def __init__(self, server: PostgresqlServer) -> None:
+        self.server = server
+
+    def reach(self, place: Path, *, patience_s: float, port: int = 0) -> Store:
+        return PostgresqlStore.from_url(self._url(place, patience_s, port))
+
+    def source(self, place: Path) -> str:
+        url = self._url(place, 20)
+        return f"from mendflow.stores.postgresql import PostgresqlStore\nstore = PostgresqlStore.from_url({url!r})"
+
+    def _url(self, place: Path, patience_s: float, port: int = 0) -> str:
+        at = self.server.url_at(port or self.server.port)
+        return f"{at}?schema={name_of(place)}&patience={patience_s}"
+
+
 class Given:
     """How a backend comes to be, and what it can do, which must be known before it is there."""
 
@@ -95,5 +115,12 @@ def _sqlite(folder: Path) -> Iterator[Backend]:
     yield Sqlite()
 
 
+@contextmanager
+def _postgresql(folder: Path) -> Iterator[Backend]:
+    with postgresql_server() as server:
+        yield Postgresql(server)
+
+
 Given("memory", Memory, _memory)
 Given("sqlite", Sqlite, _sqlite)
+Given("postgresql", Postgresql, _postgresql)

@@ -12,7 +12,7 @@ from tests.shape.source import PACKAGE, Place, listed, python_files
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset({"mendflow.core", "msgspec", "cel_expr_python", "lxml"}),
     "formats": frozenset({"mendflow.formats", "mendflow.core", "msgspec", "yaml"}),
-    "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec"}),
+    "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec", "aiohttp", "psycopg"}),
     "pages": frozenset({"mendflow.pages", "mendflow.core", "msgspec"}),
     "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
     "event_loop": frozenset({"uvloop"}),

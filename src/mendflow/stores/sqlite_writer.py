@@ -24,14 +24,10 @@ import msgspec
 from mendflow.stores import sqlite_queries as sql
 from mendflow.stores.contract import Append, Delete, Done, Put, Taken, Write
 from mendflow.stores.fields import BadDocument
+from mendflow.stores.groups import Answer, Batch, resolve, take_group
 from mendflow.stores.sqlite_troubles import is_busy, is_the_worlds, unavailable
 
-Answer = list[Done | Taken]
-Batch = tuple[Sequence[Write], "asyncio.Future[Answer]"]
 Key = tuple[str, str]
-
-GROUP_WRITES_MAX = 4096
-"""Bounds how long one commit takes, and with it how long the first of the group waits for the last."""
 
 ON_THE_LOOP_WRITES_MAX = 512
 """A group up to this size holds the event loop for a few milliseconds at most."""
@@ -90,7 +86,7 @@ class Writer:
         await asyncio.to_thread(self._thread.join)
 
     def _next_group(self) -> None:
-        group, writes = self._take_group()
+        group, self._gathered, writes = take_group(self._gathered)
         if not group:
             self._at_work = False
             if self._idle is not None:
@@ -109,24 +105,8 @@ class Writer:
                 return
         self._work.put(lambda: self._tell(group, self._answers(group)))
 
-    def _take_group(self) -> tuple[list[Batch], int]:
-        writes = 0
-        for number, (batch, _) in enumerate(self._gathered, 1):
-            writes += len(batch)
-            if writes >= GROUP_WRITES_MAX:
-                group, self._gathered = self._gathered[:number], self._gathered[number:]
-                return group, writes
-        group, self._gathered = self._gathered, []
-        return group, writes
-
     def _resolve(self, group: list[Batch], answers: list[Answer | Exception]) -> None:
-        for (_, future), answer in zip(group, answers, strict=True):
-            if future.done():
-                continue  # whoever waited has gone
-            if isinstance(answer, Exception):
-                future.set_exception(answer)
-            else:
-                future.set_result(answer)
+        resolve(group, answers)
         # Those who waited run before this, and what they write in turn joins the next group.
         self._loop.call_soon(self._next_group)
 

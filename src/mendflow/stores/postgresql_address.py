@@ -1,0 +1,66 @@
+"""Where a PostgreSQL store is: read from its URL, told without its password.
+
+Everything that the driver knows may stand in the URL (sslmode, sslrootcert, several hosts); `schema` and `patience` are
+our own."""
+
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+
+import msgspec
+from psycopg import ProgrammingError
+from psycopg.conninfo import conninfo_to_dict, make_conninfo
+
+from mendflow.core.model.problems import Invalid
+
+DEFAULT_SCHEMA = "mendflow"
+DEFAULT_PATIENCE_S = 5.0
+FORM = "postgresql://USER@HOST:PORT/DATABASE"
+
+
+class Address(msgspec.Struct, frozen=True, kw_only=True):
+    """`conninfo` is for the driver and has the password, if any; `shown` is for people and has none."""
+
+    conninfo: str
+    shown: str
+    schema: str = DEFAULT_SCHEMA
+    patience_s: float = DEFAULT_PATIENCE_S
+
+    def __repr__(self) -> str:
+        return f"Address({self.shown})"
+
+
+def read_address(url: str) -> Address:
+    """The address in a URL. What is wrong is told without repeating the URL, which may hold a password."""
+    try:
+        parts = urlsplit(url)
+        asked = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
+        schema = asked.pop("schema", DEFAULT_SCHEMA)
+        patience_s = float(asked.pop("patience", DEFAULT_PATIENCE_S))
+        bare = parts._replace(query=urlencode(asked, quote_via=quote)).geturl()
+        known = {name: value for name, value in conninfo_to_dict(bare).items() if value is not None}
+    except (ValueError, ProgrammingError):
+        raise Invalid(
+            f"the store's URL cannot be read: write {FORM}, with special characters of a password as %XX"
+        ) from None
+    if not known.get("dbname"):
+        raise Invalid(f"the store's URL names no database: write {FORM}")
+    if not schema or len(schema.encode()) > 63 or patience_s <= 0:
+        raise Invalid("the store's URL: schema must be a name of up to 63 letters, patience a time in seconds above 0")
+    hosts, ports = str(known.get("host", "")).split(","), str(known.get("port", "")).split(",")
+    places = ",".join(f"{host}:{ports[min(n, len(ports) - 1)]}".rstrip(":") for n, host in enumerate(hosts))
+    user = f"{known['user']}@" if known.get("user") else ""
+    more = f" (schema {schema})" if schema != DEFAULT_SCHEMA else ""
+    settings = {
+        "application_name": "mendflow",
+        "connect_timeout": "5",
+        "keepalives_idle": "10",
+        "keepalives_interval": "5",
+        "keepalives_count": "3",
+        "target_session_attrs": "read-write",  # what is read must be what was written, so a replica does not do
+        **known,
+    }
+    return Address(
+        conninfo=make_conninfo("", **settings),
+        shown=f"postgresql://{user}{places}/{known['dbname']}{more}",
+        schema=schema,
+        patience_s=patience_s,
+    )

@@ -1,0 +1,105 @@
+"""Writes as the database takes them: sorted by what they touch, in columns; and its numbers as answers again."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from mendflow.stores.contract import Append, Done, Put, Taken, Write
+from mendflow.stores.fields import BadDocument
+from mendflow.stores.postgresql_arrays import Bytes, Numbers, Texts
+from mendflow.stores.postgresql_queries import INDEXED_CHARS_MAX
+
+Fields = tuple[str | None, str | None, str | None]
+
+
+class _Known(msgspec.Struct):
+    """The fields that stand beside a body, where they are texts."""
+
+    case: object = None
+    state: object = None
+    status: object = None
+
+
+_known = msgspec.json.Decoder(_Known)
+_any = msgspec.json.Decoder(msgspec.Raw)  # checks without building anything
+
+
+def fields_of(write: Put) -> Fields:
+    """The three fields of a body that have columns; refused if the body is not JSON."""
+    try:
+        known = _known.decode(write.body)
+    except msgspec.ValidationError:
+        known = _Known()  # JSON, and no object
+    except msgspec.DecodeError as error:
+        raise BadDocument(f"{write.kind} {write.id} cannot be stored: its body is not JSON ({error})") from None
+    return _indexed(known.case), _indexed(known.state), _indexed(known.status)
+
+
+def _indexed(value: object) -> str | None:
+    return value if isinstance(value, str) and len(value) <= INDEXED_CHARS_MAX and "\0" not in value else None
+
+
+class Parcel:
+    """A group of writes. Sorted, so that two servers lock what both write in the same order; writes to the same thing
+    stay as they were among themselves."""
+
+    def __init__(self, writes: Sequence[Write]) -> None:
+        self._writes = writes
+        self._order = sorted(range(len(writes)), key=lambda at: _key(writes[at]))
+        self._kinds, self._ids, self._bodies = Texts(), Texts(), Texts()
+        self._cases, self._states, self._statuses = Texts(), Texts(), Texts()
+        self._expecteds, self._firsts, self._lasts = Numbers(), Numbers(), Numbers()
+        self._entries = Bytes()
+        for at in self._order:
+            self._add(writes[at])
+
+    @property
+    def params(self) -> tuple[object, ...]:
+        return (
+            *(self._kinds, self._ids, self._expecteds, self._bodies, self._cases, self._states, self._statuses),
+            *(self._firsts, self._lasts, self._entries),
+        )
+
+    def answers(self, made: Sequence[int]) -> list[Done | Taken]:
+        """What became of each write, in the order in which they were given."""
+        outcomes = dict(zip(self._order, made, strict=True))
+        return [_answer(write, outcomes[at]) for at, write in enumerate(self._writes)]
+
+    def _add(self, write: Write) -> None:
+        if isinstance(write, Append):
+            self._row(None, write.stream, write.expected, None, (None, None, None), write.entries)
+        elif isinstance(write, Put):
+            self._row(write.kind, write.id, write.expected, write.body, fields_of(write))
+        else:
+            self._row(write.kind, write.id, write.expected, None, (None, None, None))
+
+    def _row(
+        self,
+        kind: str | None,
+        id: str,
+        expected: int,
+        body: bytes | None,
+        fields: Fields,
+        entries: Sequence[bytes] = (),
+    ) -> None:
+        self._kinds.append(kind)
+        self._ids.append(id)
+        self._expecteds.append(expected)
+        self._bodies.append(body)
+        self._cases.append(fields[0])
+        self._states.append(fields[1])
+        self._statuses.append(fields[2])
+        self._firsts.append(len(self._entries) + 1)
+        self._entries += entries
+        self._lasts.append(len(self._entries))
+
+
+def _key(write: Write) -> tuple[str, str]:
+    return ("", write.stream) if isinstance(write, Append) else (write.kind, write.id)
+
+
+def _answer(write: Write, made: int) -> Done | Taken:
+    if made >= 0:
+        return Done(made)
+    kind, id = _key(write)
+    return Taken(kind or "stream", id, write.expected, -made - 1)
