@@ -127,7 +127,7 @@ class Access:
         self._callers = {token.sha256: Caller(token.name, token.roles) for token in self.tokens}
 
     def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
-        sent = _watched(headers)
+        sent, path = _watched(headers), _as_routed(path)
         if not self._callers:
             return _local(method, sent)
         caller = self._known(sent.get(b"authorization", b""))
@@ -162,6 +162,7 @@ def _watched(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
 
 def may(roles: frozenset[str], method: str, path: str) -> bool:
     """Whether somebody with these roles may send this request."""
+    path = _as_routed(path)
     below = path.removeprefix(API)
     if ADMIN in roles or path in OPEN:
         return True
@@ -179,6 +180,12 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
     return USER in roles and not below.startswith("/engines")
 
 
+def _as_routed(path: str) -> str:
+    """The path as whoever finds its route reads it, to whom `//engines/` is `/engines`: both must mean the same."""
+    return _SLASHES.sub("/", path).rstrip("/") or "/" if "//" in path or path.endswith("/") else path
+
+
+_SLASHES = re.compile("/{2,}")
 _WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user"})
 _NOBODY = Caller("", frozenset())
 _LOCAL_ROLES = frozenset({ADMIN})

@@ -1,0 +1,98 @@
+"""Who may do what, route by route: a route that is added has to be put into the table, or this fails."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+import aiohttp
+import pytest
+
+from mendflow.server.access import OPEN, Access, hash_of, may, read_tokens
+from mendflow.server.app import create_app
+from mendflow.server.runner import Served, serve
+from tests.server.memory_domain import MemoryDomain
+
+ROLES = ("admin", "user", "reader", "editor", "pilot", "engine")
+"""`editor` stands for any role that only tasks know."""
+
+ALL = set(ROLES)
+READ = {"admin", "user", "reader", "editor"}
+CHANGE = {"admin", "user"}
+DO_TASKS = CHANGE | {"editor"}
+FETCH = READ | {"pilot"}
+SERVED = {"admin", "engine"}
+WHO: dict[str, set[str]] = {
+    **dict.fromkeys(("health", "openapi", "docs"), ALL),
+    **dict.fromkeys(("cases", "case", "flow_of", "items", "item", "why", "happenings", "all_happenings"), READ),
+    **dict.fromkeys(("flows", "flow", "jobs", "job", "log", "pilots", "notices", "tasks", "task"), READ),
+    **dict.fromkeys(("history", "flow_history", "triggers", "failures", "failure", "decisions", "decision"), READ),
+    **dict.fromkeys(("rule_sets", "rule_set", "rule_versions", "compensations", "levels", "patterns"), READ),
+    **dict.fromkeys(("deploy", "start", "suspend", "resume", "remove", "rerun", "send"), CHANGE),
+    **dict.fromkeys(("put_rules", "restore_rules", "add_rule", "try_rule", "apply_rules"), CHANGE),
+    **dict.fromkeys(("reject_choice", "raise_trigger", "mend", "drain"), CHANGE),
+    **dict.fromkeys(("register_compensation", "add_patterns"), CHANGE),
+    **dict.fromkeys(("claim", "release", "complete", "reject"), DO_TASKS),
+    **dict.fromkeys(("kept", "kept_size"), FETCH),
+    "keep": CHANGE | {"pilot"},
+    "sync": {"admin", "pilot"},
+    "engines": READ | {"engine"},
+    **dict.fromkeys(("register_engine", "engine_event", "engine_orders", "engine_done"), SERVED),
+}
+FILLED = {"sha256": "0" * 64, "serial": "1"}
+
+
+@pytest.fixture
+async def guarded() -> AsyncIterator[Served]:
+    tokens = read_tokens("\n".join(f"{role} {role} {hash_of(f't-{role}')}" for role in ROLES))
+    served = await serve(create_app(MemoryDomain(), access=Access(tokens)))
+    yield served
+    await served.stop()
+
+
+def routes(document: dict[str, Any]) -> Iterator[tuple[str, str, str]]:
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            filled = path
+            for each in operation.get("parameters", []):
+                if each["in"] == "path":
+                    filled = filled.replace(f"{{{each['name']}}}", FILLED.get(each["name"], "x"))
+            assert "{" not in filled, path
+            yield operation["operationId"], method.upper(), filled
+
+
+async def all_routes(served: Served, http: aiohttp.ClientSession) -> list[tuple[str, str, str]]:
+    async with http.get(f"{served.url}/api/v1/openapi.json") as response:
+        return list(routes(await response.json()))
+
+
+async def test_the_table_has_every_route_and_no_other(guarded: Served, http: aiohttp.ClientSession) -> None:
+    assert {operation for operation, _, _ in await all_routes(guarded, http)} == set(WHO)
+
+
+async def test_every_route_wants_a_token_but_those_that_tell_nothing(
+    guarded: Served, http: aiohttp.ClientSession
+) -> None:
+    for operation, method, path in await all_routes(guarded, http):
+        async with http.request(method, f"{guarded.url}{path}") as response:
+            assert (response.status == 401) is (path not in OPEN), operation
+
+
+@pytest.mark.parametrize("role", ROLES)
+async def test_who_may_not_cannot(guarded: Served, http: aiohttp.ClientSession, role: str) -> None:
+    headers = {"Authorization": f"Bearer t-{role}"}
+    for operation, method, path in await all_routes(guarded, http):
+        allowed = role in WHO[operation]
+        assert may(frozenset({role}), method, path) is allowed, f"{role} {operation}"
+        if not allowed:
+            for way in (path, f"{path}/", path.replace("/api/v1/", "/api//v1///"), path.upper(), f"{path}?role=admin"):
+                async with http.request(method, f"{guarded.url}{way}", headers=headers, json={}) as response:
+                    assert response.status in ((403,) if way == path else (403, 404, 405)), f"{role} {method} {way}"
+
+
+async def test_a_role_that_may_is_not_turned_away_by_the_route(guarded: Served, http: aiohttp.ClientSession) -> None:
+    held = {"happenings", "all_happenings", "engine_orders"}  # which answer when something happens
+    for operation, method, path in await all_routes(guarded, http):
+        for role in WHO[operation] if operation not in held else ():
+            headers = {"Authorization": f"Bearer t-{role}"}
+            async with asyncio.timeout(10), http.request(method, f"{guarded.url}{path}", headers=headers) as response:
+                assert response.status not in (401, 403, 500), f"{role} {operation}: {response.status}"
