@@ -14,6 +14,7 @@ from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
 from mendflow.core.recovery.ids import AGAIN, serial_of
+from mendflow.services.cluster.contract import JOURNALS
 
 CASE_KIND = "case"
 ITEM_KIND = "item"
@@ -23,7 +24,7 @@ LIVE_STATUSES = ("running", "suspended")
 
 
 def journal_of(case: CaseId) -> str:
-    return f"case/{case}"
+    return f"{JOURNALS}{case}"
 
 
 def name_of(item: str) -> str:

@@ -1,11 +1,22 @@
 """The server's clock: the wall clock once, at the start, and from then on what the monotonic clock has counted.
 
-So a wall clock that jumps, forward or back, moves nothing while the process lives."""
+So a wall clock that jumps, forward or back, moves nothing while the process lives. Beside it a meter, for lengths of
+time that are promised to other servers: it tells no time of day, never jumps, and goes on while the machine sleeps."""
 
 import asyncio
 import time
+from collections.abc import Callable
 
 from mendflow.core.model.ids import Instant
+
+Meter = Callable[[], int]
+"""Milliseconds since some moment, the same for as long as the process lives."""
+
+_STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
+
+
+def steady_ms() -> int:
+    return time.clock_gettime_ns(_STEADY) // 1_000_000
 
 
 class SystemClock:

@@ -15,17 +15,18 @@ from mendflow.core.engine.messages import (
     Cancel,
     CancelCalled,
     CancelJob,
-    Command,
     Deliver,
     DoMend,
     EndCase,
     Event,
+    Fact,
     FinishItem,
     FireTimer,
     ForceComplete,
     ForceFail,
     ItemFailed,
     ItemSkipped,
+    Moved,
     OfferTask,
     Order,
     RemoveItem,
@@ -110,7 +111,7 @@ class _Reader:
         for order in evolve(self._case, event):
             self._order(event.at, order)
 
-    def _fact(self, at: Instant, fact: Command) -> None:
+    def _fact(self, at: Instant, fact: Fact) -> None:
         match fact:
             case StartCase():
                 self._add(at, "started", name=str(fact.flow.name), lifecycle="start")
@@ -120,6 +121,9 @@ class _Reader:
                 self._add(at, "message", name=fact.channel, lifecycle="complete", message=f"to channel {fact.channel}")
             case FireTimer(serial=serial):
                 self._add(at, "timer", name="timer", lifecycle="complete", message=f"timer {serial}")
+            case Moved(server=server):
+                flow = _flow_name(self._case)
+                self._add(at, "moved", name=flow, lifecycle="", message=f"server {server} goes on with it")
             case _ if type(fact) in _STEERED:
                 self._steered(at, fact)
 
@@ -132,7 +136,7 @@ class _Reader:
         what = {"staging": "staged", "mending": "mended"}.get(out.what, "completed")
         self._add(at, what, name=out.name, item=out.item, lifecycle="complete", message=reused)
 
-    def _steered(self, at: Instant, fact: Command) -> None:
+    def _steered(self, at: Instant, fact: Fact) -> None:
         what, lifecycle = _STEERED[type(fact)]
         by, item = getattr(fact, "by", ""), getattr(fact, "item", None)
         message = getattr(fact, "reason", "")

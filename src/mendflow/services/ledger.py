@@ -3,7 +3,11 @@
 Services change their state in memory at once and note what must be written; the ledger writes it in that order, one
 batch at a time, while the next one gathers. Nothing may leave the process (an answer to a pilot, to a client) before
 `settled()` has returned: then all that it stands on is on disk. If a write fails the ledger is broken for good: memory
-is ahead of the disk, so whoever owns the services throws them away and builds them anew from the store."""
+is ahead of the disk, so whoever owns the services throws them away and builds them anew from the store.
+
+Where others are on the store too, nothing is written and nothing leaves unless this server may promise; and what
+follows from a journal's entry is written only when that entry is acknowledged. So a server that others have taken over
+from leaves nothing behind that does not follow from what the journal says."""
 
 import asyncio
 from collections.abc import Callable, Iterator
@@ -12,22 +16,40 @@ from contextlib import contextmanager
 import msgspec
 
 from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.services.cluster.contract import JOURNALS, root_of
+from mendflow.services.cluster.membership import ALWAYS, Promise
 from mendflow.stores.contract import Append, Delete, Done, Put, Store, Write
 
 _encode = msgspec.json.Encoder().encode
+_Key = tuple[str, str]
+_Pending = dict[_Key, object]
+_ANYWHERE = None
+NO_PROMISE = "this server could not renew its right to decide about its cases; reading everything again"
 
 
 class Ledger:
-    def __init__(self, store: Store, on_broken: Callable[[str], None]) -> None:
+    """`promise` is this server's right to decide about its cases; `shared` says that others may be on the store."""
+
+    def __init__(
+        self,
+        store: Store,
+        on_broken: Callable[[str], None],
+        *,
+        promise: Promise = ALWAYS,
+        shared: bool = False,
+    ) -> None:
         self._store = store
         self._on_broken = on_broken
-        self._versions: dict[tuple[str, str], int] = {}
+        self._promise = promise
+        self._shared = shared
+        self._versions: dict[_Key, int] = {}
         # In the order of first touch. A document touched again before it is written is written once, as it then is.
-        self._pending: dict[tuple[str, str], object] = {}
-        self._gone: set[tuple[str, str]] = set()
+        self._pending: _Pending = {}
+        self._writing: _Pending = {}
+        self._gone: set[_Key] = set()
+        self._lengths: dict[str, int] = {}  # of the streams that everybody adds to
         self._waiters: list[asyncio.Future[None]] = []
         self._work = asyncio.Event()
-        self._flushing = False
         self._task: asyncio.Task[None] | None = None
         self.broken = ""
 
@@ -49,6 +71,10 @@ class Ledger:
         """A document read from the store, at this version."""
         self._versions[(kind, id)] = version
 
+    def busy(self, kind: str, id: str) -> bool:
+        """Whether a change of this document is on its way to the disk."""
+        return (kind, id) in self._pending or (kind, id) in self._writing
+
     @contextmanager
     def whole(self) -> Iterator[None]:
         """What happens inside changes memory wholly, or not at all, or the ledger breaks: a fault of ours in the middle
@@ -58,9 +84,13 @@ class Ledger:
         except (Mistake, asyncio.CancelledError):
             raise
         except Exception as error:
-            if not self.broken:
-                self._break(f"a fault of mendflow itself: {error!r}; reading everything again", [])
+            self.give_up(f"a fault of mendflow itself: {error!r}; reading everything again")
             raise
+
+    def give_up(self, reason: str) -> None:
+        """Write nothing more: memory is not what it should be, or not ours to decide about."""
+        if not self.broken:
+            self._break(reason, [])
 
     def touch(self, kind: str, id: str, document: object, *, last: bool = False) -> None:
         """Write this document (a struct, encoded when its turn comes). `last`: it will not be written again."""
@@ -68,6 +98,8 @@ class Ledger:
         self._pending[key] = document
         if last:
             self._gone.add(key)
+        else:
+            self._gone.discard(key)
         self._work.set()
 
     def leave(self, kind: str, id: str) -> None:
@@ -75,11 +107,10 @@ class Ledger:
         self._gone.add((kind, id))
 
     def drop(self, kind: str, id: str) -> None:
-        """Delete this document, if it was ever written. One whose first write is under way stays: it is only in the
-        way of nobody."""
+        """Delete this document, if it was ever written."""
         key = (kind, id)
         self._pending.pop(key, None)
-        if key in self._versions:
+        if key in self._versions or key in self._writing:
             self._pending[key] = None
             self._gone.add(key)
             self._work.set()
@@ -96,19 +127,39 @@ class Ledger:
             batch[1].append(entry)
         self._work.set()
 
+    def reaches(self, stream: str, length: int) -> None:
+        """A stream that everybody adds to is at least so long."""
+        self._lengths[stream] = length
+
+    def add(self, stream: str, entry: bytes) -> None:
+        """Add an entry to a stream that others add to as well, wherever it ends by then."""
+        batch = self._pending.get(("", stream))
+        if batch is None:
+            self._pending[("", stream)] = (_ANYWHERE, [entry])
+        else:
+            assert isinstance(batch, tuple)
+            batch[1].append(entry)
+        self._work.set()
+
     @property
     def idle(self) -> bool:
-        return not self._pending and not self._flushing
+        return not self._pending and not self._writing
 
     async def settled(self) -> None:
-        """Return when everything noted so far is on disk."""
+        """Return when everything noted so far is on disk, and may be told."""
         if self.broken:
             raise StoreUnavailable(self.broken)
-        if self.idle:
-            return
-        waiter = asyncio.get_running_loop().create_future()
-        self._waiters.append(waiter)
-        await waiter
+        if not self.idle:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        await self._promised()
+
+    async def _promised(self) -> None:
+        """Return when this server may promise. If it may not for long, others have its cases: memory is given up."""
+        if not self._promise.holds() and not await self._promise.renewed():
+            self.give_up(NO_PROMISE)
+            raise StoreUnavailable(self.broken)
 
     async def _run(self) -> None:
         while not self.broken:
@@ -116,20 +167,19 @@ class Ledger:
             self._work.clear()
             if not self._pending:
                 continue
-            pending, self._pending = self._pending, {}
+            self._writing, self._pending = self._pending, {}
             waiters, self._waiters = self._waiters, []
             gone, self._gone = self._gone, set()
-            self._flushing = True
             # A waiter that comes while we write stands on what gathers now, or on this batch: it waits for the next.
             try:
-                await self._write(pending)
+                await self._write(self._writing)
                 for key in gone:
                     self._versions.pop(key, None)
             except StoreUnavailable as error:
                 self._break(error.message, waiters)
                 return
             finally:
-                self._flushing = False
+                self._writing = {}
             for waiter in waiters:
                 if not waiter.done():
                     waiter.set_result(None)
@@ -143,27 +193,43 @@ class Ledger:
                 waiter.set_result(None)
         self._waiters.clear()
 
-    async def _write(self, pending: dict[tuple[str, str], object]) -> None:
-        writes: list[Write] = []
-        versions = self._versions
-        for key, document in pending.items():
-            kind, id = key
-            if not kind:
-                assert isinstance(document, tuple)
-                writes.append(Append(id, document[1], document[0]))
-            elif document is None:
-                writes.append(Delete(kind, id, versions[key]))
-            else:
-                writes.append(Put(kind, id, _encode(document), versions.get(key, 0)))
-        for key, result in zip(pending, await self._store.write(writes), strict=True):
-            if isinstance(result, Done):
-                if key[0]:
-                    versions[key] = result.version
-            else:
-                raise StoreUnavailable(
-                    f"{result.kind or 'stream'} {result.id} was changed by another server"
-                    f" (expected {result.expected}, found {result.actual}); reading it again"
-                )
+    async def _write(self, pending: _Pending) -> None:
+        writes = {key: write for key, noted in pending.items() if (write := self._prepared(key, noted)) is not None}
+        while writes:
+            at_once, writes = _cut(writes) if self._shared else (writes, {})
+            await self._promised()
+            again: dict[_Key, Write] = {}
+            for key, result in zip(at_once, await self._store.write(list(at_once.values())), strict=True):
+                if isinstance(result, Done):
+                    self._done(key, result)
+                elif isinstance(write := at_once[key], Append) and write.stream in self._lengths:
+                    self._lengths[write.stream] = result.actual
+                    again[key] = Append(write.stream, write.entries, result.actual)
+                else:
+                    raise StoreUnavailable(
+                        f"{result.kind or 'stream'} {result.id} was changed by another server"
+                        f" (expected {result.expected}, found {result.actual}); reading it again"
+                    )
+            writes = {**again, **writes}
+
+    def _prepared(self, key: _Key, noted: object) -> Write | None:
+        """The write of what was noted; None for a document that is to be deleted and never was."""
+        kind, id = key
+        if not kind:
+            assert isinstance(noted, tuple)
+            position, entries = noted
+            return Append(id, entries, self._lengths.setdefault(id, 0) if position is _ANYWHERE else position)
+        version = self._versions.get(key, 0)
+        if noted is None:
+            return Delete(kind, id, version) if version else None
+        return Put(kind, id, _encode(noted), version)
+
+    def _done(self, key: _Key, result: Done) -> None:
+        kind, id = key
+        if kind:
+            self._versions[key] = result.version
+        elif id in self._lengths:
+            self._lengths[id] = result.version
 
     def _break(self, reason: str, waiters: list[asyncio.Future[None]]) -> None:
         self.broken = reason
@@ -173,3 +239,18 @@ class Ledger:
                 waiter.set_exception(StoreUnavailable(reason))
         self._waiters.clear()
         self._on_broken(reason)
+
+
+def _cut(writes: dict[_Key, Write]) -> tuple[dict[_Key, Write], dict[_Key, Write]]:
+    """What can be written at once, and what comes after an entry of the journals of the same tree of cases and has to
+    wait for that."""
+    at_once: dict[_Key, Write] = {}
+    later: dict[_Key, Write] = {}
+    journals: set[str] = set()
+    for key, write in writes.items():
+        kind, id = key
+        root = root_of(id if kind else id.removeprefix(JOURNALS))
+        (later if root in journals else at_once)[key] = write
+        if not kind and id.startswith(JOURNALS):
+            journals.add(root)
+    return at_once, later

@@ -1,6 +1,7 @@
 """What the administrator should know, kept in a stream: failures of forgotten jobs, lost pilots, refused reports."""
 
 import msgspec
+from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.views import Happening
@@ -20,21 +21,20 @@ class Notices:
         self._ledger = ledger
         self._clock = clock
         self._happenings = happenings
-        self._position = 0
 
     async def start(self) -> None:
-        self._position = await self._store.length(NOTICES)
+        self._ledger.reaches(NOTICES, await self._store.length(NOTICES))
 
     def post(self, message: str, *, case: CaseId = NO_CASE, item: ItemId | None = None) -> None:
         now = self._clock.now()
-        notice = Happening(serial=self._position + 1, at=now, kind="notice", case=case, item=item, message=message)
-        self._ledger.append(NOTICES, self._position, msgspec.json.encode(notice))
-        self._position += 1
+        notice = Happening(serial=0, at=now, kind="notice", case=case, item=item, message=message)
+        self._ledger.add(NOTICES, msgspec.json.encode(notice))
         self._happenings.tell(now, "notice", case, item, message=message)
 
     async def latest(self, limit: int) -> list[Happening]:
-        """The newest notices, newest first."""
+        """The newest notices, newest first. Their serials are their places in the stream."""
         await self._ledger.settled()
-        length = await self._store.length(NOTICES)
-        entries = await self._store.read(NOTICES, max(0, length - limit), limit)
-        return [_decode(entry) for entry in reversed(entries)]
+        start = max(0, await self._store.length(NOTICES) - limit)
+        entries = await self._store.read(NOTICES, start, limit)
+        found = [replace(_decode(entry), serial=place) for place, entry in enumerate(entries, start + 1)]
+        return found[::-1]

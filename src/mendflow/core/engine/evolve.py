@@ -16,6 +16,7 @@ from mendflow.core.engine.messages import (
     FinishItem,
     FireTimer,
     MarkCompensated,
+    Moved,
     Order,
     Proceed,
     Resume,
@@ -34,6 +35,8 @@ def evolve(case: Case, event: Event) -> list[Order]:
     """Apply the event, and give the orders that follow from it."""
     case.position += 1
     fact = event.fact
+    if isinstance(fact, Moved):
+        return []
     if isinstance(fact, StartCase):
         _begin(case, fact, event)
     run = Run(case, KINDS, event.at)

@@ -168,11 +168,21 @@ Command = Union[
 ]
 
 
+class Moved(Message, frozen=True, tag="moved"):
+    """Another server decides about the case from here on. To the case it means nothing: it takes the place in the
+    journal that the server before would have written to next."""
+
+    server: str
+
+
+Fact = Union[Command, Moved]
+
+
 class Event(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A command that was taken, and when. The journal is a list of these."""
+    """A fact, mostly a command that was taken, and when. The journal is a list of these."""
 
     at: Instant
-    fact: Command
+    fact: Fact
 
 
 # Orders. `serial` names the item or the timer; together with the case's id it is the order's identity.

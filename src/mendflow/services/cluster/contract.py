@@ -12,6 +12,8 @@ from mendflow.core.model.sync import SyncAnswer, SyncRequest
 
 SERVER_KIND = "server"
 HOME_KIND = "home"
+JOURNALS = "case/"
+"""What the names of the streams begin with that journals of cases are."""
 
 
 def root_of(id: str) -> CaseId:
@@ -47,6 +49,7 @@ class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     root: CaseId
     server: str
     incarnation: str = ""
+    moved_from: str = ""  # who had it before, until that one is fenced out of all its cases
 
 
 class Membership(Protocol):

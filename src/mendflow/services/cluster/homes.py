@@ -1,0 +1,194 @@
+"""Which server decides about a tree of cases: a document for each tree, written before its first and deleted after its
+last.
+
+What keeps a tree here is held by name: each live case, each decision that something still follows from. The first hold
+writes the home, the last that is let go deletes it. A tree that is being taken over is nobody's until all of it is in
+memory: whoever has something to say to it waits that long."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId
+from mendflow.services.case_book import CASE_KIND, LIVE_STATUSES
+from mendflow.services.cluster.contract import HOME_KIND, HomeDocument, root_of
+from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.ledger import Ledger
+from mendflow.stores.contract import Document, Done, Put, Store
+
+CACHED_MAX: Final = 50_000
+CHUNK: Final = 500
+LAYOUT_KIND: Final = "layout"
+"""A document of this kind says that everything in the store has what its name says."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(HomeDocument).decode
+
+
+class _Case(msgspec.Struct):
+    """What is read of a case to know whether it goes on."""
+
+    id: CaseId
+    status: str = ""
+    posted: bool = False
+
+
+_decode_case = msgspec.json.Decoder(_Case).decode
+
+
+class Tree(NamedTuple):
+    """A tree that is ours by its home and not in memory yet. `moved`: another server may still take it for its own, and
+    is to be fenced out. `promised_ms`: for so long may pilots count on what they hold of it; None: a whole lease."""
+
+    root: CaseId
+    moved: bool = False
+    promised_ms: int | None = None
+
+
+class _Coming:
+    """A tree that is being taken up, and the task that does it."""
+
+    def __init__(self) -> None:
+        self.task = asyncio.current_task()
+        self.arrived = asyncio.Event()
+
+
+class HomeBook:
+    def __init__(self, store: Store, ledger: Ledger, membership: OwnMembership) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._membership = membership
+        self._holds: dict[CaseId, set[str]] = {}
+        self._coming: dict[CaseId, _Coming] = {}
+        self._elsewhere: dict[CaseId, str] = {}
+
+    # Asking
+
+    def mine(self, case: CaseId) -> bool:
+        root = root_of(case)
+        return root in self._holds and root not in self._coming
+
+    def knows(self, root: CaseId) -> bool:
+        """Whether the tree is here, or on its way into memory."""
+        return root in self._holds
+
+    async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
+        root = root_of(case)
+        if root in self._holds:
+            return self._membership.id
+        known = self._elsewhere.get(root, "")
+        if known and not afresh and self._membership.find(known) is not None:
+            return known
+        found = await self._store.get(HOME_KIND, root)
+        if found is None:
+            self._elsewhere.pop(root, None)
+            return ""
+        if len(self._elsewhere) >= CACHED_MAX:
+            self._elsewhere.clear()
+        self._elsewhere[root] = server = _decode(found.body).server
+        return server
+
+    async def arrived(self, case: CaseId) -> None:
+        """Wait while the case's tree is being taken up by somebody else than the one who asks."""
+        coming = self._coming.get(root_of(case)) if self._coming else None
+        if coming is not None and coming.task is not asyncio.current_task():
+            await coming.arrived.wait()
+
+    # Holding
+
+    def hold(self, id: str, by: str) -> None:
+        """Keep the tree of `id` here because of `by`."""
+        root = root_of(id)
+        holds = self._holds.get(root)
+        if holds is None:
+            holds = self._holds[root] = set()
+            self._ledger.touch(HOME_KIND, root, self._document(root))
+        holds.add(by)
+
+    def let_go(self, id: str, by: str) -> None:
+        root = root_of(id)
+        holds = self._holds.get(root)
+        if holds is not None:
+            holds.discard(by)
+            if not holds and root not in self._coming:
+                self._drop(root)
+
+    def _drop(self, root: CaseId) -> None:
+        del self._holds[root]
+        self._ledger.drop(HOME_KIND, root)
+
+    # Taking up
+
+    def coming(self, trees: Iterable[Tree]) -> None:
+        """These are being taken up by this task from now on."""
+        for tree in trees:
+            self._holds[tree.root] = set()
+            self._coming[tree.root] = _Coming()
+
+    def came(self, trees: Iterable[Tree]) -> None:
+        """They are in memory, and whoever had them before is fenced out. One in which nothing goes on is over."""
+        for tree in trees:
+            self._coming.pop(tree.root).arrived.set()
+            if not self._holds[tree.root]:
+                self._drop(tree.root)
+            elif tree.moved:
+                self._ledger.touch(HOME_KIND, tree.root, self._document(tree.root))
+
+    async def own(self) -> list[Tree]:
+        """At the start: the trees whose home is this server, claimed anew, and those of live cases that have no home
+        because they are older than homes are. Alone on the store, all are ours."""
+        shared = self._membership.shared
+        found = [document async for document in self._store.scan(HOME_KIND)]
+        taken = await self.take([each for each in found if not shared or _decode(each.body).server == self._id])
+        if await self._store.get(LAYOUT_KIND, HOME_KIND) is None:
+            known = {each.id for each in found}
+            taken += await self._claim([(root, 0, "") for root in await self._roots() if root not in known])
+            await self._store.write([Put(LAYOUT_KIND, HOME_KIND, b"{}", 0)])
+        return taken
+
+    async def take(self, found: Sequence[Document]) -> list[Tree]:
+        """Make these homes ours; those at which nobody else was faster."""
+        wanted: list[tuple[CaseId, int, str]] = []
+        taken: list[Tree] = []
+        for document in found:
+            home = _decode(document.body)
+            moved_from = home.moved_from if home.server == self._id else home.server
+            if home == self._document(home.root):
+                self._took(home.root, document.version)
+                taken.append(Tree(home.root))
+            else:
+                wanted.append((home.root, document.version, moved_from if self._membership.shared else ""))
+        return taken + await self._claim(wanted)
+
+    async def _claim(self, wanted: Sequence[tuple[CaseId, int, str]]) -> list[Tree]:
+        taken: list[Tree] = []
+        for start in range(0, len(wanted), CHUNK):
+            chunk = wanted[start : start + CHUNK]
+            writes = [
+                Put(HOME_KIND, root, _encode(self._document(root, moved_from)), version)
+                for root, version, moved_from in chunk
+            ]
+            for (root, _, moved_from), result in zip(chunk, await self._store.write(writes), strict=True):
+                if isinstance(result, Done):
+                    self._took(root, result.version)
+                    taken.append(Tree(root, moved=bool(moved_from)))
+        return taken
+
+    def _took(self, root: CaseId, version: int) -> None:
+        self._ledger.known(HOME_KIND, root, version)
+        self._elsewhere.pop(root, None)
+
+    async def _roots(self) -> list[CaseId]:
+        """The trees of all cases that go on, from a time when there were no homes. Looked for once for each store."""
+        cases = [_decode_case(found.body) async for found in self._store.scan(CASE_KIND)]
+        return list(dict.fromkeys(root_of(case.id) for case in cases if case.status in LIVE_STATUSES or case.posted))
+
+    @property
+    def _id(self) -> str:
+        return self._membership.id
+
+    def _document(self, root: CaseId, moved_from: str = "") -> HomeDocument:
+        membership = self._membership
+        return HomeDocument(root=root, server=self._id, incarnation=membership.incarnation, moved_from=moved_from)

@@ -1,0 +1,318 @@
+"""Which servers are on this store, and whether this one may still promise anything.
+
+A server writes its document again with each beat, and looks at those of the others. It reads no time in them: a
+document whose version stands still, over looks that the store has answered, for the whole time of take-over is a dead
+server's, and is closed by compare-and-set. So nobody is found dead because the store was away, or because the looker
+was asleep. A server that finds its own document closed has lost its cases: it throws away what it knows, and registers
+anew."""
+
+import asyncio
+import logging
+import secrets
+from collections.abc import Callable
+from typing import Final, Protocol
+
+import msgspec
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.services.clock import Meter, steady_ms
+from mendflow.services.cluster.contract import SERVER_KIND, Membership, ServerDocument
+from mendflow.services.cluster.terms import Terms, terms_of
+from mendflow.services.contracts import Clock
+from mendflow.stores.contract import Delete, Document, Done, Put, Store
+
+log = logging.getLogger("mendflow.servers")
+
+KEPT_TERMS: Final = 60
+"""A dead server without homes is forgotten after so many times the time of take-over."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(ServerDocument).decode
+
+
+class Promise(Protocol):
+    """The right of one incarnation of a server to decide about its cases."""
+
+    def holds(self) -> bool: ...
+    async def renewed(self) -> bool:
+        """Wait until it holds; false if it never will again, or not in time."""
+        ...
+
+
+class OwnMembership(Membership, Protocol):
+    """What the server itself needs of its membership, beside what others are told. `shared`: others may be there."""
+
+    @property
+    def shared(self) -> bool: ...
+    @property
+    def incarnation(self) -> str: ...
+    def promise(self) -> Promise: ...
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class _Always:
+    def holds(self) -> bool:
+        return True
+
+    async def renewed(self) -> bool:
+        return True
+
+
+ALWAYS: Final = _Always()
+
+
+class Alone:
+    """A server whose store nobody else can open."""
+
+    shared = False
+    incarnation = ""
+
+    def __init__(self, id: str = "alone", url: str = "") -> None:
+        self.id = id
+        self._own = ServerDocument(id=id, url=url)
+
+    def may_promise(self) -> bool:
+        return True
+
+    def living(self) -> list[ServerDocument]:
+        return []
+
+    def find(self, server: str) -> ServerDocument | None:
+        return self._own if server == self.id else None
+
+    def promise(self) -> Promise:
+        return ALWAYS
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class Sight:
+    """Another server, as it was last seen. `moved_at` and `ended_at` are by our own meter."""
+
+    def __init__(self, document: ServerDocument, version: int, now: int) -> None:
+        self.document = document
+        self.version = version
+        self.moved_at = now
+        self.silent_ms = 0
+        self.ended_at = now if document.ended else 0
+        self.homeless = False  # it has ended, and no home is its any more
+
+    def promises_end(self) -> int:
+        """When, by our meter, whatever a server promised that has ended is over. Who closed it says for how long it had
+        been silent then, and we saw that no sooner than it was said."""
+        document = self.document
+        beaten_at = self.ended_at
+        if document.silent_ms:
+            beaten_at += terms_of(document.lease_ms).promise_ms - document.silent_ms
+        return beaten_at + document.lease_ms
+
+
+class ServerMembership:
+    """`own` says who this server is; `load` fills in how much it has to do, at each beat. `closed` is called when
+    another server has taken over from this one, `changed` when another has changed what all share. `news` is set after
+    each look at the others."""
+
+    shared = True
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        own: ServerDocument,
+        terms: Terms | None = None,
+        meter: Meter = steady_ms,
+        load: Callable[[ServerDocument], None] | None = None,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._meter = meter
+        self._own = own
+        self._load = load
+        self.terms = terms or terms_of(own.lease_ms)
+        self.closed: Callable[[str], None] = _nobody
+        self.changed: Callable[[], None] = _nothing
+        self.news = asyncio.Event()
+        self.sights: dict[str, Sight] = {}
+        self._version = 0
+        self._promised_until = 0
+        self._looked_at = 0
+        self._registered = False
+        self._task: asyncio.Task[None] | None = None
+
+    # What others ask
+
+    @property
+    def id(self) -> str:
+        return self._own.id
+
+    @property
+    def incarnation(self) -> str:
+        return self._own.incarnation
+
+    def may_promise(self) -> bool:
+        return self._registered and self._meter() < self._promised_until
+
+    def living(self) -> list[ServerDocument]:
+        return [sight.document for sight in self.sights.values() if not sight.document.ended]
+
+    def find(self, server: str) -> ServerDocument | None:
+        if server == self.id:
+            return self._own
+        sight = self.sights.get(server)
+        return sight.document if sight is not None and not sight.document.ended else None
+
+    def promise(self) -> Promise:
+        return _OfIncarnation(self, self.incarnation)
+
+    def has_changed(self) -> None:
+        """This server has changed what all share, and it is on disk: the others read it again."""
+        self._own.changes += 1
+
+    async def wait(self) -> bool:
+        """Until this server may promise, for as long as others would wait before they take its cases."""
+        until = self._meter() + self.terms.takeover_ms
+        while not self.may_promise():
+            if self._meter() >= until:
+                return False
+            await self._clock.sleep(max(self.terms.beat_ms // 4, 10))
+        return True
+
+    # Its life
+
+    async def open(self) -> None:
+        """Register, and see who else is there."""
+        await self._register()
+        await self._look()
+        self._task = asyncio.create_task(self._run(), name="beats")
+
+    async def close(self) -> None:
+        """Say that this server has ended, if that can be said: others take its cases at once."""
+        await self.drop()
+        if not self._registered:
+            return
+        self._registered = False
+        ended = msgspec.structs.replace(self._own, ended=True, silent_ms=0)
+        try:
+            await self._store.write([Put(SERVER_KIND, self.id, _encode(ended), self._version)])
+        except StoreUnavailable:
+            log.warning("the store is away: the others will find out by themselves that this server has ended")
+
+    async def drop(self) -> None:
+        """Stop without a word, as if it were killed."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+            self._task = None
+
+    async def _run(self) -> None:
+        while True:
+            await self._clock.sleep(self.terms.beat_ms)
+            try:
+                await self.beat()
+                await self._look()
+            except StoreUnavailable as error:
+                log.warning("no beat: %s", error.message)
+            except Exception:  # a server whose beats end for good loses its cases: whatever it is, the next may succeed
+                log.exception("no beat")
+
+    async def _register(self) -> None:
+        """Begin a new incarnation. That of before is dead, or knows already that it was closed."""
+        self._own.incarnation = secrets.token_hex(4)
+        while not self._registered:
+            found = await self._store.get(SERVER_KIND, self.id)
+            self._version = found.version if found is not None else 0
+            self._registered = await self._write()
+
+    async def beat(self) -> None:
+        if not self._registered:
+            await self._register()
+        elif not await self._write():
+            await self._refused()
+
+    async def _write(self) -> bool:
+        """Write our document again; false if it is not as we left it."""
+        self._own.beat += 1
+        if self._load is not None:
+            self._load(self._own)
+        sent_at = self._meter()
+        [result] = await self._store.write([Put(SERVER_KIND, self.id, _encode(self._own), self._version)])
+        if not isinstance(result, Done):
+            return False
+        self._version = result.version
+        self._promised_until = sent_at + self.terms.promise_ms
+        return True
+
+    async def _refused(self) -> None:
+        """Somebody wrote our document. It may have been ourselves: a beat that was given up, and came through later."""
+        found = await self._store.get(SERVER_KIND, self.id)
+        now = _decode(found.body) if found is not None else None
+        if found is not None and now is not None and now.incarnation == self.incarnation and not now.ended:
+            self._version = found.version
+            return
+        self._registered, self._promised_until = False, 0
+        reason = "this server was silent for too long, and others have taken its cases"
+        if now is not None and not now.ended:
+            self._own.id = f"{self.id}-{secrets.token_hex(3)}"
+            reason = f"another server runs under the name {now.id}; this one goes on as {self.id}"
+        log.error("%s", reason)
+        self.closed(reason)
+        await self._register()
+
+    # The others
+
+    async def _look(self) -> None:
+        found = {document.id: document async for document in self._store.scan(SERVER_KIND)}
+        now = self._meter()
+        watched_ms = min(now - self._looked_at, 2 * self.terms.beat_ms) if self._looked_at else 0
+        self._looked_at = now
+        for gone in self.sights.keys() - found.keys():
+            del self.sights[gone]
+        for document in found.values():
+            if document.id != self.id:
+                await self._see(document, now, watched_ms)
+        self.news.set()
+
+    async def _see(self, document: Document, now: int, watched_ms: int) -> None:
+        sight = self.sights.get(document.id)
+        if sight is None or sight.version != document.version:
+            told = _decode(document.body)
+            self.sights[document.id] = Sight(told, document.version, now)
+            if sight is not None and (told.ended, told.changes) != (sight.document.ended, sight.document.changes):
+                self.changed()
+            return
+        sight.silent_ms += watched_ms
+        if not sight.document.ended:
+            if sight.silent_ms >= self.terms.takeover_ms:
+                await self._close(sight, now)
+        elif sight.homeless and sight.silent_ms >= KEPT_TERMS * self.terms.takeover_ms:
+            await self._store.write([Delete(SERVER_KIND, document.id, sight.version)])
+
+    async def _close(self, sight: Sight, now: int) -> None:
+        """Found dead. Whoever writes first has found it; a beat that comes in between proves the contrary."""
+        closed = msgspec.structs.replace(sight.document, ended=True, silent_ms=max(1, now - sight.moved_at))
+        [result] = await self._store.write([Put(SERVER_KIND, closed.id, _encode(closed), sight.version)])
+        if isinstance(result, Done):
+            log.warning("server %s was silent for %d ms, and is taken over", closed.id, closed.silent_ms)
+            self.sights[closed.id] = Sight(closed, result.version, now)
+
+
+class _OfIncarnation:
+    def __init__(self, membership: ServerMembership, incarnation: str) -> None:
+        self._membership = membership
+        self._incarnation = incarnation
+
+    def holds(self) -> bool:
+        membership = self._membership
+        return membership.incarnation == self._incarnation and membership.may_promise()
+
+    async def renewed(self) -> bool:
+        return await self._membership.wait() and self.holds()
+
+
+def _nobody(reason: str) -> None: ...
+
+
+def _nothing() -> None: ...
