@@ -2,7 +2,10 @@
 
 Verdicts and jobs leave only after the ledger has settled. An attempt that its pilot no longer names was given up; one
 that the pilot names and that is not its own is lost to it, and the pilot kills it. When a pilot's lease ends, all that
-it holds goes back to the queue, charged to the infrastructure and not to the job."""
+it holds goes back to the queue, charged to the infrastructure and not to the job.
+
+On a server that is not alone, some of what a pilot names may live elsewhere. Then the relay asks there, and this answer
+is put together from all; an exchange that another server passes on is handled like any other, only not passed on."""
 
 import asyncio
 from collections.abc import Callable, Iterable, Sequence
@@ -11,7 +14,7 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.jobs import Job, JobState, Outcome, Resources
 from mendflow.core.model.problems import Forbidden, Invalid, Mistake
 from mendflow.core.model.sync import (
     SYNC_VERSION,
@@ -29,20 +32,36 @@ from mendflow.core.model.values import check_value
 from mendflow.core.scheduling import batch
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired
+from mendflow.services.cluster.relay import Relay, Round
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.services.meta_scheduler import JOB_KIND, QueueAndPilots
 from mendflow.services.notices import Notices
 from mendflow.services.pilot_book import Held, PilotRecord
+from mendflow.services.said import Said
 from mendflow.stores.contract import Store
 
 _EXPIRY_CHECK_MS = 200
+STRANGE_MS = 250
+"""After so long a pilot is answered whose attempts, or reports, somebody else would have to answer for and does not."""
+
 _decode = msgspec.json.Decoder(Job).decode
 
 
 class Exchange:
-    def __init__(self, *, meta: QueueAndPilots, store: Store, ledger: Ledger, clock: Clock, notices: Notices) -> None:
+    def __init__(
+        self,
+        *,
+        meta: QueueAndPilots,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        notices: Notices,
+        relay: Relay | None = None,
+    ) -> None:
+        """Without a relay this server is alone, and decides about everything."""
         self._meta = meta
+        self._relay = relay
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -63,6 +82,8 @@ class Exchange:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
+        if self._relay is not None:
+            await self._relay.stop()
 
     def let_go(self, id: PilotId | None) -> None:
         """Answer at once what is held: of one pilot whose line was lost, so that no job is given into the void, or of
@@ -72,7 +93,41 @@ class Exchange:
                 pilot.released = True
                 pilot.wake.set()
 
+    def nudged(self, pilots: Iterable[PilotId], *, work: bool, by: str) -> None:
+        """Another server has something to say to pilots that ask here, or has jobs for whoever is idle."""
+        for id in pilots:
+            self.let_go(id)
+        if work and self._relay is not None:
+            self._relay.signs.nudged(by)
+            for pilot in self._meta.pilots.values():
+                if pilot.want > 0 and not pilot.front:
+                    pilot.wake.set()
+
     async def sync(self, request: SyncRequest, who: str = "") -> SyncAnswer:
+        """A pilot's request, from itself or passed on by its front."""
+        pilot = self._admitted(request, who)
+        if request.serial <= pilot.newest:
+            return SyncAnswer(serial=request.serial, lease_ms=0)  # overtaken by a newer one that said more
+        if self._relay is not None:
+            self._relay.check_promise()
+            if not request.front and (pilot.front or not pilot.seen_at):
+                self._relay.arrived(pilot.id, request.serial)
+        pilot.hear(request, self._clock.now())
+        with self._ledger.whole():
+            said = Said(self._meta.leases.lease_ms)
+            await self._hear_reports(pilot, request.reports, said)
+            await self._compare(pilot, request, said)
+            if request.leaving:
+                await self._farewell(pilot)
+            answer = await self._answer(pilot, request, who, said)
+        await self._ledger.settled()
+        if not request.leaving:
+            self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady())
+        if self._relay is not None:
+            self._relay.check_promise()
+        return answer
+
+    def _admitted(self, request: SyncRequest, who: str) -> PilotRecord:
         if request.version != SYNC_VERSION:
             raise Mistake(
                 f"pilot {request.pilot} speaks version {request.version} and this server {SYNC_VERSION};"
@@ -83,38 +138,30 @@ class Exchange:
         pilot = self._meta.pilot(request.pilot)
         if not pilot.belongs_to(who):
             raise Forbidden(f"pilot {request.pilot} belongs to the token {pilot.owner!r}; choose another --work folder")
-        if request.serial <= pilot.newest:
-            return SyncAnswer(serial=request.serial, lease_ms=0)  # overtaken by a newer one that said more
-        pilot.hear(request, self._clock.now())
-        with self._ledger.whole():
-            accepted, refused = await self._hear_reports(pilot, request.reports)
-            lost = await self._compare(pilot, request)
-            if request.leaving:
-                await self._farewell(pilot)
-            answer = await self._answer(pilot, request, accepted, refused, lost)
-        await self._ledger.settled()
-        if not request.leaving:
-            self._meta.leases.renew(pilot.id, request.running, now=self._clock.now())
-        return answer
+        return pilot
 
-    async def _answer(
-        self,
-        pilot: PilotRecord,
-        request: SyncRequest,
-        accepted: list[AttemptRef],
-        refused: list[AttemptRef],
-        lost: list[AttemptRef],
-    ) -> SyncAnswer:
+    async def _answer(self, pilot: PilotRecord, request: SyncRequest, who: str, said: Said) -> SyncAnswer:
         """Now, if there is something to say; else as soon as there is, or when the pilot wants to hear anyway."""
         loop = asyncio.get_running_loop()
-        until = loop.time() + min(request.wait_ms, self._meta.leases.lease_ms // 3) / 1000
+        began = loop.time()
+        relay = None if request.front else self._relay
+        tour = None
+        if relay is not None and relay.concerned(pilot.id, request, said):
+            tour = await self._go_round(Round(relay, pilot, request, who, said), pilot, said)
+        until = began + self._hold_ms(request, said) / 1000
         while True:
-            jobs = [] if request.leaving or self._stopping else self._hand_out(pilot, request)
-            orders = pilot.take_orders()
-            if jobs or orders or accepted or refused or lost:
+            waits = relay is not None and said.strange  # for others: more jobs would only be killed with the rest
+            if not (request.leaving or self._stopping or waits):
+                self._hand_out(pilot, request, said)
+            said.orders += pilot.take_orders()
+            if said.anything or self._stopping or request.leaving:
                 break
+            if relay is not None and pilot.unfed and not waits:
+                tour = tour or Round(relay, pilot, request, who, said)
+                if await tour.fetch(request.want) or said.anything:
+                    break
             left_s = until - loop.time()
-            if left_s <= 0 or self._stopping:
+            if left_s <= 0:
                 break
             pilot.wake.clear()
             try:
@@ -123,31 +170,38 @@ class Exchange:
                 break
             if pilot.newest != request.serial or pilot.released:
                 break
-        return SyncAnswer(
-            serial=request.serial,
-            lease_ms=self._meta.leases.lease_ms,
-            jobs=jobs,
-            accepted=accepted,
-            refused=refused,
-            lost=lost,
-            orders=orders,
-        )
+        return said.answer(request, relay.servers_for(request) if relay is not None else [])
+
+    def _hold_ms(self, request: SyncRequest, said: Said) -> int:
+        """How long an answer may be held back. A pilot with attempts elsewhere is heard there only when it asks; and
+        when something is not answered for, it should ask again soon."""
+        lease_ms = self._meta.leases.lease_ms
+        if said.strange or said.foreign:
+            return min(request.wait_ms, STRANGE_MS)
+        return min(request.wait_ms, lease_ms // 6 if said.abroad else lease_ms // 3)
+
+    async def _go_round(self, tour: Round, pilot: PilotRecord, said: Said) -> Round:
+        await tour.go()
+        for report in tour.nobodys:
+            ref, accepted = AttemptRef(report.job, report.fence), await self._was_accepted(pilot, report)
+            if accepted is not None:
+                (said.accepted if accepted else said.refused).append(ref)
+        return tour
 
     # Reports
 
-    async def _hear_reports(
-        self, pilot: PilotRecord, reports: Iterable[Report]
-    ) -> tuple[list[AttemptRef], list[AttemptRef]]:
-        accepted: list[AttemptRef] = []
-        refused: list[AttemptRef] = []
+    async def _hear_reports(self, pilot: PilotRecord, reports: Iterable[Report], said: Said) -> None:
         for report in reports:
             if report.job in self._judging:
                 continue  # told again while it is judged: the pilot will hear
-            ref = AttemptRef(report.job, report.fence)
-            (accepted if await self._hear(pilot, report) else refused).append(ref)
-        return accepted, refused
+            if report.job not in self._meta.jobs and self._relay is not None and not self._relay.mine(report.job):
+                said.foreign.append(report)
+                continue
+            accepted = await self._hear(pilot, report)
+            if accepted is not None:
+                (said.accepted if accepted else said.refused).append(AttemptRef(report.job, report.fence))
 
-    async def _hear(self, pilot: PilotRecord, report: Report) -> bool:
+    async def _hear(self, pilot: PilotRecord, report: Report) -> bool | None:
         job = self._meta.jobs.get(report.job)
         if job is None:
             return await self._was_accepted(pilot, report)
@@ -188,21 +242,27 @@ class Exchange:
             self._meta.enqueue(job)
             self._meta.changed(job)
 
-    async def _was_accepted(self, pilot: PilotRecord, report: Report) -> bool:
-        """A report that is told again, because the verdict did not reach the pilot."""
+    async def _was_accepted(self, pilot: PilotRecord, report: Report) -> bool | None:
+        """A report that is told again, because the verdict did not reach the pilot. None if the document does not know
+        yet: then it is for the job's home to judge, and nobody else."""
         await self._ledger.settled()
         found = await self._store.get(JOB_KIND, report.job)
         if found is None:
             return False
         now, policy = self._clock.now(), self._meta.policy
-        return life.report(_decode(found.body), pilot.id, report.fence, report.outcome, now=now, policy=policy).accepted
+        verdict = life.report(_decode(found.body), pilot.id, report.fence, report.outcome, now=now, policy=policy)
+        return None if verdict.events else verdict.accepted
 
     # What the pilot holds
 
-    async def _compare(self, pilot: PilotRecord, request: SyncRequest) -> list[AttemptRef]:
-        """What the pilot names and does not hold is lost to it; what it should name and does not, it gave up."""
-        lost = self._meta.leases.renew(pilot.id, request.running, now=self._clock.now())
+    async def _compare(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> None:
+        """What the pilot names and does not hold is lost to it, if it is ours; what it should name and does not, it
+        gave up."""
+        lost = self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady())
         strange = {ref.job for ref in lost}
+        for ref in lost:
+            ours = self._relay is None or self._relay.mine(ref.job)
+            (said.lost if ours else said.strange).append(ref)
         named = set()
         for beat in request.running:
             if beat.job not in strange:
@@ -217,7 +277,6 @@ class Exchange:
         for id in [id for id, held in pilot.held.items() if id not in named and _expected(held, request)]:
             if id in pilot.held:
                 await self._given_up(pilot, id)
-        return lost
 
     def _align(self, pilot: PilotRecord, beat: Beat) -> None:
         """Say again what the pilot should do with an attempt, if it does something else: an order may have been lost
@@ -245,55 +304,73 @@ class Exchange:
         while pilot.held:
             await self._given_up(pilot, next(iter(pilot.held)))
         self._meta.leases.leave(pilot.id)
-        self._meta.pilots.pop(pilot.id, None)
-        self._meta.queue.forget(pilot.id)
+        self._meta.forget(pilot.id)
 
     # Handing out
 
-    def _hand_out(self, pilot: PilotRecord, request: SyncRequest) -> list[Assignment]:
-        if request.want <= 0 or not len(self._meta.queue):
-            return []
+    def _hand_out(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> None:
+        want = request.want - len(said.jobs)
+        if want <= 0 or not len(self._meta.queue):
+            pilot.unfed = want > 0
+            return
         now, slots_open = self._clock.now(), pilot.slots_open()
-        assignments: list[Assignment] = []
-        for id in self._take(pilot, request, now):
+        taken = self._take(pilot, request, said, want, now)
+        pilot.unfed = len(taken) < want
+        for place, id in enumerate(taken):
             job = self._meta.jobs[id]
-            self._meta.apply(
-                job, life.grant(job, pilot.id, now=now, host=pilot.host, site=pilot.site, token=pilot.owner)
+            events = life.grant(
+                job,
+                pilot.id,
+                now=now,
+                host=pilot.host,
+                site=pilot.site,
+                token=pilot.owner,
+                serial=request.serial,
             )
+            self._meta.apply(job, events)
             assert job.pilot == pilot.id
-            self._meta.leases.grant(pilot.id, id, job.fence, now=now)
-            pilot.held[id] = Held(request.serial, runs=len(assignments) < slots_open)
+            self._meta.leases.grant(pilot.id, id, job.fence, now=self._meta.steady())
+            pilot.held[id] = Held(request.serial, runs=place < slots_open)
             self._meta.changed(job)
-            assignments.append(Assignment(id, job.fence, job.spec))
-        return assignments
+            said.jobs.append(Assignment(id, job.fence, job.spec))
 
-    def _take(self, pilot: PilotRecord, request: SyncRequest, now: Instant) -> list[JobId]:
+    def _take(self, pilot: PilotRecord, request: SyncRequest, said: Said, want: int, now: Instant) -> list[JobId]:
         """What fits into the pilot. Of short jobs, which it fetches ahead, it gets no more than its share while other
         pilots want some too."""
         meta = self._meta
-        free_slots = max(0, request.capacity.slots - len(pilot.held))
-        most = request.want
+        attempts, needs = self._in_use(pilot, request, said)
+        free_slots = max(0, request.capacity.slots - attempts)
+        most = want
         if most > free_slots:
             hungry = sum(other.want > 0 for other in meta.pilots.values()) or 1
             most = min(most, max(free_slots, -(-len(meta.queue) // hungry)))
         rounds = batch.rounds(most, request.capacity.slots)
-        held = [] if most > free_slots else [meta.jobs[id].spec.resources for id in pilot.held]
-        return meta.queue.take(pilot.offer(held, rounds=rounds, now=now), most, now)
+        return meta.queue.take(pilot.offer([] if most > free_slots else needs, rounds=rounds, now=now), most, now)
+
+    def _in_use(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> tuple[int, list[Resources]]:
+        """How many attempts the pilot has, and what they take: as our book says, or as the pilot says itself where it
+        has others' attempts too. What we gave it and it has not named yet comes on top of that."""
+        jobs = self._meta.jobs
+        if request.taken is None or not (request.front or said.abroad):
+            return len(pilot.held), [jobs[id].spec.resources for id in pilot.held]
+        named = {beat.job for beat in request.running}
+        coming = [jobs[id].spec.resources for id in pilot.held if id not in named]
+        attempts = request.taken.attempts + len(coming) + len(said.jobs)
+        return attempts, [*said.used(request), *coming]
 
     # Leases
 
     async def _watch_leases(self) -> None:
         while True:
             await self._clock.sleep(_EXPIRY_CHECK_MS)
-            now = self._clock.now()
-            expired = self._meta.leases.expired(now=now)
-            for attempt in expired:
+            for attempt in self._meta.leases.expired(now=self._meta.steady()):
                 await self._expire(attempt)
-            for id in self._meta.leases.gone(now=now):
-                self._meta.pilots.pop(id, None)
-                self._meta.queue.forget(id)
+            for id in self._meta.leases.gone(now=self._meta.steady()):
+                self._meta.forget(id)
+                if self._relay is not None:
+                    self._relay.forget(id)
             next_wake = self._meta.queue.next_wake()
-            if next_wake is not None and next_wake <= now:
+            if next_wake is not None and next_wake <= self._clock.now():
                 self._meta.wake_soon()
 
     async def _expire(self, attempt: Expired) -> None:

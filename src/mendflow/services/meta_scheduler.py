@@ -19,6 +19,7 @@ from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.core.scheduling.leases import Leases
 from mendflow.core.scheduling.queue import Queue, Waiting
+from mendflow.services.cluster.work_signs import Nudges
 from mendflow.services.contracts import Callback, CapacityReport, Clock, NewJob, Status
 from mendflow.services.ledger import Ledger
 from mendflow.services.pilot_book import Held, PilotRecord
@@ -50,8 +51,19 @@ class Running(NamedTuple):
 
 
 class QueueAndPilots:
-    def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, policy: Policy, lease_ms: int) -> None:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        policy: Policy,
+        lease_ms: int,
+        steady: Callable[[], int] | None = None,
+    ) -> None:
+        """Leases are measured by `steady`: the clock itself may jump ahead when a case comes from another server."""
         self._store = store
+        self.steady = steady or clock.now
         self._ledger = ledger
         self._clock = clock
         self.policy = policy
@@ -61,6 +73,7 @@ class QueueAndPilots:
         self.pilots: dict[PilotId, PilotRecord] = {}
         self.moved: Moved = _nobody
         self.attempt_failed: AttemptFailed | None = None
+        self.nudges: Nudges | None = None  # where there are other servers
         self._callbacks: dict[JobId, Callback] = {}
         self._over: dict[JobId, Outcome] = {}
         self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
@@ -149,7 +162,7 @@ class QueueAndPilots:
         self.close(job)
 
     async def capacity(self) -> CapacityReport:
-        pilots = list(self.pilots.values())
+        pilots = self.pilots_here()
         return CapacityReport(
             pilots=len(pilots),
             slots=sum(pilot.capacity.slots for pilot in pilots),
@@ -217,15 +230,25 @@ class QueueAndPilots:
         record = self.pilots.get(id)
         if record is None:
             record = self.pilots[id] = PilotRecord(id)
-            self.leases.hear(id, now=self._clock.now())
+            self.leases.hear(id, now=self.steady())
         return record
+
+    def forget(self, id: PilotId) -> None:
+        """The pilot has left, or is gone."""
+        self.pilots.pop(id, None)
+        self.queue.forget(id)
+
+    def pilots_here(self) -> list[PilotRecord]:
+        """Those that speak to this server; others are known because they have something of it."""
+        return [pilot for pilot in self.pilots.values() if not pilot.front]
 
     def pilot_views(self) -> list[PilotView]:
         return [self.pilot_view(pilot) for _, pilot in sorted(self.pilots.items())]
 
     def pilot_view(self, pilot: PilotRecord) -> PilotView:
         lease = self.leases.of(pilot.id)
-        return pilot.view(self._clock.now(), lease.until if lease else 0)
+        left_ms = lease.until - self.steady() if lease else 0
+        return pilot.view(self._clock.now(), left_ms)
 
     def log_tail(self, id: JobId) -> str:
         """What a running job last said, as far as its pilot has told."""
@@ -274,12 +297,16 @@ class QueueAndPilots:
         for pilot in self.pilots.values():
             if pilot.want > 0:
                 pilot.wake.set()
+        if self.nudges is not None:
+            self.nudges.work_waits()
 
     def _control(self, job: Job, control: Control) -> None:
         pilot = self.pilots.get(job.pilot) if job.pilot is not None else None
         if pilot is not None:
             pilot.orders.append(Order(job.id, job.fence, control))
             pilot.wake.set()
+            if pilot.front and self.nudges is not None:
+                self.nudges.summon(pilot)
 
     async def _take_up(self, jobs: Sequence[NewJob]) -> list[NewJob]:
         """Those that were not given before. The others are taken from their documents as they stand there."""
@@ -300,9 +327,9 @@ class QueueAndPilots:
             else:
                 assert job.pilot is not None
                 holder = self.pilot(job.pilot)
-                holder.held[job.id] = Held(None)
+                holder.held[job.id] = Held(job.history[-1].serial or None)
                 holder.owner = holder.owner or job.history[-1].token
-                self.leases.grant(job.pilot, job.id, job.fence, now=self._clock.now())
+                self.leases.grant(job.pilot, job.id, job.fence, now=self.steady())
         return [new for new in missing if new.id not in kept and new.id not in self.jobs]
 
     async def _read(self, id: JobId) -> Job:

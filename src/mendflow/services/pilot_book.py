@@ -55,6 +55,8 @@ class PilotRecord:
         self.seen_at: Instant = 0
         self.ends_at: Instant = 0
         self.newest = 0
+        self.front = ""  # the server that the pilot speaks to, if it is not this one
+        self.unfed = False  # our queue had less for it than it wanted
         self.released = False
         self.held: dict[JobId, Held] = {}
         self.orders: list[Order] = []
@@ -69,6 +71,7 @@ class PilotRecord:
         self.seen_at = now
         self.ends_at = now + request.ttl_ms if request.ttl_ms else 0
         self.newest = request.serial
+        self.front = request.front
         self.released = False
         for held in self.held.values():
             if held.since is None:  # handed out by the server before this one, in an answer older than this request
@@ -112,7 +115,7 @@ class PilotRecord:
             whole=whole,
         )
 
-    def view(self, now: Instant, until: Instant) -> PilotView:
+    def view(self, now: Instant, left_ms: int) -> PilotView:
         return PilotView(
             id=self.id,
             host=self.host,
@@ -120,7 +123,8 @@ class PilotRecord:
             capacity=self.capacity,
             free_slots=max(0, self.capacity.slots - len(self.held)),
             running=list(self.held),
-            state="gone" if now >= until else "active" if self.seen_at else "silent",
+            state="gone" if left_ms <= 0 else "active" if self.seen_at else "silent",
             seen_ms_ago=now - self.seen_at if self.seen_at else -1,
-            lease_ms_left=max(0, until - now),
+            lease_ms_left=max(0, left_ms),
+            front=self.front,
         )

@@ -151,6 +151,7 @@ class PilotView(View, frozen=True):
     state: Literal["active", "silent", "gone"]
     seen_ms_ago: int
     lease_ms_left: int
+    front: str = ""  # the server that it speaks to
 
 
 class Why(View, frozen=True):

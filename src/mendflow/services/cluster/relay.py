@@ -1,0 +1,304 @@
+"""The front's part: a pilot's exchange goes round the servers that its attempts live on, and comes back as one answer.
+
+Every server that is asked hears of *all* that the pilot holds, under the pilot's own serial. So each can tell by itself
+what the pilot has lost and what it gave up, and a front that is wrong about where something lives does no harm: it asks
+the wrong server, hears that the attempt is strange there, and looks again. What is strange to everybody who could be
+asked gets no promise, and then the pilot's lease is not renewed at all: all its attempts have one end.
+
+Nothing here is kept on disk. What a front remembers of a pilot only makes things quicker: it asks those once more that
+may have given the pilot a job in an answer that was lost, so that they need not wait for the end of a lease."""
+
+import asyncio
+from collections.abc import Callable, Iterable
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
+from mendflow.core.model.jobs import Measures
+from mendflow.core.model.problems import Unreachable
+from mendflow.core.model.sync import AttemptRef, Beat, Report, SyncAnswer, SyncRequest, mark_of
+from mendflow.services.cluster.contract import Homes, Membership, NeighbourAway, Neighbours, ServerDocument
+from mendflow.services.cluster.work_signs import Sign, WorkSigns
+from mendflow.services.contracts import Clock
+from mendflow.services.pilot_book import PilotRecord
+from mendflow.services.said import Said
+
+PATIENCE_MS_MIN, PATIENCE_MS_MAX = 250, 2_000
+"""How long another server may take over its part: a tenth of the lease, within these bounds."""
+
+SERVERS_EVERY_MS = 500
+_NOTHING = Measures()
+
+
+def case_of(job: JobId) -> CaseId:
+    return CaseId(job.rpartition("/")[0])
+
+
+class Abroad:
+    """What a front remembers of a pilot's dealings with others. `owed`: who may have given it a job in the answer of
+    this serial, and has not heard since whether the pilot has read that. `unanswered`: attempts and reports that nobody
+    has answered for, and since when. `declined`: who had no more work for it, as of which sign of work."""
+
+    __slots__ = ("declined", "owed", "unanswered")
+
+    def __init__(self) -> None:
+        self.owed: dict[str, int] = {}
+        self.unanswered: dict[AttemptRef, Instant] = {}
+        self.declined: dict[str, Sign] = {}
+
+    @property
+    def empty(self) -> bool:
+        return not (self.owed or self.unanswered or self.declined)
+
+
+class Relay:
+    """Beside the exchange of a server that is not alone."""
+
+    def __init__(
+        self,
+        *,
+        membership: Membership,
+        homes: Homes,
+        neighbours: Neighbours,
+        clock: Clock,
+        lease_ms: int,
+        holds: Callable[[], bool] | None = None,
+    ) -> None:
+        """`holds` tells whether what these very services promise still counts: a server may lose its cases, and be
+        there again under the same name, while an exchange is held."""
+        self._holds = holds or membership.may_promise
+        self.membership = membership
+        self.homes = homes
+        self.neighbours = neighbours
+        self.clock = clock
+        self.lease_ms = lease_ms
+        self.signs = WorkSigns(membership)
+        self._abroad: dict[PilotId, Abroad] = {}
+        self._away_until: dict[str, Instant] = {}
+        self._servers: list[str] = []
+        self._mark = 0
+        self._servers_at: Instant = 0
+        self._behind: set[asyncio.Task[None]] = set()
+
+    async def stop(self) -> None:
+        for task in self._behind:
+            task.cancel()
+        await asyncio.gather(*self._behind, return_exceptions=True)
+
+    # What the exchange asks
+
+    def check_promise(self) -> None:
+        """Raise if others may be taking this server's cases by now: then it can tell no pilot anything."""
+        if not self._holds():
+            raise Unreachable("this server has not been heard by the others for too long; ask another, or again later")
+
+    def mine(self, job: JobId) -> bool:
+        return self.homes.mine(case_of(job))
+
+    def arrived(self, pilot: PilotId, serial: int) -> None:
+        """A pilot that spoke to another server until now, or to none. Whoever had something for it learns where it is,
+        and what it has read."""
+        living = self.membership.living()
+        if living:
+            self._abroad.setdefault(pilot, Abroad()).owed |= {server.id: serial for server in living}
+
+    def forget(self, pilot: PilotId) -> None:
+        self._abroad.pop(pilot, None)
+
+    def concerned(self, pilot: PilotId, request: SyncRequest, said: Said) -> bool:
+        """Whether others have a part in this request; mostly they have none."""
+        if said.strange or said.foreign or request.leaving:
+            return True
+        abroad = self._abroad.get(pilot)
+        return abroad is not None and any(request.heard >= serial for serial in abroad.owed.values())
+
+    def servers_for(self, request: SyncRequest) -> list[str]:
+        """The addresses of all servers, if the pilot knows others."""
+        now = self.clock.now()
+        if now - self._servers_at >= SERVERS_EVERY_MS:
+            living, me = self.membership.living(), self.membership.find(self.membership.id)
+            self._servers = sorted({server.url for server in (*living, *([me] if me else [])) if server.url})
+            self._mark, self._servers_at = mark_of(self._servers), now
+        alone = len(self._servers) < 2 and not request.knows
+        return [] if alone or request.knows == self._mark else self._servers
+
+    # What one round needs
+
+    def of(self, pilot: PilotId) -> Abroad:
+        return self._abroad.setdefault(pilot, Abroad())
+
+    def tidy(self, pilot: PilotId, abroad: Abroad) -> None:
+        abroad.owed = {id: serial for id, serial in abroad.owed.items() if self.membership.find(id) is not None}
+        if abroad.empty:
+            self._abroad.pop(pilot, None)
+
+    async def ask(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer | None:
+        """Its answer; None if it gave none that counts."""
+        now = self.clock.now()
+        if self._away_until.get(server.id, 0) > now:
+            return None
+        patience_ms = min(max(self.lease_ms // 10, PATIENCE_MS_MIN), PATIENCE_MS_MAX)
+        try:
+            async with asyncio.timeout(patience_ms / 1000):
+                answer = await self.neighbours.sync(server, request, who)
+        except (NeighbourAway, TimeoutError):
+            # Not every pilot's exchange should wait for the same silence.
+            self._away_until[server.id] = self.clock.now() + patience_ms // 2
+            return None
+        return answer if answer.lease_ms else None  # it has heard a newer request of this pilot
+
+    def ask_behind(self, server: ServerDocument, request: SyncRequest, who: str, abroad: Abroad) -> None:
+        """Tell a server what the pilot has read. It has nothing to say that the pilot waits for."""
+
+        async def tell() -> None:
+            if await self.ask(server, request, who) is not None:
+                settle(abroad, server.id, request)
+
+        task = asyncio.get_running_loop().create_task(tell())
+        self._behind.add(task)
+        task.add_done_callback(self._behind.discard)
+
+
+def settle(abroad: Abroad, server: str, request: SyncRequest) -> None:
+    """The server has heard this request: what the pilot had read by then, it knows."""
+    if request.heard >= abroad.owed.get(server, 0):
+        abroad.owed.pop(server, None)
+
+
+class Round:
+    """One request of a pilot on its way round. Each server is asked at most once under its serial."""
+
+    def __init__(self, relay: Relay, pilot: PilotRecord, request: SyncRequest, who: str, said: Said) -> None:
+        self._relay = relay
+        self._pilot = pilot
+        self._request = request
+        self._who = who
+        self._said = said
+        self._abroad = relay.of(pilot.id)
+        self._asked: set[str] = set()
+        self.nobodys: list[Report] = []  # reports about jobs of cases that are over
+
+    async def go(self) -> None:
+        """Ask whoever has a part in the request."""
+        said, request = self._said, self._request
+        said.abroad |= bool(said.strange)
+        abroad = self._abroad
+        for afresh in (False, True):
+            homes = await self._homes(afresh)
+            self._settle_nobodys(homes)
+            await self._ask_all(homes)
+            if not (said.strange or said.foreign):
+                break
+        self._ask_owed()
+        self._count_unanswered()
+        if request.leaving:
+            self._relay.forget(self._pilot.id)
+        else:
+            self._relay.tidy(self._pilot.id, abroad)
+
+    async def fetch(self, want: int) -> bool:
+        """Ask a server for jobs that has too many of them. True: there is one, but it can only be asked under the
+        pilot's next serial, so the pilot is to be answered now."""
+        server = self._relay.signs.donor(self._abroad.declined)
+        if server is None:
+            return False
+        if server.id in self._asked:
+            return True
+        await self._ask(server, [], want)
+        return False
+
+    # Whom to ask
+
+    async def _homes(self, afresh: bool) -> dict[JobId, str]:
+        """Where everything lives that is not ours. What nobody answered for the last time is looked for again."""
+        relay, before = self._relay, self._abroad.unanswered
+        refs = [*self._said.strange, *map(_ref, self._said.foreign)]
+        known: dict[CaseId, str] = {}
+        for ref in refs:
+            case = case_of(ref.job)
+            if case not in known:
+                known[case] = await relay.homes.home_of(case, afresh=afresh or ref in before)
+        return {ref.job: known[case_of(ref.job)] for ref in refs}
+
+    def _settle_nobodys(self, homes: dict[JobId, str]) -> None:
+        """A case without a home is over: what runs of it is in nobody's interest, and what is reported of it stands in
+        the job's document, for whoever looks."""
+        said = self._said
+        said.lost += [ref for ref in said.strange if not homes[ref.job]]
+        said.strange = [ref for ref in said.strange if homes[ref.job]]
+        self.nobodys += [report for report in said.foreign if not homes[report.job]]
+        said.foreign = [report for report in said.foreign if homes[report.job]]
+
+    async def _ask_all(self, homes: dict[JobId, str]) -> None:
+        membership = self._relay.membership
+        wanted = {home for home in homes.values() if home and home != membership.id}
+        if self._request.leaving:
+            wanted |= {server.id for server in membership.living()}
+        servers = [found for id in sorted(wanted - self._asked) if (found := membership.find(id)) is not None]
+        want = max(0, self._request.want - len(self._said.jobs))
+        donor = self._relay.signs.donor(self._abroad.declined) if self._pilot.unfed else None
+        await asyncio.gather(
+            *(
+                self._ask(
+                    server,
+                    [report for report in self._said.foreign if homes[report.job] == server.id],
+                    want if donor is not None and donor.id == server.id else 0,
+                    {job for job, home in homes.items() if home == server.id},
+                )
+                for server in servers
+            )
+        )
+
+    def _ask_owed(self) -> None:
+        request = self._request
+        for id, serial in list(self._abroad.owed.items()):
+            server = self._relay.membership.find(id)
+            if server is not None and id not in self._asked and request.heard >= serial:
+                self._asked.add(id)
+                self._relay.ask_behind(server, self._passed(request, [], 0, ()), self._who, self._abroad)
+
+    # Asking
+
+    async def _ask(self, server: ServerDocument, reports: list[Report], want: int, its: Iterable[JobId] = ()) -> None:
+        self._asked.add(server.id)
+        abroad, sign = self._abroad, self._relay.signs.of(server)
+        request = self._passed(self._request, reports, want, its)
+        if want:
+            abroad.owed[server.id] = request.serial
+        answer = await self._relay.ask(server, request, self._who)
+        if answer is not None:
+            self._said.add(answer)
+            self._said.abroad = True
+            settle(abroad, server.id, request)
+        if want and (answer is None or len(answer.jobs) < want):
+            abroad.declined[server.id] = sign
+
+    def _passed(self, request: SyncRequest, reports: list[Report], want: int, its: Iterable[JobId]) -> SyncRequest:
+        """The request as another server gets it. It names everything: what it does not name, its home takes for given
+        up. A report that is for another server is named as an attempt that goes on."""
+        its, told = set(its), {(report.job, report.fence) for report in reports}
+        running = [
+            beat if beat.job in its else Beat(beat.job, beat.fence, beat.state, _NOTHING) for beat in request.running
+        ]
+        running += [
+            Beat(report.job, report.fence, "running", _NOTHING)
+            for report in request.reports
+            if (report.job, report.fence) not in told
+        ]
+        return msgspec.structs.replace(
+            request, front=self._relay.membership.id, wait_ms=0, want=want, reports=reports, running=running
+        )
+
+    def _count_unanswered(self) -> None:
+        """A home that is away for long costs the pilot that home's attempts, before it costs it all the others."""
+        now, said, before = self._relay.clock.now(), self._said, self._abroad.unanswered
+        late = now - self._relay.lease_ms * 3 // 5
+        since = {ref: before.get(ref, now) for ref in said.strange}
+        said.lost += [ref for ref, at in since.items() if at <= late]
+        said.strange = [ref for ref, at in since.items() if at > late]
+        since |= {ref: before.get(ref, now) for ref in map(_ref, said.foreign)}
+        self._abroad.unanswered = since
+
+
+def _ref(report: Report) -> AttemptRef:
+    return AttemptRef(report.job, report.fence)
