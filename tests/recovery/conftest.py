@@ -17,23 +17,31 @@ PATIENCE_S = 60
 
 
 class Site:
-    """One server in a folder of its own, and what a person does with it."""
+    """One server in a folder of its own, with a pilot of so many slots, and what a person does with it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, *, slots: int = 4) -> None:
         self.folder = folder
         self.log = (folder / "serve.log").open("wb")
-        words = ["serve", "--port", "0", "--data", str(folder / "data"), "--slots", "4"]
+        words = ["serve", "--port", "0", "--data", str(folder / "data"), "--slots", str(slots)]
         levels = ["--level", "300 ms", "--level", "500 ms", "--level", "700 ms"]
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "mendflow", *words, *levels],
-            stdin=subprocess.DEVNULL,
-            stdout=self.log,
-            stderr=self.log,
-        )
+        self.process = self._start(*words, *levels)
+        self._pilots: list[subprocess.Popen[bytes]] = []
         self.until(lambda: find_server(folder / "data"), "the server to say where it is")
         found = find_server(folder / "data")
         assert found is not None
+        self.url = found.url
         self.client = SyncClient(found.url)
+
+    def _start(self, *words: str) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "mendflow", *words]
+        return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+
+    def pilot(self, host: str, *, slots: int) -> None:
+        """One more pilot, on a machine of this name; it is here when this returns."""
+        work = str(self.folder / host)
+        words = ["--server", self.url, "--work", work, "--host", host, "--site", host, "--slots", str(slots)]
+        self._pilots.append(self._start("pilot", *words))
+        self.until(lambda: any(each.host == host for each in self.client.pilots()), f"the pilot on {host}")
 
     @staticmethod
     def until(true: Callable[[], object], what: str) -> None:
@@ -63,12 +71,13 @@ class Site:
 
     def stop(self) -> None:
         self.client.close()
-        self.process.terminate()
-        try:
-            self.process.wait(15)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
+        for process in (*self._pilots, self.process):
+            process.terminate()
+            try:
+                process.wait(15)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
         self.log.close()
 
 

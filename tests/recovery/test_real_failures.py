@@ -2,6 +2,7 @@
 
 Each job leaves a line for each time that it was begun, so that what is counted is what really ran."""
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
@@ -77,3 +78,34 @@ def test_an_input_that_comes_late_is_waited_for(site: Site, tmp_path: Path) -> N
     assert site.ended(case) == "completed"
     assert site.did(case)[0] == "again"
     assert (tmp_path / "begun").read_text().count("begun") == 1
+
+
+@pytest.fixture
+def two_nodes(tmp_path: Path) -> Iterator[Site]:
+    """One of its nodes is broken: whatever runs there fails at once."""
+    site = Site(tmp_path, slots=0)
+    site.pilot("good-node", slots=1)
+    site.pilot("bad-node", slots=2)
+    yield site
+    site.stop()
+
+
+def test_a_node_that_fails_several_different_jobs_is_avoided(two_nodes: Site, tmp_path: Path) -> None:
+    # FM-12 FM-13: the fault is the node's, and the job is moved
+    site, command = two_nodes, "case $PWD in *bad-node*) exit 127;; esac"
+    site.client.deploy(read_flow(FLOW.format(name="any", keys="", command=command), tmp_path / "flow.yaml"))
+    held = FLOW.format(
+        name="held", keys="    site: good-node", command=f"until test -e {tmp_path}/go; do sleep 0.1; done"
+    )
+    site.client.deploy(read_flow(held, tmp_path / "flow.yaml"))
+    occupying = site.client.start("held", {"folder": str(tmp_path)}).id
+    site.until(lambda: (tmp_path / "begun").exists(), "the good node to have something to do")
+    for _ in range(3):
+        assert site.ended(site.client.start("any", {"folder": str(tmp_path)}).id) == "failed"
+    moved = site.client.start("any", {"folder": str(tmp_path)}).id
+    site.until(lambda: site.did(moved), "the repair")
+    (tmp_path / "go").touch()
+    assert (site.ended(occupying), site.ended(moved)) == ("completed", "completed")
+    assert site.did(moved) == ["elsewhere"]
+    [item], hosts = site.client.items(moved), {each.id: each.host for each in site.client.pilots()}
+    assert [hosts[attempt.pilot] for attempt in item.attempts] == ["bad-node", "good-node"]

@@ -28,6 +28,9 @@ def pilot(
         int, typer.Option("--slots", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs.")
     ] = 0,
     site: Annotated[str, typer.Option("--site", metavar="NAME", help="The place, for jobs that ask for one.")] = "",
+    host: Annotated[
+        str, typer.Option("--host", metavar="NAME", help="What this machine is called; else its own name.")
+    ] = "",
     cpus: Annotated[float | None, typer.Option("--cpus", min=0, metavar="N", help="CPUs to offer; else all.")] = None,
     memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="Memory to offer; else all.")] = "",
     disk: Annotated[str, typer.Option("--disk", metavar="SIZE", help="Disk to offer; else what is free.")] = "",
@@ -50,6 +53,7 @@ def pilot(
         token=Target(token_file=token_file).token(),
         slots=slots,
         site=site,
+        host=host,
         cpus=cpus,
         memory_bytes=_bytes("--memory", memory),
         disk_bytes=_bytes("--disk", disk),

@@ -33,16 +33,18 @@ DISK_LOOK_MS = 1_000
 
 
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`slots` of 0 means one per processor. Capacities that are None are measured. Times of 0 mean: without end.
-    `ttl_ms` ends the pilot after that time, `idle_exit_ms` when it had no job for that long, `away_exit_ms` when the
-    server was away for that long. `grace_ms` is how long running jobs may go on when the pilot is told to leave. In
-    `server_file` the server says where it is; it is read when the server is away, and the pilot goes where it is."""
+    """`slots` of 0 means one per processor. `host` is what the machine is called, where its own name does not tell it
+    from others. Capacities that are None are measured. Times of 0 mean: without end. `ttl_ms` ends the pilot after that
+    time, `idle_exit_ms` when it had no job for that long, `away_exit_ms` when the server was away for that long.
+    `grace_ms` is how long running jobs may go on when the pilot is told to leave. In `server_file` the server says
+    where it is; it is read when the server is away, and the pilot goes where it is."""
 
     server: str
     work: Path
     token: str = ""
     slots: int = 0
     site: str = ""
+    host: str = ""
     cpus: float | None = None
     memory_bytes: int | None = None
     disk_bytes: int | None = None
@@ -127,6 +129,7 @@ class _Life:
             exchanges,
             pilot=identity.pilot,
             site=options.site,
+            host=options.host,
             capacity=has,
             first_serial=identity.starts << 32,
             life_left_ms=self._life_left_ms,
@@ -235,6 +238,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
     parser.add_argument("--slots", type=int, default=0, help="jobs at a time (default: one per processor)")
     parser.add_argument("--site", default="", help="name of the place, for jobs that ask for one")
+    parser.add_argument("--host", default="", help="name of the machine (default: its own)")
     parser.add_argument("--cpus", type=float)
     parser.add_argument("--memory-bytes", type=int)
     parser.add_argument("--disk-bytes", type=int)
