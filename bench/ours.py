@@ -42,7 +42,7 @@ class Mendflow(Base):
     def start(self) -> None:
         self._chains: set[int] = set()
         data = self.folder / "data"
-        self.server = self._process("serve", "--data", str(data), "--port", "0")
+        self.server = self._process(*self.serving(data))
         end = time.monotonic() + PATIENCE_S
         while (found := find_server(data)) is None:
             assert time.monotonic() < end and self.server.poll() is None, self._log()
@@ -50,7 +50,9 @@ class Mendflow(Base):
         self.client = SyncClient(found.url)
         self.at_end(self.client.close)
         work = str(self.folder / "work")
-        self._process("pilot", "--server", found.url, "--work", work, "--slots", str(WORKERS), "--cpus", str(WORKERS))
+        self._process(
+            "mendflow", "pilot", "--server", found.url, "--work", work, "--slots", str(WORKERS), "--cpus", str(WORKERS)
+        )
         while not self._pilots():
             assert time.monotonic() < end, self._log()
             time.sleep(0.02)
@@ -63,9 +65,13 @@ class Mendflow(Base):
         except Unreachable:
             return False
 
+    def serving(self, data: Path) -> tuple[str, ...]:
+        """The module that is the server, and what it is told."""
+        return ("mendflow", "serve", "--data", str(data), "--port", "0")
+
     def _process(self, *words: str) -> subprocess.Popen[bytes]:
         with (self.folder / "log").open("ab") as log:
-            process = subprocess.Popen([sys.executable, "-m", "mendflow", *words], stdout=log, stderr=log)
+            process = subprocess.Popen([sys.executable, "-m", *words], stdout=log, stderr=log)
         self.at_end(process.wait)
         self.at_end(process.terminate)
         return process

@@ -1,21 +1,31 @@
 """What recovery costs jobs that do not fail: the same work with and without it, in turns, in one run.
 
-A whole server on SQLite in this process, without HTTP and with a pilot that ends every job at once: nothing else takes
-time, so the share that is recovery's is as large as it can ever be. Rounds alternate, and each begins with the other
-kind, so that a busy moment of the machine meets both; of each kind the best round counts, because noise only ever makes
-a system slower. Beside the wall clock stands processor time, which other programs' turns do not count in.
-`python -m bench.proxy [JOBS [ROUNDS]]`."""
+End to end: two servers as they are used, one with recovery and one without, each with its pilot, do the same case in
+turns. Measured are the time by the clock and the processor time of the server, which other programs' turns do not count
+in. Jobs are no-ops in Python, the quickest there are, so the share is as large as it can be. A process may be a little
+faster or slower than its twin for its whole life, so the pair is started anew several times.
 
+In one process: two houses on a store in memory, without HTTP, and a pilot that ends every job at once. Nothing else
+takes time, so this says how many microseconds recovery takes.
+
+`python -m bench.proxy [SECONDS]` takes about so long and ends with a verdict."""
+
+import asyncio
 import gc
 import json
+import signal
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
+from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
+from bench.ours import Mendflow
+from bench.pairs import Middle, Pair, middle, pair
 from mendflow.core.model.flow import Expr, Flow, ForEach, Input, Job
 from mendflow.core.model.ids import CaseId, FlowName, PilotId
-from mendflow.core.model.jobs import Outcome, Submission
+from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.sync import Assignment, Capacity, Report, SyncRequest
 from mendflow.event_loop import run
 from mendflow.formats.patterns import house_patterns
@@ -23,23 +33,70 @@ from mendflow.services.clock import SystemClock
 from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain
 from mendflow.stores.files import FolderKeeper
-from mendflow.stores.sqlite import SqliteStore
-from mendflow.wiring import house_rules
+from mendflow.stores.memory import MemoryStore
+from mendflow.wiring import ServerOptions, collect_seldom, house_rules, running_server
 
-JOBS = 5_000
-ROUNDS = 5
+SECONDS = 150
+STANDS = 4
+WARM_UP_JOBS = 500
+JOBS = 1_000
+AT_MOST = 0.05
 BATCH = 128
 CAPACITY = Capacity(slots=BATCH, cpus=float(BATCH), memory_bytes=1 << 40, disk_bytes=1 << 40)
 MANY = Flow(
     name=FlowName("many"),
     inputs={"jobs": Input(type="number", required=True)},
-    body=ForEach(
-        name="each",
-        first=0,
-        last=Expr("int(inputs.jobs) - 1"),
-        body=Job(name="noop", command="true", submission=Submission.NOTIFY),
-    ),
+    body=ForEach(name="each", first=0, last=Expr("int(inputs.jobs) - 1"), body=Job(name="noop", command="true")),
 )
+
+
+# End to end
+
+
+class Served(Mendflow):
+    """A server and a pilot as they are used, with recovery or without."""
+
+    def __init__(self, recovery: bool) -> None:
+        super().__init__()
+        self._recovery = recovery
+
+    def serving(self, data: Path) -> tuple[str, ...]:
+        return ("bench.proxy", "serve", str(data), *(["recovery"] if self._recovery else []))
+
+    def round(self, jobs: int) -> tuple[float, float]:
+        """Seconds a job, by the clock and of the server's processor time."""
+        began, cpu = time.perf_counter(), processor_s(self.server.pid)
+        self.python(jobs)
+        return (time.perf_counter() - began) / jobs, (processor_s(self.server.pid) - cpu) / jobs
+
+
+def processor_s(pid: int) -> float:
+    """What all threads of a process have used so far: Linux has a clock for every process, by this number."""
+    return time.clock_gettime(~pid << 3 | 2)
+
+
+async def serve(data: Path, *, recovery: bool) -> None:
+    end = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, end.set)
+    async with running_server(ServerOptions(data=data, files_roots=None, recovery=recovery)):
+        await end.wait()
+
+
+def end_to_end(seconds: float, jobs: int = JOBS, stands: int = STANDS) -> list[tuple[Pair, ...]]:
+    """Pairs of rounds: by the clock, and by the server's processor time."""
+    found: list[tuple[Pair, ...]] = []
+    for number in range(stands):
+        with ExitStack() as stack:
+            subjects = {kind: stack.enter_context(Served(kind)) for kind in (number % 2 == 0, number % 2 != 0)}
+            for subject in subjects.values():
+                subject.round(WARM_UP_JOBS)
+            until = time.monotonic() + seconds / stands
+            while time.monotonic() < until:
+                found.append(pair(lambda kind: subjects[kind].round(jobs), len(found)))  # noqa: B023 - called at once
+    return found
+
+
+# In one process
 
 
 async def play(domain: LocalDomain, case: CaseId, serial: int) -> int:
@@ -62,59 +119,116 @@ async def play(domain: LocalDomain, case: CaseId, serial: int) -> int:
     return serial
 
 
-async def rate(folder: Path, jobs: int, *, recovery: bool) -> tuple[float, float]:
-    """Jobs a second, by the wall clock and by processor time."""
-    keeper = FolderKeeper(folder / "files")
-    house = House(
-        store=SqliteStore(folder / "store.db"),
-        keeper=keeper,
-        clock=SystemClock(),
-        rules=HouseRules(recovery=recovery),
-        version="bench",
-        shipped=house_rules(),
-        patterns=house_patterns(),
-    )
-    await house.open()
-    keeper.open()
-    domain = LocalDomain(house)
-    await domain.deploy(MANY)
-    warm = await domain.start("many", {"jobs": 200}, who="bench")
-    serial = await play(domain, CaseId(warm.id), 0)
-    gc.collect()
-    began, cpu = time.perf_counter(), time.process_time()
-    case = await domain.start("many", {"jobs": jobs}, who="bench")
-    await play(domain, CaseId(case.id), serial)
-    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - cpu
-    ended = await domain.case(case.id)
-    assert ended.status == "completed" and ended.counts[0].done == jobs, ended
-    await house.close()
-    return jobs / seconds, jobs / cpu_seconds
+class Inside:
+    """A house in this process, with recovery or without."""
+
+    def __init__(self, folder: Path, *, recovery: bool) -> None:
+        self._keeper = FolderKeeper(folder / f"files-{recovery}")
+        self.house = House(
+            store=MemoryStore(),
+            keeper=self._keeper,
+            clock=SystemClock(),
+            rules=HouseRules(recovery=recovery),
+            version="bench",
+            shipped=house_rules(),
+            patterns=house_patterns(),
+        )
+        self._domain = LocalDomain(self.house)
+        self._serial = 0
+
+    async def open(self) -> None:
+        await self.house.open()
+        self._keeper.open()
+        await self._domain.deploy(MANY)
+        await self.round(WARM_UP_JOBS)
+
+    async def round(self, jobs: int) -> float:
+        """Seconds of processor time a job."""
+        cpu = time.process_time()
+        case = await self._domain.start("many", {"jobs": jobs}, who="bench")
+        self._serial = await play(self._domain, CaseId(case.id), self._serial)
+        took = time.process_time() - cpu
+        ended = await self._domain.case(case.id)
+        assert ended.status == "completed" and ended.counts[0].done == jobs, ended
+        return took / jobs
 
 
-def one(jobs: int, *, recovery: bool) -> tuple[float, float]:
-    with tempfile.TemporaryDirectory(prefix="bench-proxy-") as folder:
-        return run(rate(Path(folder), jobs, recovery=recovery))
+async def in_one_process(seconds: float, jobs: int = JOBS) -> list[Pair]:
+    async with AsyncExitStack() as stack:
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="bench-proxy-")))
+        houses = {kind: Inside(folder, recovery=kind) for kind in (False, True)}
+        for each in houses.values():
+            stack.push_async_callback(each.house.close)
+            await each.open()
+        gc.collect()
+        collect_seldom()
+        found: list[Pair] = []
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            first = len(found) % 2 == 0
+            took = {kind: await houses[kind].round(jobs) for kind in (first, not first)}
+            found.append(Pair(took[False], took[True]))
+        return found
 
 
-def measure(jobs: int = JOBS, rounds: int = ROUNDS) -> dict[str, float]:
-    """The best rate of each kind, and what recovery takes away, as a share."""
-    rates: dict[bool, list[tuple[float, float]]] = {True: [], False: []}
-    for number in range(rounds):
-        for recovery in (number % 2 == 0, number % 2 != 0):
-            rates[recovery].append(one(jobs, recovery=recovery))
-    bare, bare_cpu = (max(each) for each in zip(*rates[False], strict=True))
-    wall, cpu = (max(each) for each in zip(*rates[True], strict=True))
+# The verdict
+
+
+def measure(seconds: float = SECONDS) -> dict[str, float]:
+    """All numbers; costs are shares, with the bounds between which they lie."""
+    outside = end_to_end(seconds * 0.65)
+    inside = run(in_one_process(seconds * 0.2))
+    wall, cpu = ([both[which] for both in outside] for which in (0, 1))
     return {
-        "jobs": jobs,
-        "rounds": rounds,
-        "without_recovery": round(bare),
-        "with_recovery": round(wall),
-        "cost": round(1 - wall / bare, 4),
-        "without_recovery_cpu": round(bare_cpu),
-        "with_recovery_cpu": round(cpu),
-        "cost_cpu": round(1 - cpu / bare_cpu, 4),
+        "jobs": JOBS,
+        "pairs": len(outside),
+        **_told("cost", middle([each.share for each in wall])),
+        **_told("cost_cpu", middle([each.share for each in cpu])),
+        "cpu_us_per_job": round(middle([each.with_it for each in cpu]).value * 1e6, 1),
+        "jobs_per_s": round(1 / middle([each.with_it for each in wall]).value),
+        "inside_pairs": len(inside),
+        **_told("inside_us", middle([each.more * 1e6 for each in inside]), digits=2),
+        "inside_us_per_job": round(middle([each.with_it for each in inside]).value * 1e6, 1),
     }
 
 
+def _told(name: str, found: Middle, digits: int = 4) -> dict[str, float]:
+    return {
+        name: round(found.value, digits),
+        f"{name}_low": round(found.low, digits),
+        f"{name}_high": round(found.high, digits),
+    }
+
+
+def verdict(found: dict[str, float]) -> str:
+    shown = found["cost_high"] < AT_MOST and found["cost_cpu_high"] < AT_MOST
+    said = "is" if shown else "is not shown to be"
+    return "\n".join(
+        [
+            f"end to end, {found['pairs']} pairs of {found['jobs']:,} jobs, {found['jobs_per_s']:,} jobs a second:",
+            f"  throughput  {_bounds(found, 'cost')}",
+            f"  processor   {_bounds(found, 'cost_cpu')} of the server's {found['cpu_us_per_job']} us a job",
+            f"in one process, {found['inside_pairs']} pairs of {found['jobs']:,} jobs:",
+            f"  processor   {found['inside_us']} us ({found['inside_us_low']} to {found['inside_us_high']})"
+            f" of {found['inside_us_per_job']} us a job",
+            f"The cost of recovery for jobs that do not fail {said} less than {AT_MOST:.0%}.",
+        ]
+    )
+
+
+def _bounds(found: dict[str, float], name: str) -> str:
+    return f"{found[name]:.1%} ({found[f'{name}_low']:.1%} to {found[f'{name}_high']:.1%})"
+
+
+def main(words: Sequence[str]) -> int:
+    if words[:1] == ["serve"]:
+        run(serve(Path(words[1]), recovery="recovery" in words[2:]))
+        return 0
+    found = measure(*map(float, words[:1]))
+    print(json.dumps(found, indent=2))
+    print(verdict(found))
+    return 0
+
+
 if __name__ == "__main__":
-    print(json.dumps(measure(*map(int, sys.argv[1:3])), indent=2))
+    sys.exit(main(sys.argv[1:]))

@@ -121,7 +121,7 @@ async def running_server(
     )
     await house.open()
     keeper.open()
-    _collect_seldom()
+    collect_seldom()
     domain = LocalDomain(house)
     try:
         pilot_token, known = _with_local_pilot(options.tokens)
@@ -148,7 +148,7 @@ def _with_local_pilot(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
     return token, [*tokens, *read_tokens(line)]
 
 
-def _collect_seldom() -> None:
+def collect_seldom() -> None:
     """A server holds a great many small values that live long, and makes hardly any cycles: looking through all of
     them for cycles, as often as Python does by default, would cost more than the work itself."""
     gc.freeze()

@@ -2,23 +2,23 @@
 
 import asyncio
 
+import msgspec
+
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.recovery.conversation import Message
 from mendflow.services.contracts import Callback, NewJob
 
 
-class Watched:
+class Watched(msgspec.Struct, eq=False):
     """`outcome` is set when the job is over and nobody could be told yet: whoever polls or subscribes next hears it.
-    There is one for every job, so it is made of as few steps as can be: what is usual stands in the class."""
+    There is one for every job, so it is the kind of value that is made fastest."""
 
+    new: NewJob
     callback: Callback | None = None
     outcome: Outcome | None = None
-    polled = False
-    failing = False  # it has failed, and who mends it is being found out
-    waiter: "asyncio.Future[Outcome] | None" = None  # of someone whose call returns when it is over
-
-    def __init__(self, new: NewJob) -> None:
-        self.new = new
+    polled: bool = False
+    failing: bool = False  # it has failed, and who mends it is being found out
+    waiter: asyncio.Future[Outcome] | None = None  # of someone whose call returns when it is over
 
     @property
     def said(self) -> tuple[Message, ...]:
