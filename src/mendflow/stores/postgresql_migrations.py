@@ -121,11 +121,10 @@ BEGIN
 END $$
 """
 
-_APPEND_ENTRIES = """
-CREATE FUNCTION append_entries(a_stream text, an_expected bigint, bodies bytea[]) RETURNS bigint LANGUAGE plpgsql AS $$
+_LENGTHEN_STREAM = """
+CREATE FUNCTION lengthen_stream(a_stream text, an_expected bigint, added bigint) RETURNS bigint LANGUAGE plpgsql AS $$
 -- The row of the stream is what several servers compete for; entries follow whoever has won it.
 DECLARE
-  added bigint := cardinality(bodies);
   present bigint;
 BEGIN
   IF added > 0 THEN
@@ -135,8 +134,6 @@ BEGIN
       UPDATE streams SET length = length + added WHERE stream = a_stream AND length = an_expected;
     END IF;
     IF FOUND THEN
-      INSERT INTO entries (stream, position, body)
-      SELECT a_stream, an_expected + number - 1, body FROM unnest(bodies) WITH ORDINALITY AS e (body, number);
       RETURN an_expected + added;
     END IF;
   END IF;
@@ -150,27 +147,34 @@ _WRITE_GROUP = """
 CREATE FUNCTION write_group(
   a_writer uuid, a_life bigint, a_number bigint,
   kinds text[], ids text[], expecteds bigint[], bodies text[], cases text[], states text[], statuses text[],
-  firsts bigint[], lasts bigint[], all_entries bytea[]
+  addeds bigint[], owners bigint[], streams_of text[], positions bigint[], entry_bodies bytea[]
 ) RETURNS bigint[] LANGUAGE plpgsql AS $$
--- A group of writes in one transaction: what became of each, in order. Without a kind it is an append, of the entries
--- from first to last; without a body a delete. The group's outcomes stay in the writer's row until the next one, so
--- that a writer who never heard them can ask; a writer that lives another life by now does nothing at all.
+-- A group of writes in one transaction: what became of each, in order. Without a kind it is an append, whose entries
+-- name it as their owner by its place in the group; without a body a delete. The group's outcomes stay in the writer's
+-- row until the next one, so that a writer who never heard them can ask; a writer that lives another life by now does
+-- nothing at all.
 DECLARE
   made bigint[] := '{}';
   one record;
 BEGIN
   FOR one IN
-    SELECT * FROM unnest(kinds, ids, expecteds, bodies, cases, states, statuses, firsts, lasts)
-      AS w (kind, id, expected, body, in_case, state, status, first, last)
+    SELECT * FROM unnest(kinds, ids, expecteds, bodies, cases, states, statuses, addeds)
+      AS w (kind, id, expected, body, in_case, state, status, added)
   LOOP
     IF one.kind IS NULL THEN
-      made := made || append_entries(one.id, one.expected, all_entries[one.first:one.last]);
+      made := made || lengthen_stream(one.id, one.expected, one.added);
     ELSIF one.body IS NULL THEN
       made := made || delete_document(one.kind, one.id, one.expected);
     ELSE
       made := made || put_document(one.kind, one.id, one.expected, one.body, one.in_case, one.state, one.status);
     END IF;
   END LOOP;
+  IF cardinality(owners) > 0 THEN
+    INSERT INTO entries (stream, position, body)
+    SELECT e.stream, e.position, e.body
+    FROM unnest(owners, streams_of, positions, entry_bodies) AS e (owner, stream, position, body)
+    WHERE made[e.owner] >= 0;
+  END IF;
   UPDATE writers SET number = a_number, outcomes = made, seen_at = now() WHERE writer = a_writer AND life = a_life;
   IF NOT FOUND THEN
     RAISE EXCEPTION 'this writer lives another life' USING ERRCODE = 'MF001';
@@ -185,7 +189,7 @@ MIGRATIONS = (
         "Documents, streams, and the writers with what became of their last group. Texts are compared by their bytes, "
         "whatever the database's language. Bodies stay as they were written; the three fields that are asked for most "
         "stand beside them where they are texts, with an index.",
-        (*_TABLES, _DATA, *_MEANINGS, _PUT_DOCUMENT, _DELETE_DOCUMENT, _APPEND_ENTRIES, _WRITE_GROUP),
+        (*_TABLES, _DATA, *_MEANINGS, _PUT_DOCUMENT, _DELETE_DOCUMENT, _LENGTHEN_STREAM, _WRITE_GROUP),
     ),
 )
 

@@ -48,8 +48,8 @@ class Parcel:
         self._order = sorted(range(len(writes)), key=lambda at: _key(writes[at]))
         self._kinds, self._ids, self._bodies = Texts(), Texts(), Texts()
         self._cases, self._states, self._statuses = Texts(), Texts(), Texts()
-        self._expecteds, self._firsts, self._lasts = Numbers(), Numbers(), Numbers()
-        self._entries = Bytes()
+        self._expecteds, self._addeds = Numbers(), Numbers()
+        self._owners, self._streams, self._positions, self._entries = Numbers(), Texts(), Numbers(), Bytes()
         for at in self._order:
             self._add(writes[at])
 
@@ -57,7 +57,7 @@ class Parcel:
     def params(self) -> tuple[object, ...]:
         return (
             *(self._kinds, self._ids, self._expecteds, self._bodies, self._cases, self._states, self._statuses),
-            *(self._firsts, self._lasts, self._entries),
+            *(self._addeds, self._owners, self._streams, self._positions, self._entries),
         )
 
     def answers(self, made: Sequence[int]) -> list[Done | Taken]:
@@ -89,9 +89,11 @@ class Parcel:
         self._cases.append(fields[0])
         self._states.append(fields[1])
         self._statuses.append(fields[2])
-        self._firsts.append(len(self._entries) + 1)
+        self._addeds.append(len(entries))
+        self._owners += [len(self._ids)] * len(entries)
+        self._streams += [id] * len(entries)
+        self._positions += range(expected, expected + len(entries))
         self._entries += entries
-        self._lasts.append(len(self._entries))
 
 
 def _key(write: Write) -> tuple[str, str]:

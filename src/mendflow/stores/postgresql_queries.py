@@ -12,7 +12,7 @@ from mendflow.stores.contract import Document, Where
 from mendflow.stores.fields import field_of, is_number, rank_of
 
 WRITE_GROUP = b"""
-SELECT write_group(%b, %b::bigint, %b::bigint, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b)
+SELECT write_group(%b, %b::bigint, %b::bigint, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b, %b)
 """
 
 BEGIN_LIFE = b"""
