@@ -15,6 +15,7 @@ from mendflow.core.model.repair_views import DecisionQuery, DecisionView, RuleWi
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns
 from mendflow.core.rules import WouldChange
+from mendflow.formats import xes
 from mendflow.services.local_domain import LocalDomain
 
 CONTEXT = {"context": Input(type="map", required=True)}
@@ -320,3 +321,22 @@ async def test_nothing_stands_in_the_way_of_a_case_without_failures(domain: Loca
     assert [entry.what for entry in await domain.history(case)] == ["started", "completed"]
     assert await domain.decisions(DecisionQuery(case=case)) == []
     assert await domain.failures() == []
+
+
+async def test_a_secret_of_a_job_is_in_nothing_that_is_told_of_its_failure(domain: LocalDomain, pilot: Any) -> None:
+    # EX-6: neither in a decision, nor in a group, nor in the history or its XES, nor in a rule made of it
+    secret = "hunter2"
+    job = Job(name="a", command="true", env={"ARCHIVE_PASSWORD": secret, "PLATE": "7"})
+    await domain.deploy(Flow(name=FlowName("f"), body=job))
+    case = (await domain.start("f", {}, who="me")).id
+    await pilot.run_all(lambda _: failed(9))
+    [decision] = await domain.decisions(DecisionQuery(case=case))
+    whole = await domain.decision(decision.id)
+    assert whole.context["item"]["data"] == {"ARCHIVE_PASSWORD": "(hidden)", "PLATE": "7"}
+    [group] = await domain.failures()
+    wish = RuleWish(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, group=group.id)
+    added = await domain.add_rule(wish, who="ann")
+    history = await domain.history(case)
+    told: list[object] = [whole, group, await domain.failure(group.id), added, await domain.rule_set("f"), history]
+    told += [await domain.why(case), await domain.notices(), await domain.items(case)]
+    assert secret not in repr(told) + xes.log("f", [(await domain.case(case), history)])

@@ -41,6 +41,7 @@ from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.recovery.classify import classify
+from mendflow.core.recovery.discretion import discreet
 from mendflow.services.contracts import Clock
 from mendflow.services.exception_service.decisions import signature_of
 from mendflow.services.exception_service.past import Past
@@ -195,7 +196,7 @@ def _case(event: XEvent, facts: CaseFacts | None, now: int, depth: int) -> dict[
         "version": known.version,
         "status": known.status,
         "age_ms": now - known.started_at if known.started_at else 0,
-        "data": known.data,
+        "data": discreet(known.data),
         "jobs": known.jobs,
         "parent": known.parent,
         "mends": known.mends,
@@ -214,7 +215,7 @@ def _item(event: XEvent, facts: CaseFacts | None, now: int) -> dict[str, Value]:
         "name": event.task or known.task,
         "kind": known.kind,
         "status": known.status,
-        "data": {**known.data, **_map(outputs)},
+        "data": discreet({**known.data, **_map(outputs)}),
         "outputs": outputs,
         "attempts": known.attempts,
         "age_ms": now - known.started_at if known.started_at else 0,
