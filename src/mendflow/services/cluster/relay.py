@@ -229,6 +229,9 @@ class Round:
         self.nobodys += [report for report in said.foreign if not homes[report.job]]
         said.foreign = [report for report in said.foreign if homes[report.job]]
 
+    def _donor(self) -> ServerDocument | None:
+        return self._relay.signs.donor(self._abroad.declined) if self._pilot.unfed else None
+
     async def _ask_all(self, homes: dict[JobId, str]) -> None:
         membership = self._relay.membership
         wanted = {home for home in homes.values() if home and home != membership.id}
@@ -236,7 +239,7 @@ class Round:
             wanted |= {server.id for server in membership.living()}
         servers = [found for id in sorted(wanted - self._asked) if (found := membership.find(id)) is not None]
         want = max(0, self._request.want - len(self._said.jobs))
-        donor = self._relay.signs.donor(self._abroad.declined) if self._pilot.unfed else None
+        donor = self._donor()
         await asyncio.gather(
             *(
                 self._ask(
@@ -250,10 +253,11 @@ class Round:
         )
 
     def _ask_owed(self) -> None:
-        request = self._request
+        """Let others know what the pilot has read; not the one that may be asked for jobs in a moment."""
+        request, donor = self._request, self._donor()
         for id, serial in list(self._abroad.owed.items()):
             server = self._relay.membership.find(id)
-            if server is not None and id not in self._asked and request.heard >= serial:
+            if server is not None and server is not donor and id not in self._asked and request.heard >= serial:
                 self._asked.add(id)
                 self._relay.ask_behind(server, self._passed(request, [], 0, ()), self._who, self._abroad)
 
@@ -263,12 +267,15 @@ class Round:
         self._asked.add(server.id)
         abroad, sign = self._abroad, self._relay.signs.of(server)
         request = self._passed(self._request, reports, want, its)
+        before = abroad.owed.get(server.id, 0)
         if want:
             abroad.owed[server.id] = request.serial
         answer = await self._relay.ask(server, request, self._who)
         if answer is not None:
             self._said.add(answer)
             self._said.abroad = True
+            if not answer.jobs:
+                abroad.owed[server.id] = before
             settle(abroad, server.id, request)
         if want and (answer is None or len(answer.jobs) < want):
             abroad.declined[server.id] = sign
