@@ -13,6 +13,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.mending import XEvent
 from mendflow.core.model.values import Value
+from mendflow.core.model.views import Hold
 
 
 class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -71,6 +72,10 @@ class InterfaceB(Protocol):
     async def fail(self, case: CaseId, item: ItemId, fault: Fault, *, proceed: bool, by: str) -> bool: ...
     async def remove(self, case: CaseId, item: ItemId, *, by: str) -> bool: ...
     async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool: ...
+    async def held_by(self, holder: str, case: CaseId) -> list[Hold]:
+        """What of a case this exlet suspends."""
+        ...
+
     async def release(self, event: str) -> None:
         """Go on with what was held when the event of this id was told, if it is still held."""
         ...

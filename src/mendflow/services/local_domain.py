@@ -21,13 +21,15 @@ from mendflow.core.model.views import (
     FlowView,
     Happening,
     Health,
+    Hold,
     ItemView,
     JobQuery,
     PilotView,
     TaskView,
 )
 from mendflow.services import item_views, job_search, reasons
-from mendflow.services.case_book import CASE_KIND, CaseDocument
+from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase
+from mendflow.services.holds import holds_of
 from mendflow.services.house import House
 from mendflow.services.item_list import ItemList
 from mendflow.services.local_repairs import LocalRepairs
@@ -120,7 +122,14 @@ class LocalDomain(LocalRepairs):
 
     def _view(self, document: CaseDocument) -> CaseView:
         live = self._house.services.manager.live.get(document.id)
-        return live.view() if live and live.document.live else document.view()
+        if live is None or not live.document.live:
+            return document.view()
+        held = live.case.status == "suspended" or live.case.item_holders or live.document.ending
+        view = live.view()
+        return msgspec.structs.replace(view, holds=self._holds(live)) if held else view
+
+    def _holds(self, live: LiveCase) -> list[Hold]:
+        return holds_of(live, self._house.services.manager.live)
 
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
         return await self._order(case, Suspend(item=ItemId(item) if item else None))
@@ -142,7 +151,8 @@ class LocalDomain(LocalRepairs):
         document = await self._document(id)
         if not document.live:
             raise Conflict(f"case {id} is over: {document.status}")
-        await self._house.services.manager.command(id, command)
+        if not await self._house.services.mending.steer_end(id, command):
+            await self._house.services.manager.command(id, command)
         await self._settled()
         return await self.case(id)
 

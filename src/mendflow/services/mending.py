@@ -6,7 +6,7 @@ runs as if there were no rules."""
 
 from typing import Final
 
-from mendflow.core.engine.messages import DoMend
+from mendflow.core.engine.messages import Cancel, Command, DoMend, Resume
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.rules import RuleSet
@@ -80,8 +80,8 @@ class MendingWing:
             contexts=Contexts(clock, past, PilotPlaces(meta, proxy.inner.keys(), len(levels.waits_ms)), proxy.attempts),
             jobs=proxy,
         )
-        local = LocalEngine(manager=manager, flows=flows, ledger=ledger, checkpoints=checkpoints)
-        self.exceptions.engines[""] = local
+        self._local = LocalEngine(manager=manager, flows=flows, ledger=ledger, checkpoints=checkpoints)
+        self.exceptions.engines[""] = self._local
         self.library = Library(store, ledger, clock, flows)
         self.primitives = Primitives(
             service=self.exceptions,
@@ -136,6 +136,17 @@ class MendingWing:
         await self.exceptions.resume()
         await self._levels.start()
         self.watches.start()
+
+    async def steer_end(self, case: CaseId, command: Command) -> bool:
+        """What a person wants of a case that has ended and whose end is held. False if it is not one of these."""
+        live = self._local.at_its_end(case)
+        if live is None or not isinstance(command, (Resume, Cancel)):
+            return False
+        if isinstance(command, Cancel):
+            await self._local.cancel(case, reason=command.reason, by="")
+            await self.exceptions.nothing_to_mend(live.document)
+        await self._local.let_go_of_end(live)
+        return True
 
     async def stop(self) -> None:
         await self.watches.stop()

@@ -14,6 +14,7 @@ from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.views import CaseView, ItemView, PilotView, TaskView, Why
 from mendflow.core.scheduling import explain
 from mendflow.core.scheduling.amounts import clock, size
+from mendflow.services import holds
 from mendflow.services.case_book import state_of
 from mendflow.services.forced_items import by_force
 from mendflow.services.house import House
@@ -58,6 +59,9 @@ async def why(domain: Asked, house: House, subject: str) -> Why:
 async def _within(domain: Asked, case: str, told: Why) -> Why:
     """What is not over stands still if its case does."""
     view = await domain.case(case)
+    of_item = [hold for hold in view.holds if hold.item is not None and told.subject == f"{view.id}:{hold.item}"]
+    if of_item:
+        told = msgspec.structs.replace(told, facts=[holds.sentence(view.id, of_item), *told.facts])
     if view.status != "suspended" or told.state in _OVER:
         return told
     fact = f"its case is suspended, so nothing new begins in it: `mendflow why {view.id}` says why"
@@ -262,7 +266,7 @@ async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
         return Why(subject=case.id, state=case.status, sentence=f"case {case.id} failed: {said}", facts=facts)
     if case.status == "suspended":
         sentence = f"case {case.id} is suspended; `mendflow continue {case.id}` lets it go on."
-        return Why(subject=case.id, state=case.status, sentence=sentence)
+        return Why(subject=case.id, state=case.status, sentence=sentence, facts=_held(case))
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
         sentence = f"case {case.id} is {case.status}{said}."
@@ -274,9 +278,14 @@ async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
     for item in live:
         told = await why(domain, house, f"{case.id}:{item.item}")
         facts.append(told.sentence)
-    facts += await _removed(domain, case)
+    facts += [*_held(case), *await _removed(domain, case)]
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
     return Why(subject=case.id, state=case.status, sentence=sentence, facts=facts)
+
+
+def _held(case: CaseView) -> list[str]:
+    """Who holds it, or items of it."""
+    return [holds.sentence(case.id, [hold]) for hold in case.holds]
 
 
 async def _removed(domain: Asked, case: CaseView) -> list[str]:

@@ -5,6 +5,7 @@ A person whose command got no answer gives it again, and is content if it turns 
 
 import asyncio
 import tempfile
+from abc import abstractmethod
 from collections import Counter
 from pathlib import Path
 
@@ -46,8 +47,8 @@ class Command(Story):
         """Whether it is time for the command."""
         return bool(self.world.pilot.held)
 
-    async def command(self) -> None:
-        raise NotImplementedError
+    @abstractmethod
+    async def command(self) -> None: ...
 
     async def tell_with(self, writes: int) -> int:
         """The whole story with a crash after so many writes of the command; how many writes it had from there on."""

@@ -51,6 +51,14 @@ class NameCount(View, frozen=True):
     skipped: int = 0
 
 
+class Hold(View, frozen=True):
+    """Somebody keeps a case, or one item of it, from going on. `over`: he is gone, and will not let go by himself."""
+
+    item: ItemId | None = None
+    by: str = ""
+    over: bool = False
+
+
 class CaseView(View, frozen=True):
     id: CaseId
     flow: str
@@ -68,6 +76,7 @@ class CaseView(View, frozen=True):
     mends: CaseId | None = None  # an exlet's case: the case that it mends, the item there, and the decision behind it
     mends_item: ItemId | None = None
     decision: str = ""
+    holds: list[Hold] = []  # of a live case: who suspends it, or items of it
 
 
 class AttemptView(View, frozen=True):

@@ -24,10 +24,12 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
+from mendflow.core.model.views import Hold
 from mendflow.services.case_book import CASE_KIND, Ending, LiveCase, name_of
 from mendflow.services.checkpoints import Checkpoints, standing
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
+from mendflow.services.holds import holds_of
 from mendflow.services.interfaces import CaseFacts, ItemFacts
 from mendflow.services.ledger import Ledger
 
@@ -119,11 +121,28 @@ class LocalEngine:
             return False  # it is over, or so already
         return True
 
+    async def held_by(self, holder: str, case: CaseId) -> list[Hold]:
+        live = self._manager.live.get(case)
+        by = f"exlet {holder}"
+        return [each for each in holds_of(live, self._manager.live) if each.by == by] if live is not None else []
+
+    def at_its_end(self, case: CaseId) -> LiveCase | None:
+        """The case, if it has ended in the engine and that is not told yet."""
+        live = self._manager.live.get(case)
+        return live if live is not None and live.case.over and live.document.live else None
+
+    async def let_go_of_end(self, live: LiveCase) -> None:
+        """Whoever held the end of the case holds it no longer."""
+        if live.document.ending is not None and live.document.ending.holders:
+            live.document.ending.holders = []
+            self._ledger.touch(CASE_KIND, live.id, live.document)
+        await self._checkpoints.recheck(live)
+
     def _ending(self, case: CaseId, by: str) -> Ending | None:
         """What is kept of a case that is over in the engine and not told to be; None for all others, and for what was
         done before by the same step."""
-        live = self._manager.live.get(case)
-        if live is None or not live.case.over or not live.document.live:
+        live = self.at_its_end(case)
+        if live is None:
             return None
         if live.document.ending is None:
             live.document.ending = Ending()
@@ -131,7 +150,7 @@ class LocalEngine:
         self._ledger.touch(CASE_KIND, case, live.document)
         if by and by in ending.done:
             return Ending()
-        ending.done = [*ending.done, by]
+        ending.done = [*ending.done, by] if by else ending.done
         return ending
 
 

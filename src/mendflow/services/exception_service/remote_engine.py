@@ -15,6 +15,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
+from mendflow.core.model.views import Hold
 from mendflow.services.contracts import Clock
 from mendflow.services.interfaces import CaseFacts
 from mendflow.services.ledger import Ledger
@@ -174,6 +175,15 @@ class RemoteEngine:
 
     async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool:
         return await self._ask("write", case, item, by, {"values": values})
+
+    async def held_by(self, holder: str, case: CaseId) -> list[Hold]:
+        kept = self._cases.get(case)
+        held = kept.holders.items() if kept is not None else ()
+        return [
+            Hold(item=ItemId(item) if item else None, by=f"exlet {holder}", over=True)
+            for item, holders in held
+            if holder in holders
+        ]
 
     async def release(self, event: str) -> None:
         """Nobody waits for the engine to go on."""

@@ -31,6 +31,7 @@ from mendflow.services.exception_service.rule_book import RuleBook
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
 from mendflow.services.happenings import Happenings
+from mendflow.services.holds import sentence
 from mendflow.services.interfaces import CaseFacts, Engine
 from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
@@ -296,7 +297,7 @@ class ExceptionService:
     async def _begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
         """Start the exlet's case. What cannot even start has failed."""
         if reason := await self._removed(decision):
-            self._end_stopped(decision, reason)
+            await self._end_stopped(decision, reason)
             return
         try:
             await self._exlets.begin(decision, exlet, context)
@@ -320,10 +321,18 @@ class ExceptionService:
         if document.status == "completed":
             await self._finish(decision, "done")
         elif reason := await self._removed(decision):
-            self._end_stopped(decision, reason)
+            await self._end_stopped(decision, reason)
         else:
             said = document.fault.message if document.fault else document.status
-            await self._finish(decision, "failed", f"exlet {decision.exlet} ({document.id}) {document.status}: {said}")
+            note = f"exlet {decision.exlet} ({document.id}) {document.status}: {said}"
+            await self._finish(decision, "failed", "; ".join((note, *await self._still_held(decision, document.id))))
+
+    async def _still_held(self, decision: Decision, exlet: CaseId) -> list[str]:
+        """What an exlet that failed has suspended stays so, for a person to judge: who holds it, and what to do."""
+        engine = self.engine(decision)
+        cases = dict.fromkeys([decision.case, *await engine.cases_of(decision.flow)])
+        held = [(case, await engine.held_by(exlet, case)) for case in cases]
+        return [sentence(case, holds) for case, holds in held if holds]
 
     async def _finish(self, decision: Decision, state: Any, note: str = "") -> None:
         """The repair is over: what was held goes on."""
@@ -364,7 +373,7 @@ class ExceptionService:
         self.past.case_ended(document.flow, document.id, document.status)
         self._exlets.forget(document.id)
         self.decisions.all_tries_ended(Mended("", document.id), "failed")
-        await self._nothing_to_mend(document)
+        await self.nothing_to_mend(document)
         decision = self.decisions.open.get(self.decisions.of_exlet.get(document.id, ""))
         if decision is not None and decision.type is ExceptionType.SELECTION:
             if decision.state == "running":
@@ -372,7 +381,7 @@ class ExceptionService:
         elif document.decision:
             await self.exlet_ended(document)
 
-    async def _nothing_to_mend(self, document: CaseDocument) -> None:
+    async def nothing_to_mend(self, document: CaseDocument) -> None:
         """A case is over: nothing in it waits for a person any more, and what mends a removed one is stopped."""
         for decision in self.decisions.under_way(Mended("", document.id)):
             if decision.state == "waiting":
@@ -386,24 +395,29 @@ class ExceptionService:
         if decision.engine or decision.removes:
             return ""
         document = await self._manager.document(decision.case)
-        if document is None or document.status != "cancelled" or decision.at > document.ended_at:
+        if document is None:
             return ""
-        said = f": {document.fault.message}" if document.fault is not None else ""
-        return f"case {document.id}, which it was to mend, was removed{said}"
+        at_its_end = document.ending.removed if document.live and document.ending is not None else ""
+        if not at_its_end and (document.status != "cancelled" or decision.at > document.ended_at):
+            return ""
+        said = at_its_end or (document.fault.message if document.fault is not None else "")
+        return f"case {document.id}, which it was to mend, was removed" + (f": {said}" if said else "")
 
     async def _stop(self, decision: Decision, reason: str) -> None:
         """Stop the exlet, and with it all that it has called and submitted. One that has not begun never does."""
         if decision.state == "running" and decision.exlet_case in self._manager.live:
             await self.engines[""].cancel(decision.exlet_case, reason=reason, by=f"{decision.id}/stop")
 
-    def _end_stopped(self, decision: Decision, reason: str) -> None:
-        """Nobody needs to hear of it: who removed the case knows."""
+    async def _end_stopped(self, decision: Decision, reason: str) -> None:
+        """Nobody needs to hear of it: who removed the case knows. If its end was held, it is told now."""
         if decision.state == "running":
             decision.note = f"exlet {decision.exlet} was stopped: {reason}"
             self.decisions.end(decision, "failed", "removed")
             self.past.ended(decision)
             words = f"{decision.exlet}: stopped"
             self._happenings.tell(decision.ended_at, "repair", decision.case, decision.item, "failed", words)
+            if decision.type is ExceptionType.CASE_POST:
+                await self.engine(decision).release(event_of_decision(decision.id))
 
     # Looking
 
