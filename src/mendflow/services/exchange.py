@@ -309,6 +309,8 @@ class Exchange:
     # Handing out
 
     def _hand_out(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> None:
+        if self._meta.pilots.get(pilot.id) is not pilot:
+            return  # this server stood still for a whole lease in the middle of this, and has taken the pilot for gone
         want = request.want - len(said.jobs)
         if want <= 0 or not len(self._meta.queue):
             pilot.unfed = want > 0
