@@ -18,7 +18,13 @@ WORK_FOLDER = ".mendflow-pilot"
 @app.command("pilot")
 def pilot(
     server: Annotated[
-        str, typer.Option("--server", metavar="URL", envvar="MENDFLOW_SERVER", help="The server to take jobs from.")
+        list[str],
+        typer.Option(
+            "--server",
+            metavar="URL",
+            envvar="MENDFLOW_SERVER",
+            help="The server to take jobs from; again for others on the same store.",
+        ),
     ],
     token_file: TokenFile = "",
     work: Annotated[
@@ -48,7 +54,7 @@ def pilot(
 ) -> None:
     """Run a pilot that takes jobs from a server."""
     options = PilotOptions(
-        server=server,
+        server=",".join(server),
         work=Path(work).absolute(),
         token=Target(token_file=token_file).token(),
         slots=slots,

@@ -11,7 +11,7 @@ import msgspec
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobSpec, Measures, Resources
-from mendflow.core.model.sync import Capacity
+from mendflow.core.model.sync import Capacity, Taken
 from mendflow.core.model.values import Value
 from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.wire import AttemptKey, Done, Pulse, RawReport, Work
@@ -147,6 +147,17 @@ class Attempts:
     def alive(self) -> int:
         """How many attempts have not ended yet, here or in slots."""
         return self._alive
+
+    def taken(self) -> Taken:
+        """What they take together, whichever servers they live on."""
+        needs = [held.resources for held in self.all.values() if held.alive]
+        return Taken(
+            len(needs),
+            sum(each.cpus for each in needs),
+            sum(each.memory_bytes for each in needs),
+            sum(each.disk_bytes for each in needs),
+            sum(each.gpus for each in needs),
+        )
 
     def fits(self, held: Held, links: Iterable[SlotLink]) -> bool:
         """Whether the pilot has what the attempt needs beside what runs in other slots."""

@@ -165,6 +165,7 @@ class Exchanges:
 
     async def post(self, body: bytes, timeout_s: float) -> bytes:
         request = b"%s%d\r\n\r\n%s" % (self._head, len(body), body)
+        address = self._address
         connection = await self._connection()
         try:
             status, answer = await asyncio.wait_for(connection.ask(request), timeout_s)
@@ -174,7 +175,9 @@ class Exchanges:
         except BaseException:
             connection.close()
             raise
-        if connection.usable:
+        if address is not self._address:
+            connection.close()  # meanwhile another server is spoken to
+        elif connection.usable:
             self._idle.append(connection)
         if status in (502, 503, 504):
             raise ServerAway(f"the server answered {status}: {answer[:200].decode(errors='replace')}")

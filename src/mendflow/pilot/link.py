@@ -9,7 +9,7 @@ import logging
 import socket
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import NoReturn
+from typing import NoReturn, Protocol
 
 import msgspec
 
@@ -30,6 +30,9 @@ GATHER_MS = 15
 
 PATIENCE_MS = 10
 """A request with reports is answered at once; only when it is not for this long does another follow it."""
+
+MOVE_AFTER_MS = 1_000
+"""A server that is away for this long, or for a sixth of the lease, is left for another."""
 
 ANSWER_MS = 10_000
 BACKOFF_MS_MAX = 1_000
@@ -58,13 +61,29 @@ class LinkRefused(Exception):
 
 @dataclass(slots=True)
 class Flight:
-    """A request on its way. `quiet` ones carry no report and may be held by the server."""
+    """A request on its way. `quiet` ones carry no report and may be held by the server. Its answer promises nothing for
+    what it does not name: jobs that came after it was sent were promised from `counts_from` on, and no later."""
 
     serial: int
     sent_at: int
+    counts_from: int
     want: int
     quiet: bool
     reports: frozenset[tuple[str, int]]
+
+
+class Others(Protocol):
+    """The other servers that a pilot knows."""
+
+    mark: int
+
+    def hear(self, urls: list[str]) -> None:
+        """Which there are now."""
+        ...
+
+    def move_on(self) -> bool:
+        """Speak to the next one from now on; False if there is no other."""
+        ...
 
 
 class Link:
@@ -79,6 +98,7 @@ class Link:
         first_serial: int,
         life_left_ms: Callable[[], int],
         seek: Callable[[], bool] | None = None,
+        others: Others | None = None,
         host: str = "",
         boot_ms: Callable[[], int] = boot_ms,
     ) -> None:
@@ -93,6 +113,7 @@ class Link:
         self._heard = 0
         self._life_left_ms = life_left_ms
         self._seek = seek
+        self._others = others
         self._flights: list[Flight] = []
         self._tasks: set[asyncio.Task[None]] = set()
         self._exchange_ms = 4.0
@@ -165,11 +186,13 @@ class Link:
             wait_ms=0 if leaving else self._wait_ms(),
             heard=self._heard,
             version=SYNC_VERSION,
+            taken=attempts.taken() if self._several else None,
+            knows=self._others.mark if self._others is not None else 0,
         )
         self._agent.state_news = self._agent.live_news = False
         reports = frozenset(attempts.reports)
         self._spoke_at = self._boot_ms()
-        flight = Flight(self._serial, self._spoke_at, request.want, not reports, reports)
+        flight = Flight(self._serial, self._spoke_at, self._spoke_at, request.want, not reports, reports)
         self._flights.append(flight)
         task = asyncio.get_running_loop().create_task(self._fly(flight, _ENCODER.encode(request), request.wait_ms))
         self._tasks.add(task)
@@ -180,18 +203,31 @@ class Link:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
             log.error("this should not have happened", exc_info=error)
-            self._failed(error)
+            self._failed(error, self._boot_ms())
+
+    @property
+    def _several(self) -> bool:
+        """Whether there are other servers to go to, and to have jobs of."""
+        return self._others is not None and self._others.mark != 0
 
     def _wait_ms(self) -> int:
-        """How long the server may hold its answer: a third of the lease, so that two may be lost in a row."""
-        return min(self._lease_ms // 3, WAIT_MS_MAX) if self._lease_ms else FIRST_WAIT_MS
+        """How long the server may hold its answer: a third of the lease, so that two may be lost in a row; less where
+        there is another server to go to in time."""
+        if not self._lease_ms:
+            return FIRST_WAIT_MS
+        return min(self._lease_ms // (6 if self._several else 3), WAIT_MS_MAX)
+
+    def _patience_ms(self) -> int:
+        """How long an answer may take beside the time that it is held."""
+        if not self._lease_ms:
+            return ANSWER_MS
+        return min(ANSWER_MS, max(self._lease_ms // 6, 500) if self._several else max(self._lease_ms // 3, 1_000))
 
     async def _fly(self, flight: Flight, body: bytes, wait_ms: int) -> None:
         try:
-            patience_ms = wait_ms + min(ANSWER_MS, max(self._lease_ms // 3, 1_000) if self._lease_ms else ANSWER_MS)
-            answer = _DECODER.decode(await self._exchanges.post(body, patience_ms / 1000))
+            answer = _DECODER.decode(await self._exchanges.post(body, (wait_ms + self._patience_ms()) / 1000))
         except (ServerAway, ServerRefused, msgspec.MsgspecError) as error:
-            self._failed(error)
+            self._failed(error, min(self._boot_ms(), flight.sent_at + wait_ms))
             self._agent.attempts.tell_again()
         else:
             self._hear(flight, answer)
@@ -199,13 +235,14 @@ class Link:
             self._flights.remove(flight)
             self._agent.changed.set()
 
-    def _failed(self, error: BaseException) -> None:
+    def _failed(self, error: BaseException, since: int) -> None:
+        """No answer came, though one was to be expected `since` then."""
         now = self._boot_ms()
-        self.away_since = self.away_since or now
+        self.away_since = self.away_since or since
         if self._seek is not None and self._seek():
             self._backoff_ms, self._not_before = 0, now
             return
-        final = self._seek is None or now - self.away_since > REFUSED_MS_MAX
+        final = (self._seek is None and not self._several) or now - self.away_since > REFUSED_MS_MAX
         if final and isinstance(error, ServerRefused) and error.status in (401, 403):
             self._refusal = LinkRefused(f"{error}{_advice(error)}")
         if self._backoff_ms and not self._said_away:  # a connection may well end; a server that is there takes the next
@@ -213,12 +250,23 @@ class Link:
             log.warning("the server is away (%s); jobs go on while their lease holds", error)
         self._backoff_ms = min(max(self._backoff_ms * 2, 50), BACKOFF_MS_MAX)
         self._not_before = now + self._backoff_ms
+        self._move_on(now)
+
+    def _move_on(self, now: int) -> None:
+        """Try the next server, if this one is away for long enough. With growing pauses, but in a round of all of them
+        none waits for another: the lease does not wait."""
+        patience_ms = min(MOVE_AFTER_MS, self._lease_ms // 6) if self._lease_ms else MOVE_AFTER_MS
+        if self._others is not None and now - self.away_since >= patience_ms and self._others.move_on():
+            self._backoff_ms = min(self._backoff_ms, patience_ms // 2)
+            self._not_before = min(self._not_before, now + self._backoff_ms)
 
     def _hear(self, flight: Flight, answer: SyncAnswer) -> None:
         if self._said_away:
             self._said_away = False
             log.warning("the server is back after %.1f s", (self._boot_ms() - self.away_since) / 1000)
         self.away_since = self._backoff_ms = self._not_before = 0
+        if answer.servers and self._others is not None:
+            self._others.hear(answer.servers)
         if flight.serial < self._heard or not answer.lease_ms:
             if not answer.lease_ms:  # the server had heard a later request, and passed over what this one said
                 self._agent.attempts.tell_again()
@@ -228,10 +276,18 @@ class Link:
         self._heard = flight.serial
         self._answered_at = self._boot_ms()
         self._lease_ms = answer.lease_ms
-        self._agent.lease.renew(sent_at=flight.sent_at, lease_ms=answer.lease_ms)
+        self._renew(flight, answer)
         if not flight.quiet:
             self._exchange_ms += 0.2 * (min(self._answered_at - flight.sent_at, 50) - self._exchange_ms)
         self._agent.obey(answer)
+
+    def _renew(self, flight: Flight, answer: SyncAnswer) -> None:
+        """One end for all attempts: no later than what was promised for any of them."""
+        if not answer.strange:
+            self._agent.lease.renew(sent_at=flight.counts_from, lease_ms=answer.lease_ms)
+        if answer.jobs:
+            for other in self._flights:
+                other.counts_from = min(other.counts_from, flight.sent_at)
 
     async def take_leave(self, patience_ms: int) -> bool:
         """Say goodbye with the last reports; False if the server could not be told."""

@@ -23,6 +23,7 @@ from mendflow.pilot.http import Address, Exchanges, Files
 from mendflow.pilot.lease import boot_ms
 from mendflow.pilot.link import SYNC_PATH, Link, LinkRefused
 from mendflow.pilot.processes import become_reaper
+from mendflow.pilot.servers import Servers
 from mendflow.pilot.staging import Staging
 
 log = logging.getLogger("mendflow.pilot")
@@ -33,11 +34,12 @@ DISK_LOOK_MS = 1_000
 
 
 class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`slots` of 0 means one per processor. `host` is what the machine is called, where its own name does not tell it
-    from others. Capacities that are None are measured. Times of 0 mean: without end. `ttl_ms` ends the pilot after that
-    time, `idle_exit_ms` when it had no job for that long, `away_exit_ms` when the server was away for that long.
-    `grace_ms` is how long running jobs may go on when the pilot is told to leave. In `server_file` the server says
-    where it is; it is read when the server is away, and the pilot goes where it is."""
+    """`server` is the address of a server, or of several with commas between them. `slots` of 0 means one per
+    processor. `host` is what the machine is called, where its own name does not tell it from others. Capacities that
+    are None are measured. Times of 0 mean: without end. `ttl_ms` ends the pilot after that time, `idle_exit_ms` when it
+    had no job for that long, `away_exit_ms` when the server was away for that long. `grace_ms` is how long running jobs
+    may go on when the pilot is told to leave. In `server_file` the server says where it is; it is read when the server
+    is away, and the pilot goes where it is."""
 
     server: str
     work: Path
@@ -70,8 +72,8 @@ def run_pilot(options: PilotOptions) -> int:
     level = logging.WARNING if options.quiet else logging.INFO
     logging.basicConfig(level=level, stream=sys.stderr, format="mendflow pilot: %(message)s")
     try:
-        address = Address(options.server, options.token)
         home = Home(options.work)
+        servers = Servers(options.server, options.token, home.servers)
         _look_around(home)
         home.make()
         lock = home.lock()
@@ -83,7 +85,7 @@ def run_pilot(options: PilotOptions) -> int:
         return CANNOT_WORK
     try:
         become_reaper()
-        return event_loop.run(_Life(options, home, address).live())
+        return event_loop.run(_Life(options, home, servers).live())
     finally:
         os.close(lock)
 
@@ -101,10 +103,11 @@ def _look_around(home: Home) -> None:
 class _Life:
     """One run of a pilot, from its registration to its goodbye."""
 
-    def __init__(self, options: PilotOptions, home: Home, address: Address) -> None:
+    def __init__(self, options: PilotOptions, home: Home, servers: Servers) -> None:
         self._options = options
         self._home = home
-        self._address = address
+        self._servers = servers
+        self._followed = servers.address  # what the server's own file said last
         self._born_at = boot_ms()
         self._next_disk_look = 0
         self._over = asyncio.Event()
@@ -121,7 +124,9 @@ class _Life:
             disk_bytes=options.disk_bytes,
             gpus=options.gpus,
         )
-        files, exchanges = Files(self._address), Exchanges(self._address, SYNC_PATH)
+        address = self._servers.address
+        files, exchanges = Files(address), Exchanges(address, SYNC_PATH)
+        self._servers.moved = lambda address: self._turn_to(address, files, exchanges)
         staging = Staging(home, files)
         agent = Agent(home, identity.pilot, has, staging, keep=options.keep)
         link = Link(
@@ -134,6 +139,7 @@ class _Life:
             first_serial=identity.starts << 32,
             life_left_ms=self._life_left_ms,
             seek=None if options.server_file is None else lambda: self._follow(files, exchanges),
+            others=self._servers,
         )
         self._heed_signals()
         self._look_at_disk(agent)
@@ -201,20 +207,24 @@ class _Life:
             log.warning("left without a goodbye; %d results wait in %s", len(agent.attempts.all), self._home.results)
 
     def _follow(self, files: Files, exchanges: Exchanges) -> bool:
-        """Go where the server is now; False if it is not known to be anywhere else."""
+        """Go where the server is now; False if its file says nothing new."""
         assert self._options.server_file is not None
         try:
             found = msgspec.json.decode(self._options.server_file.read_bytes(), type=ServerFile)
             address = Address(found.url, found.token)
         except (OSError, ValueError):
             return False
-        if (address.url, address.token) == (self._address.url, self._address.token):
+        if (address.url, address.token) == (self._followed.url, self._followed.token):
             return False
+        self._servers.use(address)
+        self._followed = address
+        self._turn_to(address, files, exchanges)
+        return True
+
+    def _turn_to(self, address: Address, files: Files, exchanges: Exchanges) -> None:
         log.warning("the server is now at %s", address.url)
-        self._address = address
         files.move(address)
         exchanges.move(address)
-        return True
 
     def _life_left_ms(self) -> int:
         return max(1, self._born_at + self._options.ttl_ms - boot_ms()) if self._options.ttl_ms else 0
@@ -233,7 +243,9 @@ class _Life:
 
 def parse(arguments: Sequence[str]) -> PilotOptions:
     parser = argparse.ArgumentParser(prog="python -m mendflow.pilot", description="Run a pilot: it pulls jobs.")
-    parser.add_argument("--server", required=True, help="address of the server, such as http://127.0.0.1:8765")
+    parser.add_argument(
+        "--server", required=True, action="append", help="a server, such as http://127.0.0.1:8765; again for others"
+    )
     parser.add_argument("--work", required=True, type=Path, help="folder for jobs and results; kept over restarts")
     parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
     parser.add_argument("--slots", type=int, default=0, help="jobs at a time (default: one per processor)")
@@ -250,7 +262,8 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--keep", action="store_true", help="keep the folders of finished attempts")
     parser.add_argument("--quiet", action="store_true")
     parser.add_argument("--server-file", type=Path, help="where the server says at which address it is now")
-    return PilotOptions(**vars(parser.parse_args(arguments)))
+    found = vars(parser.parse_args(arguments))
+    return PilotOptions(**{**found, "server": ",".join(found["server"])})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -10,7 +10,7 @@ import msgspec
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Limits, Measures, Outcome
-from mendflow.core.model.sync import Capacity
+from mendflow.core.model.sync import Capacity, Taken
 from mendflow.core.model.values import Value
 
 FRAME_BYTES_MAX = 1 << 30
@@ -159,7 +159,7 @@ class RawReport(msgspec.Struct, frozen=True, array_like=True):
 
 
 class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A `SyncRequest` with reports that are already encoded; the same fields, the same bytes."""
+    """A `SyncRequest` with reports that are already encoded; the same fields as far as a pilot gives them."""
 
     pilot: str
     serial: int
@@ -174,6 +174,8 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
     wait_ms: int
     heard: int
     version: int
+    taken: Taken | None
+    knows: int
 
 
 NIL = msgspec.Raw(b"\xc0")

@@ -1,0 +1,78 @@
+"""The servers that a pilot may speak to: those that it was given, and those that it was told of.
+
+All share one store, and any of them will do: a pilot whose server is away goes to the next and says there what it would
+have said here. What it was told lies in its work folder, so that an agent that starts again knows it too."""
+
+import logging
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from mendflow.core.model.sync import mark_of
+from mendflow.pilot.home import write_whole
+from mendflow.pilot.http import Address
+
+log = logging.getLogger("mendflow.pilot")
+
+
+class Servers:
+    """`address` is where the pilot speaks now; `mark` stands for what it was told. `moved` is called with each address
+    that it goes to by itself."""
+
+    def __init__(self, given: str, token: str, kept: Path) -> None:
+        """`given` are addresses with commas between them. Raises ValueError for what is none."""
+        self._given = [Address(url.strip(), token) for url in given.split(",") if url.strip()]
+        if not self._given:
+            raise ValueError("give the address of a server, such as http://127.0.0.1:8765")
+        self._token = token
+        self._kept = kept
+        self.moved: Callable[[Address], None] = _nobody
+        self.address = self._given[0]
+        self._told = self._remembered()
+        self.mark = mark_of(self._told)
+
+    def _remembered(self) -> list[str]:
+        try:
+            return msgspec.json.decode(self._kept.read_bytes(), type=list[str])
+        except (OSError, msgspec.MsgspecError):
+            return []
+
+    def hear(self, urls: list[str]) -> None:
+        """Which servers there are now."""
+        self._told, self.mark = urls, mark_of(urls)
+        try:
+            write_whole(self._kept, msgspec.json.encode(urls))
+        except OSError as error:
+            log.warning("cannot keep the addresses of the servers: %s", error)
+
+    def use(self, address: Address) -> None:
+        """The server that it was given is somewhere else now."""
+        self._given[0] = self.address = address
+        self._token = address.token
+
+    def move_on(self) -> bool:
+        """Go to the next one; False if there is no other."""
+        known = self._known()
+        if len(known) < 2:
+            return False
+        urls = [address.url for address in known]
+        place = urls.index(self.address.url) if self.address.url in urls else -1
+        self.address = known[(place + 1) % len(known)]
+        self.moved(self.address)
+        return True
+
+    def _known(self) -> list[Address]:
+        """What it was told of comes first: what it was given once may long be gone."""
+        known: dict[str, Address] = {}
+        for url in self._told:
+            try:
+                known[url] = Address(url, self._token)
+            except ValueError:
+                continue
+        for address in self._given:
+            known.setdefault(address.url, address)
+        return list(known.values())
+
+
+def _nobody(address: Address) -> None: ...
