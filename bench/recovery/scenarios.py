@@ -128,6 +128,14 @@ RESOURCES: Final = [
         troubles=tuple(Vanishes(host=host, at_s=20, back_s=10 * MINUTE_S) for host in ("ant", "bee", "elk")),
     ),
     Scenario(
+        name="the only host that is large enough is gone, another domain there",
+        category=Category.RESOURCE,
+        stage=Stage.SUBMISSION,
+        memory_bytes=32 * GIB,
+        troubles=(Vanishes(host="elk", at_s=0),),
+        domains=True,
+    ),
+    Scenario(
         name="a host that comes and goes, six jobs",
         category=Category.RESOURCE,
         stage=Stage.EXECUTION,

@@ -25,7 +25,7 @@ class Row(msgspec.Struct, frozen=True):
         return result.seconds - self.fair.seconds if result.recovered else result.seconds
 
     def extra(self, strategy: Strategy) -> int:
-        return self.by[strategy.name].attempts - self.scenario.jobs
+        return max(0, self.by[strategy.name].attempts - self.scenario.jobs)  # none was begun of what nobody takes
 
 
 class Summary(msgspec.Struct, frozen=True):
