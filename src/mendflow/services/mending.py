@@ -169,7 +169,8 @@ class MendingWing:
         await self.exceptions.case_over(live.document)
 
     def tried_again(self, case: CaseId, serial: int) -> bool:
-        return self.exceptions.decisions.trying(Mended("", case), serial)
+        decisions = self.exceptions.decisions
+        return bool(decisions.tries) and decisions.trying(Mended("", case), serial)
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         self.exceptions.job_over(case, serial, ok)

@@ -62,7 +62,7 @@ class DecisionBook:
         self._recorded: dict[str, None] = {}
         self.of_exlet: dict[CaseId, str] = {}
         self._of_case: dict[Mended, dict[str, None]] = {}  # those under way
-        self._trying: dict[Mended, dict[int, list[str]]] = {}  # items on another try, and the decisions that gave it
+        self.tries: dict[Mended, dict[int, list[str]]] = {}  # items on another try, and the decisions that gave it
 
     async def start(self) -> None:
         async for found in self._store.scan(OPEN_KIND):
@@ -86,7 +86,7 @@ class DecisionBook:
             self._tries(decision).append(decision.id)
 
     def _tries(self, decision: Decision) -> list[str]:
-        return self._trying.setdefault(mended_by(decision), {}).setdefault(decision.serial, [])
+        return self.tries.setdefault(mended_by(decision), {}).setdefault(decision.serial, [])
 
     @staticmethod
     def _unfinished(decision: Decision) -> bool:
@@ -183,18 +183,18 @@ class DecisionBook:
 
     def trying(self, case: Mended, serial: int) -> bool:
         """Whether the item is on another try that an exlet gave it."""
-        return serial in self._trying.get(case, ())
+        return serial in self.tries.get(case, ())
 
     def all_tries_ended(self, case: Mended, result: str) -> None:
-        for serial in list(self._trying.get(case, ())):
+        for serial in list(self.tries.get(case, ())):
             self.tries_ended(case, serial, result)
 
     def tries_ended(self, case: Mended, serial: int, result: str) -> None:
         """The job that was given another try has ended so."""
-        tries = self._trying.get(case, {})
+        tries = self.tries.get(case, {})
         ended = tries.pop(serial, [])
         if not tries:
-            self._trying.pop(case, None)
+            self.tries.pop(case, None)
         for id in ended:
             decision = self.open.get(id)
             if decision is None:
