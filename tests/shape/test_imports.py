@@ -48,6 +48,18 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "typer",
         }
     ),
+    "sim": frozenset(
+        {
+            "mendflow.sim",
+            "mendflow.core",
+            "mendflow.services",
+            "mendflow.stores.contract",
+            "mendflow.stores.memory",
+            "mendflow.pilot",
+            "mendflow.server.pilots",
+            "msgspec",
+        }
+    ),
     "wiring": frozenset({"mendflow", "msgspec", "aiohttp", "uvicorn"}),
     "__init__": frozenset({"mendflow.client", "mendflow.core", "mendflow.formats", "mendflow.reporting"}),
     "__main__": frozenset({"mendflow.cli"}),

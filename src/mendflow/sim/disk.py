@@ -1,0 +1,245 @@
+"""The one store of the world, and each process's line to it, with everything that can go wrong in between.
+
+The store itself never forgets: what was applied stays. But a call may be slow, may fail before anything of it happened,
+after some or all of it happened, or before it happens all the same a moment later. That is what the store's contract
+leaves open to whoever calls, and no more."""
+
+import asyncio
+import contextlib
+from collections import deque
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from random import Random
+from typing import Any, NoReturn, TypeVar
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.sim.counting import Counts
+from mendflow.sim.loop import VirtualLoop
+from mendflow.sim.machines import Process
+from mendflow.stores.contract import Delete, Document, Done, Put, Taken, Where, Write
+from mendflow.stores.memory import MemoryStore
+
+T = TypeVar("T")
+PAGE = 200
+
+
+class _NeverSent(Exception):
+    """A machine died before what it had to write left it."""
+
+
+class DiskFaults:
+    """How bad the store is at present. Shares are of all calls; `lag_s` is how far searches may be behind."""
+
+    def __init__(self) -> None:
+        self.quick_s = (0.0005, 0.004)
+        self.slow_share = 0.0
+        self.slow_s = (0.2, 3.0)
+        self.fail_share = 0.0
+        self.piecewise_share = 0.1
+        self.lag_s = 1.0
+        self.away = False  # down, for everybody
+        self.patience_s = (0.05, 2.0)
+
+
+class LaggingIndex(MemoryStore):
+    """What searches see: the same documents, later."""
+
+    def __init__(self, truth: MemoryStore, loop: VirtualLoop) -> None:
+        super().__init__()
+        self._open = True
+        self._truth = truth
+        self._loop = loop
+        self._due: deque[tuple[float, str, str]] = deque()
+
+    def note(self, kind: str, id: str, lag_s: float) -> None:
+        self._due.append((self._loop.true_s + lag_s, kind, id))
+
+    async def catch_up(self, *, whole: bool = False) -> None:
+        while self._due and (whole or self._due[0][0] <= self._loop.true_s):
+            _, kind, id = self._due.popleft()
+            found = await self._truth.get(kind, id)
+            if found is None:
+                self._documents.get(kind, {}).pop(id, None)
+            else:
+                self._documents.setdefault(kind, {})[id] = found
+
+
+class Disk:
+    """`watch` is shown each write that took effect."""
+
+    def __init__(self, loop: VirtualLoop, chance: Random, counts: Counts, watch: Callable[[Write], None]) -> None:
+        self.loop = loop
+        self.chance = chance
+        self.counts = counts
+        self.faults = DiskFaults()
+        self.truth = MemoryStore()
+        self.index = LaggingIndex(self.truth, loop)
+        self.cut: set[str] = set()  # machines that cannot reach it
+        self._watch = watch
+
+    async def apply(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        results = await self.truth.write(writes)
+        for write, result in zip(writes, results, strict=True):
+            if isinstance(result, Done):
+                self._watch(write)
+                if isinstance(write, (Put, Delete)):
+                    self.index.note(write.kind, write.id, self.faults.lag_s)
+        return results
+
+
+class DiskLine:
+    """A store as one process sees it."""
+
+    def __init__(self, disk: Disk, process: Process) -> None:
+        self._disk = disk
+        self._process = process
+        self._loop = disk.loop
+        self._open = False
+
+    async def open(self) -> None:
+        await self._disk.truth.open()
+        await self._ask(self._nothing)
+        self._open = True
+
+    async def close(self) -> None:
+        self._open = False
+
+    async def _nothing(self) -> None: ...
+
+    # writing
+
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        chance, faults = self._disk.chance, self._disk.faults
+        fails = faults.fail_share and chance.random() < faults.fail_share
+        if self._unreachable() or (fails and chance.random() < 0.3):
+            self._disk.counts.add("store: failed before it was done")
+            await self._lose_patience()
+        if fails:
+            return await self._of_unknown_outcome(writes)
+        return await self._beyond(self._perform(writes))
+
+    async def _of_unknown_outcome(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        """Some of it, or all, happens, or will in a moment; nobody hears which."""
+        chance = self._disk.chance
+        some = writes[: chance.randint(0, len(writes))] if chance.random() < 0.5 else writes
+        late = chance.random() < 0.4
+        self._disk.counts.add("store: done later, and nobody heard" if late else "store: done, and nobody heard")
+        work = self._later(some, chance.uniform(0.01, 3.0) if late else 0.0)
+        if late:
+            self._loop.outside(work)
+        else:
+            await self._beyond(work)
+        await self._lose_patience()
+
+    async def _later(self, writes: Sequence[Write], wait_s: float) -> None:
+        await asyncio.sleep(wait_s)
+        with contextlib.suppress(_NeverSent):
+            await self._perform(writes)
+
+    async def _perform(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        """On the store's side of the line."""
+        chance = self._disk.chance
+        await asyncio.sleep(self._travel_s())
+        if not self._process.alive and chance.random() < 0.5:
+            raise _NeverSent
+        results: list[Done | Taken] = []
+        if len(writes) > 1 and chance.random() < self._disk.faults.piecewise_share:
+            for write in writes:
+                results += await self._disk.apply([write])
+                await asyncio.sleep(chance.uniform(0, 0.02))
+        else:
+            results = await self._disk.apply(writes)
+        await asyncio.sleep(self._travel_s())
+        return results
+
+    # reading
+
+    async def get(self, kind: str, id: str) -> Document | None:
+        return await self._ask(lambda: self._disk.truth.get(kind, id))
+
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]:
+        return await self._ask(lambda: self._disk.truth.get_many(kind, ids))
+
+    async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
+        return await self._ask(lambda: self._disk.truth.read(stream, start, limit))
+
+    async def length(self, stream: str) -> int:
+        return await self._ask(lambda: self._disk.truth.length(stream))
+
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        await self._ask(self._nothing)
+        passed = 0
+        async for document in self._disk.truth.scan(kind, prefix):
+            yield document
+            passed += 1
+            if passed % PAGE == 0:
+                await self._ask(self._nothing)
+
+    async def search(
+        self,
+        kind: str,
+        where: Sequence[Where] = (),
+        *,
+        order_by: str = "",
+        descending: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+        after: Document | None = None,
+    ) -> list[Document]:
+        async def look() -> list[Document]:
+            await self._disk.index.catch_up()
+            return await self._disk.index.search(
+                kind, where, order_by=order_by, descending=descending, limit=limit, offset=offset, after=after
+            )
+
+        return await self._ask(look)
+
+    async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
+        async def look() -> dict[str, int]:
+            await self._disk.index.catch_up()
+            return await self._disk.index.count(kind, where, by=by)
+
+        return await self._ask(look)
+
+    async def refresh(self) -> None:
+        await self._ask(lambda: self._disk.index.catch_up(whole=True))
+
+    # the line
+
+    async def _ask(self, look: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        chance, faults = self._disk.chance, self._disk.faults
+        if self._unreachable() or (faults.fail_share and chance.random() < faults.fail_share):
+            self._disk.counts.add("store: failed reads")
+            await self._lose_patience()
+        await asyncio.sleep(self._travel_s())
+        found = await look()
+        await asyncio.sleep(self._travel_s())
+        return found
+
+    async def _beyond(self, work: Coroutine[Any, Any, T]) -> T:
+        """Done on the other side, whatever becomes of this process; the answer comes when it is there to hear it."""
+        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        async def do() -> None:
+            try:
+                result = await work
+            except _NeverSent:
+                return
+            if not answer.done():
+                answer.set_result(result)
+
+        self._loop.outside(do())
+        return await answer
+
+    async def _lose_patience(self) -> NoReturn:
+        await asyncio.sleep(self._disk.chance.uniform(*self._disk.faults.patience_s))
+        raise StoreUnavailable("the store does not answer; it is asked again", store="virtual")
+
+    def _unreachable(self) -> bool:
+        return self._disk.faults.away or self._process.machine.name in self._disk.cut
+
+    def _travel_s(self) -> float:
+        chance, faults = self._disk.chance, self._disk.faults
+        if faults.slow_share and chance.random() < faults.slow_share:
+            self._disk.counts.add("store: slow calls")
+            return chance.uniform(*faults.slow_s)
+        return chance.uniform(*faults.quick_s)

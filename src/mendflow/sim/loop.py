@@ -1,0 +1,255 @@
+"""An event loop whose time passes only when nobody has anything to do.
+
+Every callback belongs to a process of the imagined world, by the context that it runs in. That makes the faults of
+processes exact: what belongs to a stopped process stays where it is, in the middle of whatever it was about to do, and
+what belongs to a dead one never runs. Time, asked from inside a process, is what its machine's clock says."""
+
+import asyncio
+import contextlib
+import heapq
+from collections import deque
+from collections.abc import Callable, Coroutine, Sequence
+from concurrent.futures import Executor
+from contextvars import Context, ContextVar, copy_context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+STEPS_MAX = 20_000_000
+"""A run that takes more than this goes round in circles."""
+
+
+class Host:
+    """Something that a callback can belong to. The outside world is one that neither stops nor dies."""
+
+    __slots__ = ("alive", "fuse", "kept", "offset_s", "rate", "stopped")
+
+    def __init__(self, *, rate: float = 1.0, offset_s: float = 0.0) -> None:
+        self.alive = True
+        self.stopped = False
+        self.kept: list[_Soon | _Timer] = []
+        self.fuse: tuple[int, Callable[[], None]] | None = None  # after so many callbacks of it, this happens
+        self.rate = rate
+        self.offset_s = offset_s
+
+    def local_s(self, true_s: float) -> float:
+        return self.offset_s + true_s * self.rate
+
+    def true_s(self, local_s: float) -> float:
+        return (local_s - self.offset_s) / self.rate
+
+
+OUTSIDE = Host()
+HOST: ContextVar[Host] = ContextVar("mendflow_sim_host", default=OUTSIDE)
+
+
+class _Soon(asyncio.Handle):
+    """A callback, and whose it is."""
+
+    __slots__ = ("host",)
+
+    def __init__(
+        self, callback: Callable[..., object], args: Sequence[Any], loop: asyncio.AbstractEventLoop, context: Context
+    ) -> None:
+        super().__init__(callback, args, loop, context)
+        self.host = context.get(HOST, OUTSIDE)
+
+
+class _Timer(asyncio.TimerHandle):
+    __slots__ = ("host",)
+
+    def __init__(
+        self,
+        when: float,
+        callback: Callable[..., object],
+        args: Sequence[Any],
+        loop: asyncio.AbstractEventLoop,
+        context: Context,
+    ) -> None:
+        super().__init__(when, callback, args, loop, context)
+        self.host = context.get(HOST, OUTSIDE)
+
+
+class VirtualLoop(asyncio.AbstractEventLoop):
+    """As much of a loop as code without sockets and threads asks for."""
+
+    def __init__(self) -> None:
+        self._now_s = 0.0
+        self._ready: deque[_Soon | _Timer] = deque()
+        self._timers: list[tuple[float, int, _Timer]] = []
+        self._count = 0
+        self._running = False
+        self._closed = False
+        self.steps = 0
+        self._many = 1_000
+        self.tasks: list[asyncio.Task[Any]] = []  # of processes that may die: a task that is lost must not be tidied up
+        self.troubles: list[str] = []  # exceptions that nobody took
+
+    # time
+
+    @property
+    def true_s(self) -> float:
+        """The time of the world, which nobody in it knows."""
+        return self._now_s
+
+    def time(self) -> float:
+        host = HOST.get()
+        return self._now_s if host is OUTSIDE else host.local_s(self._now_s)
+
+    # callbacks
+
+    def call_soon(  # type: ignore[override]  # the library's stub names variadic types that only it can spell
+        self, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.Handle:
+        handle = _Soon(callback, args, self, context if context is not None else copy_context())
+        self._ready.append(handle)
+        return handle
+
+    def call_later(  # type: ignore[override]  # as above
+        self, delay: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        return self.call_at(self.time() + delay, callback, *args, context=context)
+
+    def call_at(  # type: ignore[override]  # as above
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        context = context if context is not None else copy_context()
+        host = HOST.get()  # by whose clock it was meant, whoever is to be called
+        due = when if host is OUTSIDE else host.true_s(when)
+        handle = _Timer(when, callback, args, self, context)
+        self._count += 1
+        heapq.heappush(self._timers, (max(due, self._now_s), self._count, handle))
+        return handle
+
+    def at(self, true_s: float, callback: Callable[..., object], *args: Any) -> asyncio.TimerHandle:
+        """At a moment of the world's time, whoever asks; and nobody in the world can hold it up."""
+        return OUTSIDE_CONTEXT.copy().run(self.call_at, true_s, callback, *args)
+
+    def outside(self, work: Coroutine[Any, Any, None]) -> None:
+        """Something that goes on whatever becomes of whoever asked for it."""
+        self.create_task(work, context=OUTSIDE_CONTEXT.copy())
+
+    def _timer_handle_cancelled(self, handle: asyncio.TimerHandle) -> None:
+        """It is passed over when its time comes."""
+
+    # running
+
+    def run(self, main: Coroutine[Any, Any, T]) -> T:
+        """Run to the end of `main`; what else is under way then stays undone."""
+        asyncio._set_running_loop(self)
+        self._running = True
+        try:
+            task = self.create_task(main)
+            while not task.done():
+                self._step()
+            result: T = task.result()
+            return result
+        finally:
+            self._running = False
+            self._closed = True
+            asyncio._set_running_loop(None)
+            self._bury()
+
+    def _bury(self) -> None:
+        """Let go of what will never end, quietly: it was meant to be lost."""
+        for task in self.tasks:
+            task._log_destroy_pending = False  # type: ignore[attr-defined]  # the library has no other way to say so
+            if not task.done() and (coroutine := task.get_coro()) is not None:
+                with contextlib.suppress(Exception):
+                    coroutine.close()
+
+    def _step(self) -> None:
+        if not self._ready:
+            self._pass_time()
+        handle = self._ready.popleft()
+        if handle._cancelled:
+            return
+        host = handle.host
+        if host is not OUTSIDE:
+            if not host.alive:
+                return
+            if host.stopped:
+                host.kept.append(handle)
+                return
+            if host.fuse is not None and self._burn(host, handle):
+                return
+        self.steps += 1
+        assert self.steps < STEPS_MAX, "this run goes round in circles"
+        handle._run()
+
+    def _burn(self, host: Host, handle: _Soon | _Timer) -> bool:
+        """What was set to happen to this host in the middle of its work; True if the callback has to wait for that."""
+        assert host.fuse is not None
+        left, happen = host.fuse
+        if left > 0:
+            host.fuse = (left - 1, happen)
+            return False
+        host.fuse = None
+        self._ready.appendleft(handle)
+        happen()
+        return True
+
+    def _pass_time(self) -> None:
+        """Go to the next timer, and take all that are due then."""
+        timers = self._timers
+        while timers and timers[0][2]._cancelled:
+            heapq.heappop(timers)
+        assert timers, "nothing more can ever happen in this world"
+        self._now_s = due = timers[0][0]
+        while timers and timers[0][0] <= due:
+            self._ready.append(heapq.heappop(timers)[2])
+
+    def resume(self, host: Host) -> None:
+        """Let a stopped host go on where it was."""
+        host.stopped = False
+        kept, host.kept = host.kept, []
+        self._ready.extend(kept)
+
+    # tasks and futures
+
+    def create_future(self) -> "asyncio.Future[Any]":
+        return asyncio.Future(loop=self)
+
+    def create_task(self, coro: Any, *, name: str | None = None, context: Context | None = None) -> "asyncio.Task[Any]":
+        task: asyncio.Task[Any] = asyncio.Task(coro, loop=self, name=name, context=context)
+        if len(self.tasks) > self._many:
+            self.tasks = [each for each in self.tasks if not each.done()]
+            self._many = 2 * len(self.tasks) + 1_000
+        self.tasks.append(task)
+        return task
+
+    def run_in_executor(  # type: ignore[override]  # the library types it as a method that gives a Future
+        self, executor: Executor | None, func: Callable[..., T], *args: Any
+    ) -> "asyncio.Future[T]":
+        """At once: there are no threads here."""
+        future: asyncio.Future[T] = self.create_future()
+        try:
+            future.set_result(func(*args))
+        except Exception as error:  # noqa: BLE001 - whoever awaits it gets it, as from a thread
+            future.set_exception(error)
+        return future
+
+    # what asyncio asks of every loop
+
+    def is_running(self) -> bool:
+        return self._running
+
+    def is_closed(self) -> bool:
+        return self._closed
+
+    def get_debug(self) -> bool:
+        return False
+
+    def call_exception_handler(self, context: dict[str, Any]) -> None:
+        if not self._closed:
+            self.troubles.append(f"{context.get('message')}: {context.get('exception')!r}")
+
+
+def within(host: Host) -> Context:
+    """A context in which everything belongs to this host."""
+    context = copy_context()
+    context.run(HOST.set, host)
+    return context
+
+
+OUTSIDE_CONTEXT = within(OUTSIDE)

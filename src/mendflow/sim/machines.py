@@ -1,0 +1,120 @@
+"""Machines with clocks of their own, and processes on them that can be killed, stopped and continued.
+
+A stopped process takes up everything again where it was, however much time has passed meanwhile. A dead one is gone
+with its memory; whoever has to know, such as the other end of a line, is told by the machine."""
+
+import asyncio
+import traceback
+from collections.abc import Callable, Coroutine
+from contextvars import Context
+from typing import Any
+
+from mendflow.core.model.ids import Instant
+from mendflow.sim.loop import Host, VirtualLoop, within
+
+BEGINNING: Instant = 1_750_000_000_000
+"""The wall clock's instant when a world begins, on a machine whose clock is right."""
+
+
+class Machine:
+    """`rate` is how fast its clock goes, `skew_ms` how far off its wall clock is."""
+
+    def __init__(self, loop: VirtualLoop, name: str, *, rate: float = 1.0, skew_ms: int = 0) -> None:
+        self.loop = loop
+        self.name = name
+        self.rate = rate
+        self.skew_ms = skew_ms
+        self.processes: list[Process] = []
+        self._booted_s = 0.0
+
+    def boot(self) -> None:
+        """Start again after a power failure: the clock that counts from the start begins anew."""
+        assert not any(process.alive for process in self.processes)
+        self._booted_s = self.loop.true_s
+
+    def boot_ms(self) -> int:
+        """Milliseconds since the machine started, by its clock. It begins at a second: no clock is read sooner."""
+        return 1000 + int((self.loop.true_s - self._booted_s) * self.rate * 1000)
+
+    def true_s(self, boot_ms: int) -> float:
+        """When, in the world's time, that moment is."""
+        return self._booted_s + (boot_ms - 1000) / 1000 / self.rate
+
+    def start(self, name: str) -> "Process":
+        process = Process(self, f"{self.name}/{name}")
+        self.processes = [each for each in self.processes if each.alive]
+        self.processes.append(process)
+        return process
+
+    def power_off(self) -> None:
+        for process in list(self.processes):
+            process.kill()
+        self.processes = []
+
+
+class Process(Host):
+    """`lost` are told when it dies, in the order in which they asked to be."""
+
+    __slots__ = ("context", "lost", "machine", "name")
+
+    def __init__(self, machine: Machine, name: str) -> None:
+        super().__init__(rate=machine.rate)
+        self.machine = machine
+        self.name = name
+        self.lost: list[Callable[[], None]] = []
+        self.context: Context = within(self)
+
+    def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
+        """Let it do something beside what it does already. An error that ends that ends the process."""
+        self.machine.loop.create_task(self._do(work), name=name or None, context=self._fresh())
+
+    async def _do(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            await work
+        except Exception as error:  # noqa: BLE001 - whatever it is, it is told to whoever judges this world
+            self.machine.loop.troubles.append(f"{self.name} ends with {error!r}\n{traceback.format_exc(limit=-4)}")
+            self.kill()
+
+    def soon(self, callback: Callable[..., object], *args: object) -> None:
+        """A message reaches it: the callback runs when the process does."""
+        self.machine.loop.call_soon(callback, *args, context=self._fresh())
+
+    def later(self, seconds: float, callback: Callable[..., object], *args: object) -> None:
+        """The same, when so much of the world's time has passed."""
+        loop = self.machine.loop
+        loop.at(loop.true_s + seconds, self.soon, callback, *args)
+
+    def _fresh(self) -> Context:
+        return self.context.copy()
+
+    def stop(self) -> None:
+        self.stopped = True
+
+    def go_on(self) -> None:
+        if self.stopped:
+            self.machine.loop.resume(self)
+
+    def kill(self) -> None:
+        if not self.alive:
+            return
+        self.alive = False
+        self.kept.clear()
+        for tell in self.lost:
+            tell()
+
+
+class WallClock:
+    """What a server is given for a clock: the wall clock once, then what its machine has counted."""
+
+    def __init__(self, machine: Machine) -> None:
+        self._machine = machine
+        self._offset_ms = BEGINNING + round(machine.loop.true_s * 1000) + machine.skew_ms - machine.boot_ms()
+
+    def now(self) -> Instant:
+        return self._machine.boot_ms() + self._offset_ms
+
+    def catch_up(self, instant: Instant) -> None:
+        self._offset_ms += max(0, instant - self.now())
+
+    async def sleep(self, ms: int) -> None:
+        await asyncio.sleep(ms / 1000)

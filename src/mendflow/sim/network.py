@@ -1,0 +1,152 @@
+"""Lines between processes on which messages are lost, late, doubled and out of order, and which may be cut.
+
+One call is one request and one answer, as over HTTP. Each of the two travels by itself, with a delay of its own, so
+that later ones overtake earlier ones. A caller whose target is dead hears so at once if the target's machine is up, and
+else only by its own patience; a target hears that its caller has hung up if the line still carries that."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from functools import partial
+from random import Random
+
+from mendflow.sim.counting import Counts
+from mendflow.sim.loop import VirtualLoop
+from mendflow.sim.machines import Process
+
+Answer = tuple[int, bytes]
+Handler = Callable[[str, bytes, asyncio.Event], Awaitable[Answer]]
+"""Gets a path, what was sent, and an event that is set when the caller has hung up."""
+
+
+class Unreached(Exception):
+    """No answer came. Whether the request was read is unknown."""
+
+
+class LineFaults:
+    """How bad the lines are at present. Shares are of all messages."""
+
+    def __init__(self) -> None:
+        self.quick_s = (0.0005, 0.01)
+        self.drop_share = 0.0
+        self.late_share = 0.0
+        self.late_s = (0.1, 4.0)
+        self.double_share = 0.0
+
+
+class Network:
+    def __init__(self, loop: VirtualLoop, chance: Random, counts: Counts) -> None:
+        self._loop = loop
+        self._chance = chance
+        self._counts = counts
+        self._listening: dict[str, tuple[Process, Handler]] = {}
+        self.faults = LineFaults()
+        self.cuts: set[tuple[str, str]] = set()  # from machine to machine, by name
+
+    def listen(self, address: str, process: Process, handler: Handler) -> None:
+        self._listening[address] = (process, handler)
+
+    def cut(self, one: str, other: str, *, both: bool = True) -> None:
+        self.cuts.add((one, other))
+        if both:
+            self.cuts.add((other, one))
+
+    def mend(self, one: str, other: str) -> None:
+        self.cuts -= {(one, other), (other, one)}
+
+    async def call(self, source: Process, address: str, path: str, body: bytes, patience_s: float) -> Answer:
+        """Raises Unreached."""
+        call = _Call(self, source, address, path, body)
+        call.begin()
+        try:
+            async with asyncio.timeout(patience_s):
+                return await call.answered
+        except TimeoutError:
+            raise Unreached(f"no answer within {patience_s:g} s") from None
+        finally:
+            call.hang_up()
+
+    def target(self, address: str) -> tuple[Process, Handler] | None:
+        found = self._listening.get(address)
+        return found if found is not None and found[0].alive else None
+
+    def machine_of(self, address: str) -> str:
+        found = self._listening.get(address)
+        return found[0].machine.name if found is not None else address
+
+    def send(self, source: str, target: str, deliver: Callable[[], None], *, sure: bool = False) -> None:
+        """Let something travel from machine to machine. `sure`: it is no message but the line's own doing."""
+        if (source, target) in self.cuts:
+            self._counts.add("line: lost in a cut")
+            return
+        faults, chance = self.faults, self._chance
+        if not sure and faults.drop_share and chance.random() < faults.drop_share:
+            self._counts.add("line: dropped")
+            return
+        copies = 1
+        if not sure and faults.double_share and chance.random() < faults.double_share:
+            self._counts.add("line: doubled")
+            copies = 2
+        for _ in range(copies):
+            self._loop.at(self._loop.true_s + self._travel_s(), deliver)
+
+    def _travel_s(self) -> float:
+        faults, chance = self.faults, self._chance
+        if faults.late_share and chance.random() < faults.late_share:
+            self._counts.add("line: late")
+            return chance.uniform(*faults.late_s)
+        return chance.uniform(*faults.quick_s)
+
+
+class _Call:
+    def __init__(self, network: Network, source: Process, address: str, path: str, body: bytes) -> None:
+        self._network = network
+        self._source = source
+        self._address = address
+        self._path = path
+        self._body = body
+        self._here = source.machine.name
+        self._there = network.machine_of(address)
+        self._hangups: list[tuple[Process, asyncio.Event]] = []
+        self.answered: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+    def begin(self) -> None:
+        self._network.send(self._here, self._there, self._arrive)
+
+    def _arrive(self) -> None:
+        """The request is there: perhaps for the second time, or when nobody waits for its answer any more."""
+        found = self._network.target(self._address)
+        if found is None:
+            self._network.send(self._there, self._here, self._refuse, sure=True)
+            return
+        process, handler = found
+        hung_up = asyncio.Event()
+        if not self.answered.done():
+            self._hangups.append((process, hung_up))
+            process.lost.append(self._reset)
+        process.spawn(self._serve(handler, hung_up))
+
+    async def _serve(self, handler: Handler, hung_up: asyncio.Event) -> None:
+        answer = await handler(self._path, self._body, hung_up)
+        self._network.send(self._there, self._here, lambda: self._hear(answer))
+
+    def _hear(self, answer: Answer) -> None:
+        if not self.answered.done():
+            self.answered.set_result(answer)
+
+    def _reset(self) -> None:
+        if not self.answered.done():
+            self._network.send(self._there, self._here, self._refuse, sure=True)
+
+    def _refuse(self) -> None:
+        if not self.answered.done():
+            self.answered.set_exception(Unreached("the connection was refused, or closed"))
+
+    def hang_up(self) -> None:
+        """The caller does not wait any more; whoever works on it may hear of that."""
+        if not self.answered.done():
+            self.answered.cancel()
+        heard = not self.answered.cancelled() and self.answered.exception() is None
+        for process, event in self._hangups:
+            process.lost.remove(self._reset)
+            if not heard:
+                self._network.send(self._here, self._there, partial(process.soon, event.set), sure=True)

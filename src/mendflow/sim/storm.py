@@ -1,0 +1,225 @@
+"""What befalls a world: faults that come at drawn moments, last for drawn times, and are over when the storm is.
+
+Each kind is a method; which come, and how often, follows from the seed. After the storm everything that was killed is
+started, everything that stands still goes on, and every line carries again."""
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from random import Random
+from typing import Protocol
+
+from mendflow.sim.counting import Counts
+from mendflow.sim.disk import Disk
+from mendflow.sim.loop import VirtualLoop
+from mendflow.sim.machines import Process
+from mendflow.sim.network import Network
+from mendflow.sim.pilots import VirtualPilot
+from mendflow.sim.servers import VirtualServer
+
+FUSE_STEPS_MAX = 400
+"""A process that is to be hit in the middle of something is hit at one of its next so many steps."""
+
+
+class Stage(Protocol):
+    """What a storm is let loose on."""
+
+    loop: VirtualLoop
+    network: Network
+    disk: Disk
+    counts: Counts
+    servers: list[VirtualServer]
+    pilots: list[VirtualPilot]
+    lease_s: float
+
+    def tell(self, line: str) -> None: ...
+
+
+class Storm:
+    def __init__(self, world: Stage, chance: Random, *, lasts_s: float, faults: int) -> None:
+        self._world = world
+        self._chance = chance
+        self._lasts_s = lasts_s
+        self._faults = faults
+        self._kinds: list[tuple[str, Callable[[], Awaitable[None]], int]] = [
+            ("server killed", self._kill_server, 4),
+            ("server stopped", self._stop_server, 4),
+            ("agent killed", self._kill_agent, 2),
+            ("agent stopped", self._stop_agent, 2),
+            ("slot killed", self._kill_slot, 2),
+            ("slot stopped", self._stop_slot, 2),
+            ("pilot stopped", self._stop_pilot, 3),
+            ("machine of a pilot lost", self._lose_machine, 3),
+            ("cut between pilot and server", self._cut_pilot, 4),
+            ("cut between servers", self._cut_servers, 3),
+            ("cut between server and store", self._cut_store, 2),
+            ("bad lines", self._bad_lines, 4),
+            ("store slow", self._slow_store, 2),
+            ("store failing", self._failing_store, 3),
+            ("store away", self._store_away, 1),
+        ]
+
+    async def rage(self) -> None:
+        """To the end of the storm, and until all is well again."""
+        moments = sorted(self._chance.uniform(0.2, self._lasts_s) for _ in range(self._faults))
+        loop = self._world.loop
+        hits = []
+        for moment in moments:
+            await asyncio.sleep(max(0.0, moment - loop.true_s))
+            name, befall, _ = self._chance.choices(self._kinds, [weight for *_, weight in self._kinds])[0]
+            hits.append(loop.create_task(self._hit(name, befall)))
+        await asyncio.gather(*hits)
+        self._clear()
+
+    async def _hit(self, name: str, befall: Callable[[], Awaitable[None]]) -> None:
+        self._world.counts.add(f"fault: {name}")
+        self._world.tell(f"fault: {name}")
+        await befall()
+
+    def _clear(self) -> None:
+        self._world.tell("the storm is over")
+        for server in self._world.servers:
+            if server.process is not None:
+                server.process.fuse = None
+                server.process.go_on()
+            server.start()
+        for pilot in self._world.pilots:
+            for process in pilot.processes:
+                process.fuse = None
+                process.go_on()
+            pilot.start()
+
+    # lengths
+
+    async def _last(self, shortest: float, longest: float) -> None:
+        """A length in leases, and never beyond the storm's end by more than that."""
+        await asyncio.sleep(self._chance.uniform(shortest, longest) * self._world.lease_s)
+
+    def _server(self) -> VirtualServer:
+        return self._chance.choice(self._world.servers)
+
+    def _pilot(self) -> VirtualPilot:
+        return self._chance.choice(self._world.pilots)
+
+    def _in_the_middle(self, process: Process, happen: Callable[[], None]) -> None:
+        """Now, or between any two steps of what it does next."""
+        if self._chance.random() < 0.5:
+            happen()
+        else:
+            process.fuse = (self._chance.randint(0, FUSE_STEPS_MAX), happen)
+
+    # servers
+
+    async def _kill_server(self) -> None:
+        server = self._server()
+        if server.process is not None:
+            self._in_the_middle(server.process, server.process.kill)
+        await self._last(0.01, 1.2)
+        server.start()
+
+    async def _stop_server(self) -> None:
+        process = self._server().process
+        if process is not None:
+            self._in_the_middle(process, process.stop)
+            await self._last(0.05, 2.0)
+            process.fuse = None
+            process.go_on()
+
+    # pilots
+
+    async def _kill_agent(self) -> None:
+        pilot = self._pilot()
+        if pilot.agent is not None:
+            self._in_the_middle(pilot.agent, pilot.agent.kill)
+        await self._last(0.01, 1.5)
+        pilot.start()
+
+    async def _stop_agent(self) -> None:
+        process = self._pilot().agent
+        if process is not None:
+            self._in_the_middle(process, process.stop)
+            await self._last(0.1, 2.0)
+            process.fuse = None
+            process.go_on()
+
+    async def _kill_slot(self) -> None:
+        slots = [slot for slot in self._pilot().slots.values() if slot.process.alive]
+        if slots:
+            self._chance.choice(slots).process.kill()
+
+    async def _stop_slot(self) -> None:
+        slots = [slot for slot in self._pilot().slots.values() if slot.process.alive]
+        if slots:
+            process = self._chance.choice(slots).process
+            process.stop()
+            await self._last(0.1, 2.0)
+            process.go_on()
+
+    async def _stop_pilot(self) -> None:
+        """Agent and slots at once, longer than a lease more often than not; it wakes up late."""
+        processes = self._pilot().processes
+        for process in processes:
+            process.stop()
+        await self._last(0.2, 2.5)
+        for process in self._chance.sample(processes, len(processes)):
+            process.go_on()
+            await asyncio.sleep(self._chance.uniform(0, 0.01))
+
+    async def _lose_machine(self) -> None:
+        pilot = self._pilot()
+        pilot.machine.power_off()
+        await self._last(0.05, 2.0)
+        if not pilot.processes:
+            pilot.machine.boot()
+            pilot.start()
+
+    # lines
+
+    async def _cut_pilot(self) -> None:
+        await self._cut(self._pilot().name, self._server().name)
+
+    async def _cut_servers(self) -> None:
+        if len(self._world.servers) > 1:
+            one, other = self._chance.sample(self._world.servers, 2)
+            await self._cut(one.name, other.name)
+
+    async def _cut(self, one: str, other: str) -> None:
+        network = self._world.network
+        network.cut(one, other, both=self._chance.random() < 0.6)
+        await self._last(0.05, 1.8)
+        network.mend(one, other)
+
+    async def _cut_store(self) -> None:
+        name = self._server().name
+        self._world.disk.cut.add(name)
+        await self._last(0.05, 1.5)
+        self._world.disk.cut.discard(name)
+
+    async def _bad_lines(self) -> None:
+        faults, chance = self._world.network.faults, self._chance
+        faults.drop_share = chance.choice((0.0, 0.02, 0.1, 0.3))
+        faults.late_share = chance.choice((0.0, 0.02, 0.1, 0.3))
+        faults.double_share = chance.choice((0.0, 0.02, 0.1, 0.3))
+        faults.late_s = (0.01, chance.uniform(0.1, 1.5) * self._world.lease_s)
+        await self._last(0.1, 3.0)
+        faults.drop_share = faults.late_share = faults.double_share = 0.0
+
+    # the store
+
+    async def _slow_store(self) -> None:
+        faults = self._world.disk.faults
+        faults.slow_share = self._chance.choice((0.02, 0.1, 0.5))
+        faults.slow_s = (0.01, self._chance.uniform(0.1, 1.0) * self._world.lease_s)
+        await self._last(0.1, 2.0)
+        faults.slow_share = 0.0
+
+    async def _failing_store(self) -> None:
+        faults = self._world.disk.faults
+        faults.fail_share = self._chance.choice((0.01, 0.05, 0.2))
+        await self._last(0.1, 2.0)
+        faults.fail_share = 0.0
+
+    async def _store_away(self) -> None:
+        faults = self._world.disk.faults
+        faults.away = True
+        await self._last(0.05, 0.8)
+        faults.away = False

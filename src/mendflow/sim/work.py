@@ -1,0 +1,57 @@
+"""What the world has to do: flows of jobs whose lengths and failures are drawn beforehand, and what became of each.
+
+A job's command says its nature: how long each attempt takes, and how many of them end badly by themselves."""
+
+from random import Random
+
+from mendflow.core.model.flow import Flow, Job, Parallel, Sequence
+from mendflow.core.model.ids import FlowName
+from mendflow.pilot.wire import Work
+from mendflow.sim.chronicle import Chronicle
+
+SHORT_S = (0.003, 0.03)
+USUAL_S = (0.3, 3.0)
+LONG_S = (4.0, 12.0)
+FAILURES_MAX = 2
+
+
+def command(chance: Random) -> tuple[str, int]:
+    """A job's nature as its command, and how many retries it needs."""
+    kind = chance.random()
+    seconds = chance.uniform(*(SHORT_S if kind < 0.3 else USUAL_S if kind < 0.85 else LONG_S))
+    failures = chance.randint(1, FAILURES_MAX) if chance.random() < 0.15 else 0
+    return f"work {seconds:.4f} {failures}", failures
+
+
+def flow(name: str, jobs: int, chance: Random) -> Flow:
+    """Steps one after the other, each of several jobs at once."""
+    steps = []
+    left = jobs
+    while left:
+        width = min(left, chance.randint(1, 6))
+        steps.append(Parallel(name=f"step-{left}", branches=tuple(_job(f"j{left - n}", chance) for n in range(width))))
+        left -= width
+    return Flow(name=FlowName(name), body=Sequence(name="steps", body=tuple(steps)))
+
+
+def _job(name: str, chance: Random) -> Job:
+    text, failures = command(chance)
+    return Job(name=name, command=text, retries=failures, retry_wait_ms=chance.choice((0, 100, 1000)))
+
+
+class DrawnNature:
+    """An attempt ends badly by itself as long as its job has bad ends left, and well after that."""
+
+    def __init__(self, chronicle: Chronicle) -> None:
+        self._chronicle = chronicle
+        self.bad_ends: dict[str, int] = {}
+
+    def begins(self, work: Work, pilot: str) -> tuple[float, bool]:
+        self._chronicle.begins(work.job, work.fence, pilot)
+        _, seconds, failures = work.command.split()
+        return float(seconds), self.bad_ends.get(work.job, 0) >= int(failures)
+
+    def ends(self, work: Work, how: str) -> None:
+        if how == "badly":
+            self.bad_ends[work.job] = self.bad_ends.get(work.job, 0) + 1
+        self._chronicle.ends(work.job, work.fence, how)
