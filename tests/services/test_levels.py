@@ -11,6 +11,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.recovery.classify import recovers
+from mendflow.services.cluster.contract import root_of
 from mendflow.services.contracts import Change, Failure
 from mendflow.services.ledger import Ledger
 from mendflow.services.levels import LEVEL_KIND, LevelEntry, Levels
@@ -46,7 +47,8 @@ async def on(store: Store, clock: Now) -> AsyncIterator[Bench]:
     """As long as the block lasts; it ends as a crash does, with nothing said to the disk."""
     bench = Bench(store, clock)
     bench.ledger.start()
-    await bench.levels.start()
+    await bench.levels.load({root_of(found.id) async for found in store.scan(LEVEL_KIND)})
+    bench.levels.start()
     try:
         yield bench
     finally:
@@ -220,7 +222,7 @@ async def test_recovery_goes_from_level_to_level_and_after_the_last_to_compensat
         world.meta.attempt_failed = None
         world.meta.policy = type(world.meta.policy)(losses_max=0)
         world.levels.due = due
-        await world.levels.start()
+        world.levels.start()
         await world.submit(new())
         for turn in range(1, tries + 1):
             await world.sync()

@@ -4,7 +4,7 @@ A called case has its caller's id and the call's serial for its own, so an order
 is the end of the call."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
 from mendflow.core.engine import Stale
@@ -54,9 +54,10 @@ class CalledCases:
             task.cancel()
         await asyncio.gather(*self._soon, return_exceptions=True)
 
-    async def resume(self) -> None:
-        """After a start: cancel the cases whose callers went on without them, if a crash came in between."""
-        for called in list(self._manager.live.values()):
+    async def resume(self, cases: Iterable[LiveCase]) -> None:
+        """After these cases were taken up: cancel those whose callers went on without them, if a crash came in
+        between."""
+        for called in cases:
             document = called.document
             if document.parent is None or document.parent_item is None or not document.live:
                 continue

@@ -11,7 +11,7 @@ from typing import Protocol
 import msgspec
 
 from mendflow.core.engine import Case, LiveItem, Stale, decide, evolve, find_item, owed, restore, snapshot
-from mendflow.core.engine.messages import Command, Event, FinishItem, FireTimer, Order, RestartItem, StartCase
+from mendflow.core.engine.messages import Command, Event, FinishItem, FireTimer, Moved, Order, RestartItem, StartCase
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
@@ -34,10 +34,12 @@ from mendflow.services.case_book import (
     state_of,
 )
 from mendflow.services.checkpoints import Checkpoints
+from mendflow.services.cluster.contract import root_of
+from mendflow.services.cluster.homes import HomeBook, Tree
 from mendflow.services.contracts import Clock
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
-from mendflow.stores.contract import Store
+from mendflow.stores.contract import Append, Done, Store
 
 log = logging.getLogger("mendflow.cases")
 
@@ -59,7 +61,8 @@ class Errands(Protocol):
 
 
 class FlowManager:
-    def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, happenings: Happenings) -> None:
+    def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, happenings: Happenings, homes: HomeBook) -> None:
+        self._homes = homes
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -69,9 +72,13 @@ class FlowManager:
         self.remember: Callable[[], tuple[str, ...]] = tuple  # tasks that somebody outside knows how to undo
         self.live: dict[CaseId, LiveCase] = {}
 
-    async def start(self) -> None:
-        """Take up every case that is not over, and give again what it is owed."""
-        async for document in self._store.scan(CASE_KIND):
+    async def load(self, tree: Tree) -> list[LiveCase]:
+        """Read the cases of a tree that are not over. All are in memory at once, so that none is seen without those
+        that it speaks to."""
+        found: list[LiveCase] = []
+        async for document in self._store.scan(CASE_KIND, tree.root):
+            if root_of(document.id) != tree.root:
+                continue
             try:
                 case = _decode_document(document.body)
             except msgspec.MsgspecError:
@@ -79,31 +86,45 @@ class FlowManager:
                 continue
             if case.live or case.posted:
                 self._ledger.known(CASE_KIND, document.id, document.version)
-                await self._take_up_or_fail(case)
-        for live in list(self.live.values()):
-            await self.errands.carry_out(live, owed(live.case), again=True)
+                live = await self._read_or_fail(case, moved=tree.moved)
+                found += [live] if live is not None else []
+        for live in found:
+            self.live[live.id] = live
+            self._homes.hold(live.id, live.id)
+        return found
 
-    async def _take_up_or_fail(self, document: CaseDocument) -> None:
+    async def give_again(self, cases: Sequence[LiveCase]) -> None:
+        """Give again what cases are owed that were read."""
+        for live in cases:
+            if live.id in self.live:
+                await self.errands.carry_out(live, owed(live.case), again=True)
+
+    async def _read_or_fail(self, document: CaseDocument, *, moved: bool) -> LiveCase | None:
         """One case that cannot be read is told about and over; it does not keep the others from going on."""
         try:
-            await self._take_up(document)
+            return await self._read(document, moved=moved)
         except StoreUnavailable:
             raise
         except Exception as error:  # whatever is wrong with one case, the others must go on
             log.exception("case %s cannot be read", document.id)
             message = f"what the store holds of this case cannot be read ({error!r:.300}); run it again"
             self._give_up(document, message)
+            return None
 
     def _give_up(self, document: CaseDocument, message: str) -> None:
         """A fault of ours in one case ends that case, and no other."""
-        self.live.pop(document.id, None)
+        self._forget(document.id)
         document.status, document.ended_at = "failed", self._clock.now()
         document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
         self._ledger.touch(CASE_KIND, document.id, document, last=True)
         self._happenings.tell(document.ended_at, "case", document.id, state="failed", message=message)
         self._happenings.ended(document.id)
 
-    async def _take_up(self, document: CaseDocument) -> None:
+    def _forget(self, case: CaseId) -> None:
+        self.live.pop(case, None)
+        self._homes.let_go(case, case)
+
+    async def _read(self, document: CaseDocument, *, moved: bool) -> LiveCase | None:
         case, position, version = Case.blank(), 0, 0
         kept = await self._store.get(SNAPSHOT_KIND, document.id)
         if kept is not None:
@@ -112,19 +133,38 @@ class FlowManager:
             self._ledger.known(SNAPSHOT_KIND, document.id, version)
         live = LiveCase(case, document)
         live.snapshot_due = position + SNAPSHOT_EVERY_EVENTS
-        while entries := await self._store.read(journal_of(document.id), position):
-            for entry in entries:
-                event = _decode_event(entry)
-                evolve(case, event)
-            position += len(entries)
-            self._clock.catch_up(event.at)
         live.position = position
-        if position == 0:
+        await self._catch_up(live)
+        if live.position == 0:
             # Its document was written and its first event was not: it never started, and nobody was told that it did.
             self._ledger.drop(CASE_KIND, document.id)
-            return
-        self.live[live.id] = live
+            return None
+        if moved:
+            await self._fence(live)
         await self._recount(live)
+        return live
+
+    async def _catch_up(self, live: LiveCase) -> None:
+        """Let happen in memory what the journal has beyond it."""
+        while entries := await self._store.read(journal_of(live.id), live.position):
+            for entry in entries:
+                event = _decode_event(entry)
+                evolve(live.case, event)
+            live.position += len(entries)
+            self._clock.catch_up(event.at)
+
+    async def _fence(self, live: LiveCase) -> None:
+        """Take the place in the journal that whoever had the case before would write to next. What it wrote until then
+        is true."""
+        while True:
+            event = Event(self._clock.now(), Moved(server=self._homes.server))
+            [result] = await self._store.write([Append(journal_of(live.id), [_encode(event)], live.position)])
+            if isinstance(result, Done):
+                break
+            await self._catch_up(live)
+        evolve(live.case, event)
+        live.position += 1
+        self._happenings.tell(event.at, "case", live.id, state=live.document.status, message="another server goes on")
 
     async def _recount(self, live: LiveCase) -> None:
         told = set()
@@ -171,6 +211,7 @@ class FlowManager:
     ) -> LiveCase:
         """Start a case; refused whole if its inputs do not fit the flow. `later`: what follows at once comes before
         anything of it."""
+        await self._homes.arrived(document.id)
         if document.id in self.live:
             return self.live[document.id]
         now = self._clock.now()
@@ -194,6 +235,7 @@ class FlowManager:
         live.snapshot_due = SNAPSHOT_EVERY_EVENTS
         document.started_at = now
         self.live[live.id] = live
+        self._homes.hold(live.id, live.id)
         self._ledger.touch(CASE_KIND, live.id, document)
         self._happenings.tell(now, "case", live.id, state="running")
         await self._carry_out(live, self._record(live, events))
@@ -220,6 +262,7 @@ class FlowManager:
 
     async def command(self, case: CaseId, command: Command) -> None:
         """Apply a command to a live case. Raises what decide raises."""
+        await self._homes.arrived(case)
         live = self.live.get(case)
         if live is None:
             raise NotFound(f"case {case} is not running")
@@ -236,6 +279,7 @@ class FlowManager:
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """Something that the case waited for is over. Told twice, it counts once."""
+        await self._homes.arrived(case)
         live = self.live.get(case)
         if live is None:
             return
@@ -262,7 +306,7 @@ class FlowManager:
                 self._ledger.leave(ITEM_KIND, noted)
             for item in live.runs:
                 self._ledger.leave(RUNS_KIND, f"{live.id}/{item}")
-            self.live.pop(live.id, None)
+            self._forget(live.id)
 
     async def fire(self, case: CaseId, serial: int) -> None:
         try:

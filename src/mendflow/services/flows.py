@@ -68,6 +68,8 @@ class Flows:
 
     async def start(self) -> None:
         async for found in self._store.scan(FLOW_KIND):
+            if self._ledger.busy(FLOW_KIND, found.id):
+                continue
             self._ledger.known(FLOW_KIND, found.id, found.version)
             try:
                 self._newest[found.id] = _decode(found.body)

@@ -5,7 +5,7 @@ all services and build them anew from what the disk says. Until then every call 
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -20,6 +20,13 @@ from mendflow.core.scheduling.jobs import Policy
 from mendflow.services.called_cases import CalledCases
 from mendflow.services.case_book import state_of
 from mendflow.services.checkpoints import Checkpoints
+from mendflow.services.clock import Meter
+from mendflow.services.cluster.contract import NO_NEIGHBOURS, Neighbours, ServerDocument, root_of
+from mendflow.services.cluster.homes import HomeBook, Tree
+from mendflow.services.cluster.membership import Alone, OwnMembership, ServerMembership
+from mendflow.services.cluster.relay import Relay
+from mendflow.services.cluster.takeover import Takeover
+from mendflow.services.cluster.work_signs import Nudges
 from mendflow.services.contracts import Clock, Keeper, MetaScheduler
 from mendflow.services.errands import OrderDesk
 from mendflow.services.exception_service.watches import CHECK_MS
@@ -68,20 +75,33 @@ class Services:
 
     def __init__(self, house: "House") -> None:
         rules, store, clock = house.rules, house.store, house.clock
-        self.ledger = ledger = Ledger(store, lambda reason: house.on_broken(self, reason))
+        self._membership = membership = house.membership
+        self.ledger = ledger = Ledger(
+            store,
+            lambda reason: house.on_broken(self, reason),
+            promise=membership.promise(),
+            shared=membership.shared,
+            on_shared=membership.has_changed if isinstance(membership, ServerMembership) else None,
+        )
+        self.homes = HomeBook(store, ledger, membership)
         self.happenings = happenings = Happenings(clock.now())
         self.notices = Notices(store, ledger, clock, happenings)
         self.flows = Flows(store, ledger, clock)
-        self.manager = FlowManager(store=store, ledger=ledger, clock=clock, happenings=happenings)
+        self.manager = FlowManager(store=store, ledger=ledger, clock=clock, happenings=happenings, homes=self.homes)
         self.meta = QueueAndPilots(
             store=store,
             ledger=ledger,
             clock=clock,
             policy=Policy(losses_max=rules.losses_max),
             lease_ms=rules.lease_ms,
+            steady=house.meter,
         )
         self.meta.moved = self._moved
-        self.exchange = Exchange(meta=self.meta, store=store, ledger=ledger, clock=clock, notices=self.notices)
+        self.meta.renewed_at = self._renewed_at
+        self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
+        self.exchange = Exchange(
+            meta=self.meta, store=store, ledger=ledger, clock=clock, notices=self.notices, relay=self._relay(house)
+        )
         domains = {**house.domains, "": house.way_to_queue(self.meta)}
         self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, patterns=house.patterns)
         self.patterns = PatternBook(store, ledger, house.patterns, told=self.proxy.use)
@@ -116,6 +136,33 @@ class Services:
         self.administration = self.mending.administration
         self.engines = self.mending.engines
         self._clock = clock
+        self._takeover = self._taking_over(house)
+        self._reading: asyncio.Task[None] | None = None
+
+    def _relay(self, house: "House") -> Relay | None:
+        """The way to other servers, if there may be some."""
+        if not self._membership.shared:
+            return None
+        self.meta.nudges = Nudges(self._membership, house.neighbours, self.meta.queue)
+        return Relay(
+            membership=self._membership,
+            homes=self.homes,
+            neighbours=house.neighbours,
+            clock=house.clock,
+            lease_ms=house.rules.lease_ms,
+        )
+
+    def _taking_over(self, house: "House") -> Takeover | None:
+        if not isinstance(house.membership, ServerMembership):
+            return None
+        return Takeover(
+            store=house.store,
+            ledger=self.ledger,
+            membership=house.membership,
+            homes=self.homes,
+            meter=house.meter,
+            take_up=self.take_up,
+        )
 
     def _mending_wing(self, house: "House") -> MendingWing:
         wing = MendingWing(
@@ -131,9 +178,11 @@ class Services:
             meta=self.meta,
             proxy=self.proxy,
             levels=self.levels,
+            homes=self.homes,
             house=house.shipped,
             check_ms=house.rules.check_ms,
         )
+        wing.exceptions.rules.shared = self._membership.shared
         if house.rules.recovery:
             wing.connect(self.manager, self.calls, self.proxy, self.exchange)
             self.desk.mending = wing
@@ -143,18 +192,61 @@ class Services:
     async def start(self) -> None:
         self.ledger.start()
         await self.notices.start()
-        await self.flows.start()
-        await self.patterns.start()
-        await self.mending.load()
-        await self.manager.start()
-        await self.calls.resume()
-        await self.tasks.resume()
-        await self.mending.resume()
+        await self.read_shared()
+        await self.take_up(await self.homes.own())
+        self.mending.start()
         self.timers.start()
         self.exchange.start()
+        if self._takeover is not None:
+            self._takeover.start()
+
+    async def read_shared(self) -> None:
+        """What all servers on the store share; others may have changed it."""
+        await self.flows.start()
+        await self.patterns.start()
+        await self.mending.read_shared()
+
+    def read_shared_soon(self) -> None:
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.get_running_loop().create_task(self._read_shared_again())
+
+    async def _read_shared_again(self) -> None:
+        try:
+            await self.read_shared()
+        except StoreUnavailable as error:
+            log.warning("what other servers have changed could not be read: %s", error.message)
+
+    async def take_up(self, trees: Sequence[Tree]) -> None:
+        """Go on with these trees of cases from what the store says. Until all of it is here, nobody is let near."""
+        roots = {tree.root for tree in trees}
+        now, lease_ms = self.meta.steady(), self.meta.leases.lease_ms
+        self._promised |= {
+            each.root: now + each.promised_ms - lease_ms for each in trees if each.promised_ms is not None
+        }
+        self.homes.coming(trees)
+        await self.mending.load(roots)
+        cases = [live for tree in trees for live in await self.manager.load(tree)]
+        await self.manager.give_again(cases)
+        await self.calls.resume(cases)
+        await self.tasks.resume(roots)
+        await self.mending.resume(roots)
+        self.homes.came(trees)
+        for root in roots:
+            self._promised.pop(root, None)
+
+    def _renewed_at(self, job: Job) -> int:
+        now = self.meta.steady()
+        return min(now, self._promised.get(root_of(job.case), now))
 
     async def stop(self) -> None:
+        if self._takeover is not None:
+            await self._takeover.stop()
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
         await self.exchange.stop()
+        if self.meta.nudges is not None:
+            await self.meta.nudges.stop()
         await self.mending.stop()
         await self.checkpoints.stop()
         await self.timers.stop()
@@ -192,7 +284,9 @@ class House:
     """`shipped` are the rules that hold for every flow until somebody changes them, `patterns` the repository of
     patterns that ships. `domains` are the meta-schedulers, beside our own queue, that a failed job can be submitted to,
     by name; they outlive the services, and whoever gave them closes them. `way_to_queue` is what the proxy sees of our
-    queue, where something lies between the two."""
+    queue, where something lies between the two. `server` says who this is to others on the same store, and
+    `neighbours` is the way to them; without it this server is alone there. `meter` measures what is promised to pilots
+    and to other servers."""
 
     def __init__(
         self,
@@ -206,6 +300,9 @@ class House:
         patterns: Patterns = NO_PATTERNS,
         domains: Mapping[str, MetaScheduler] = NO_DOMAINS,
         way_to_queue: Callable[[MetaScheduler], MetaScheduler] = lambda queue: queue,
+        server: ServerDocument | None = None,
+        neighbours: Neighbours = NO_NEIGHBOURS,
+        meter: Meter | None = None,
     ) -> None:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
@@ -218,6 +315,9 @@ class House:
         self.rules = rules
         self._version = version
         self._started_at: Instant = clock.now()
+        self.meter = meter or clock.now
+        self.neighbours = neighbours
+        self.membership: OwnMembership = self._member(server) if server is not None else Alone()
         self._services: Services | None = None
         self._away = "the server is starting"
         self._mending: asyncio.Task[None] | None = None
@@ -229,8 +329,31 @@ class House:
             raise StoreUnavailable(self._away)
         return self._services
 
+    def _member(self, server: ServerDocument) -> ServerMembership:
+        server.lease_ms, server.version, server.started_at = self.rules.lease_ms, self._version, self._started_at
+        member = ServerMembership(store=self.store, clock=self.clock, own=server, meter=self.meter, load=self._load)
+        member.closed, member.changed = self._closed, self._changed_elsewhere
+        return member
+
+    def _load(self, told: ServerDocument) -> None:
+        """What the others see of how much this server has to do."""
+        if self._services is not None:
+            meta, manager = self._services.meta, self._services.manager
+            told.waiting, told.running = len(meta.queue), meta.jobs_running()
+            told.pilots, told.cases = len(meta.pilots), len(manager.live)
+
+    def _closed(self, reason: str) -> None:
+        """Others have taken over from this server: whatever it still knows of its cases is not its own."""
+        if self._services is not None:
+            self._services.ledger.give_up(reason)
+
+    def _changed_elsewhere(self) -> None:
+        if self._services is not None:
+            self._services.read_shared_soon()
+
     async def open(self) -> None:
         await self.store.open()
+        await self.membership.open()
         services = Services(self)
         await services.start()
         self._services = services
@@ -241,6 +364,7 @@ class House:
             await asyncio.gather(self._mending, return_exceptions=True)
         if self._services is not None:
             await self._services.stop()
+        await self.membership.close()
         await self.store.close()
 
     def let_go(self, pilot: PilotId | None) -> None:
@@ -262,6 +386,8 @@ class House:
         wait_ms = _FIRST_RETRY_MS
         while self._services is None:
             await self.clock.sleep(wait_ms)
+            if not await self.membership.promise().renewed():
+                continue
             services = Services(self)
             try:
                 await services.start()

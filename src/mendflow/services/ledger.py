@@ -24,11 +24,13 @@ _encode = msgspec.json.Encoder().encode
 _Key = tuple[str, str]
 _Pending = dict[_Key, object]
 _ANYWHERE = None
+SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine"})
 NO_PROMISE = "this server could not renew its right to decide about its cases; reading everything again"
 
 
 class Ledger:
-    """`promise` is this server's right to decide about its cases; `shared` says that others may be on the store."""
+    """`promise` is this server's right to decide about its cases; `shared` says that others may be on the store, and
+    `on_shared` is told when something was written that all of them share."""
 
     def __init__(
         self,
@@ -37,11 +39,13 @@ class Ledger:
         *,
         promise: Promise = ALWAYS,
         shared: bool = False,
+        on_shared: Callable[[], None] | None = None,
     ) -> None:
         self._store = store
         self._on_broken = on_broken
         self._promise = promise
         self._shared = shared
+        self._on_shared = on_shared
         self._versions: dict[_Key, int] = {}
         # In the order of first touch. A document touched again before it is written is written once, as it then is.
         self._pending: _Pending = {}
@@ -228,6 +232,8 @@ class Ledger:
         kind, id = key
         if kind:
             self._versions[key] = result.version
+            if kind in SHARED_KINDS and self._on_shared is not None:
+                self._on_shared()
         elif id in self._lengths:
             self._lengths[id] = result.version
 

@@ -8,13 +8,14 @@ a crash in between hands it over once more, under the same key, so whoever gets 
 import asyncio
 import heapq
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from typing import Final, Literal
 
 import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
 from mendflow.core.model.problems import Invalid, Mistake, StoreUnavailable
+from mendflow.services.cluster.contract import only, root_of
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -63,20 +64,17 @@ class Levels:
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._going: set[asyncio.Task[None]] = set()
-        self._loaded = False
 
-    async def load(self) -> None:
-        """Take up what waits on disk. Before anybody enters: an exlet that is taken up gives its orders again, and what
-        waits already must be known then."""
-        async for found in self._store.scan(LEVEL_KIND):
-            self._ledger.known(LEVEL_KIND, found.id, found.version)
-            self._wait(_decode(found.body))
-        self._loaded = True
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Take up what waits on disk for these trees of cases. Before anybody enters: an exlet that is taken up gives
+        its orders again, and what waits already must be known then."""
+        async for found in self._store.scan(LEVEL_KIND, only(roots)):
+            if root_of(found.id) in roots:
+                self._ledger.known(LEVEL_KIND, found.id, found.version)
+                self._wait(_decode(found.body))
 
-    async def start(self) -> None:
+    def start(self) -> None:
         """Watch the clock."""
-        if not self._loaded:
-            await self.load()
         self._task = asyncio.create_task(self._run(), name="levels")
 
     async def stop(self) -> None:

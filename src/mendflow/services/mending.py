@@ -4,6 +4,7 @@ It hangs on the rest in few places: the desk asks it for primitives and tells it
 hold, the proxy asks it what to do about a failed job. With recovery left out none of these is connected, and the house
 runs as if there were no rules."""
 
+from collections.abc import Collection
 from typing import Final
 
 from mendflow.core.engine.messages import Cancel, Command, DoMend, Resume
@@ -13,6 +14,7 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.services.called_cases import CalledCases
 from mendflow.services.case_book import LiveCase
 from mendflow.services.checkpoints import Checkpoints
+from mendflow.services.cluster.homes import HomeBook
 from mendflow.services.contracts import Clock
 from mendflow.services.exception_service import (
     Administration,
@@ -60,6 +62,7 @@ class MendingWing:
         meta: QueueAndPilots,
         proxy: Proxy,
         levels: Levels,
+        homes: HomeBook,
         house: RuleSet | None,
         check_ms: int,
     ) -> None:
@@ -75,7 +78,7 @@ class MendingWing:
             manager=manager,
             flows=flows,
             rules=RuleBook(store, ledger, clock, house),
-            decisions=DecisionBook(store, ledger, clock),
+            decisions=DecisionBook(store, ledger, clock, homes),
             past=past,
             contexts=Contexts(clock, past, PilotPlaces(meta, proxy.inner.keys(), len(levels.waits_ms)), proxy.attempts),
             jobs=proxy,
@@ -94,7 +97,7 @@ class MendingWing:
         levels.due = self.primitives.due
         self.selection = Selection(self.exceptions, flows)
         self.administration = Administration(self.exceptions, manager, ledger, notices, clock)
-        self.engines = ForeignEngines(self.exceptions, store, ledger, clock)
+        self.engines = ForeignEngines(self.exceptions, store, ledger, clock, homes)
         self.watches = Watches(
             service=self.exceptions,
             manager=manager,
@@ -123,18 +126,26 @@ class MendingWing:
     def _remembered(self) -> tuple[str, ...]:
         return self.library.tasks
 
-    async def load(self) -> None:
-        """Before the cases are taken up."""
+    async def read_shared(self) -> None:
+        """What all servers on the store share."""
         await self.library.start()
-        await self._levels.load()
-        await self.exceptions.load()
+        await self.exceptions.rules.start()
         await self.engines.start()
 
-    async def resume(self) -> None:
-        """After the cases were taken up."""
-        await self.administration.resume()
-        await self.exceptions.resume()
-        await self._levels.start()
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Before the cases of these trees are taken up."""
+        await self._levels.load(roots)
+        await self.exceptions.load(roots)
+        await self.engines.load(roots)
+
+    async def resume(self, roots: Collection[CaseId]) -> None:
+        """After the cases of these trees were taken up."""
+        await self.administration.resume(roots)
+        await self.exceptions.resume(roots)
+
+    def start(self) -> None:
+        """Watch the clock, and what runs."""
+        self._levels.start()
         self.watches.start()
 
     async def steer_end(self, case: CaseId, command: Command) -> bool:

@@ -74,6 +74,7 @@ class QueueAndPilots:
         self.moved: Moved = _nobody
         self.attempt_failed: AttemptFailed | None = None
         self.nudges: Nudges | None = None  # where there are other servers
+        self.renewed_at: Callable[[Job], int] = lambda _: self.steady()  # when a job's pilot may last have heard of it
         self._callbacks: dict[JobId, Callback] = {}
         self._over: dict[JobId, Outcome] = {}
         self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
@@ -329,7 +330,7 @@ class QueueAndPilots:
                 holder = self.pilot(job.pilot)
                 holder.held[job.id] = Held(job.history[-1].serial or None)
                 holder.owner = holder.owner or job.history[-1].token
-                self.leases.grant(job.pilot, job.id, job.fence, now=self.steady())
+                self.leases.grant(job.pilot, job.id, job.fence, now=self.renewed_at(job))
         return [new for new in missing if new.id not in kept and new.id not in self.jobs]
 
     async def _read(self, id: JobId) -> Job:

@@ -2,7 +2,7 @@
 
 Who may do what is checked by the server, by roles; here only what fits the task's state."""
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 
 import msgspec
 
@@ -13,6 +13,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import TaskState, TaskView
+from mendflow.services.cluster.contract import only, root_of
 from mendflow.services.contracts import Clock
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
@@ -20,7 +21,6 @@ from mendflow.stores.contract import Store, Where
 
 TASK_KIND = "task"
 OPEN_STATES: tuple[TaskState, ...] = ("offered", "claimed")
-RESUMED_MAX = 100_000
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
@@ -78,16 +78,17 @@ class Tasks:
         self._finished = finished
         self._open: dict[str, TaskDocument] = {}
 
-    async def resume(self) -> None:
-        """After the cases were taken up: what none of them has offered again is wanted by nobody. A crash came between
-        the end of its item and the writing of that."""
-        for state in OPEN_STATES:
-            for found in await self._store.search(TASK_KIND, [Where("state", state)], limit=RESUMED_MAX):
-                if found.id not in self._open:
-                    self._ledger.known(TASK_KIND, found.id, found.version)
-                    task = _decode(found.body)
-                    task.state, task.ended_at = "withdrawn", self._clock.now()
-                    self._write(task)
+    async def resume(self, roots: Collection[CaseId]) -> None:
+        """After these trees of cases were taken up: what none of them has offered again is wanted by nobody. A crash
+        came between the end of its item and the writing of that."""
+        async for found in self._store.scan(TASK_KIND, only(roots)):
+            if found.id in self._open or root_of(found.id) not in roots:
+                continue
+            task = _decode(found.body)
+            if task.state in OPEN_STATES:
+                self._ledger.known(TASK_KIND, found.id, found.version)
+                task.state, task.ended_at = "withdrawn", self._clock.now()
+                self._write(task)
 
     async def offer(self, case: CaseId, order: OfferTask, *, again: bool) -> Outcome | None:
         """Offer it. If it was offered before and is over already, its outcome is returned."""

@@ -52,9 +52,16 @@ class Library:
         self._known: dict[str, Compensation] = {}
 
     async def start(self) -> None:
+        """Read the library, again where others may have changed it."""
+        there: set[str] = set()
         async for found in self._store.scan(COMPENSATION_KIND):
-            self._ledger.known(COMPENSATION_KIND, found.id, found.version)
-            self._known[found.id] = _decode(found.body)
+            there.add(found.id)
+            if not self._ledger.busy(COMPENSATION_KIND, found.id):
+                self._ledger.known(COMPENSATION_KIND, found.id, found.version)
+                self._known[found.id] = _decode(found.body)
+        for gone in [task for task in self._known if task not in there]:
+            if not self._ledger.busy(COMPENSATION_KIND, gone):
+                del self._known[gone]
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -58,14 +58,16 @@ class Leases:
         lease = self._pilots.get(pilot)
         if lease is None:
             lease = self._pilots[pilot] = PilotLease(pilot=pilot, until=0)
-        lease.until = now + self.lease_ms
+        lease.until = max(lease.until, now + self.lease_ms)
         return lease
 
     def grant(self, pilot: PilotId, job: JobId, fence: int, *, now: Instant) -> None:
+        """The pilot holds the attempt for a term from `now`. That may lie in the past: a server that takes another's
+        cases knows when that one can have promised for the last time."""
         lease = self.hear(pilot, now=now)
-        if not lease.attempts:
-            lease.none_before = lease.until
-        lease.attempts[job] = Holding(fence, lease.until)
+        until = now + self.lease_ms
+        lease.none_before = min(lease.none_before, until) if lease.attempts else until
+        lease.attempts[job] = Holding(fence, until)
 
     def renew(self, pilot: PilotId, running: Sequence[Beat], *, now: Instant) -> list[AttemptRef]:
         """Renew what the pilot names and holds. What it names and does not hold is returned: lost to it."""

@@ -3,6 +3,7 @@
 `Membership` answers who lives and whether this server may still promise; `Homes` whose a case is; `Neighbours` carry a
 pilot's exchange, or a nudge, to another server. A server that is alone has the same three, and never waits for them."""
 
+from collections.abc import Collection
 from typing import Protocol
 
 import msgspec
@@ -12,6 +13,8 @@ from mendflow.core.model.sync import SyncAnswer, SyncRequest
 
 SERVER_KIND = "server"
 HOME_KIND = "home"
+ENGINE_KIND = "engine"
+"""Foreign engines: each is a tree by its own name, with the exlets that mend its cases."""
 JOURNALS = "case/"
 """What the names of the streams begin with that journals of cases are."""
 
@@ -19,7 +22,12 @@ JOURNALS = "case/"
 def root_of(id: str) -> CaseId:
     """The case whose tree a case, or anything that is named after one, belongs to: jobs, tasks, called cases and exlets
     live where it lives."""
-    return CaseId(id.partition(".")[0].partition("/")[0])
+    return CaseId(id.partition(".")[0].partition("/")[0].partition(":")[0])
+
+
+def only(roots: Collection[CaseId]) -> str:
+    """What everything begins with that belongs to these trees: of several trees that is nothing."""
+    return next(iter(roots)) if len(roots) == 1 else ""
 
 
 class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -98,3 +106,15 @@ class Neighbours(Protocol):
         """Let these pilots ask again, because something is to be said to them; `work`: whoever is idle may ask `by` for
         jobs. Lost nudges do no harm: pilots ask again by themselves. Never raises."""
         ...
+
+
+class Unconnected:
+    """No way to any other server."""
+
+    async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
+        raise NeighbourAway(f"there is no way from here to server {server.id}")
+
+    async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None: ...
+
+
+NO_NEIGHBOURS = Unconnected()

@@ -13,7 +13,7 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId
 from mendflow.services.case_book import CASE_KIND, LIVE_STATUSES
-from mendflow.services.cluster.contract import HOME_KIND, HomeDocument, root_of
+from mendflow.services.cluster.contract import ENGINE_KIND, HOME_KIND, HomeDocument, root_of
 from mendflow.services.cluster.membership import OwnMembership
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Document, Done, Put, Store
@@ -64,6 +64,11 @@ class HomeBook:
         self._coming: dict[CaseId, _Coming] = {}
         self._elsewhere: dict[CaseId, str] = {}
 
+    @property
+    def server(self) -> str:
+        """This very one."""
+        return self._membership.id
+
     # Asking
 
     def mine(self, case: CaseId) -> bool:
@@ -77,7 +82,7 @@ class HomeBook:
     async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
         root = root_of(case)
         if root in self._holds:
-            return self._membership.id
+            return self.server
         known = self._elsewhere.get(root, "")
         if known and not afresh and self._membership.find(known) is not None:
             return known
@@ -141,7 +146,7 @@ class HomeBook:
         because they are older than homes are. Alone on the store, all are ours."""
         shared = self._membership.shared
         found = [document async for document in self._store.scan(HOME_KIND)]
-        taken = await self.take([each for each in found if not shared or _decode(each.body).server == self._id])
+        taken = await self.take([each for each in found if not shared or _decode(each.body).server == self.server])
         if await self._store.get(LAYOUT_KIND, HOME_KIND) is None:
             known = {each.id for each in found}
             taken += await self._claim([(root, 0, "") for root in await self._roots() if root not in known])
@@ -154,7 +159,7 @@ class HomeBook:
         taken: list[Tree] = []
         for document in found:
             home = _decode(document.body)
-            moved_from = home.moved_from if home.server == self._id else home.server
+            moved_from = home.moved_from if home.server == self.server else home.server
             if home == self._document(home.root):
                 self._took(home.root, document.version)
                 taken.append(Tree(home.root))
@@ -181,14 +186,13 @@ class HomeBook:
         self._elsewhere.pop(root, None)
 
     async def _roots(self) -> list[CaseId]:
-        """The trees of all cases that go on, from a time when there were no homes. Looked for once for each store."""
+        """The trees of all cases that go on, and the foreign engines, from a time when there were no homes. Looked for
+        once for each store."""
+        engines = [CaseId(found.id) async for found in self._store.scan(ENGINE_KIND)]
         cases = [_decode_case(found.body) async for found in self._store.scan(CASE_KIND)]
-        return list(dict.fromkeys(root_of(case.id) for case in cases if case.status in LIVE_STATUSES or case.posted))
-
-    @property
-    def _id(self) -> str:
-        return self._membership.id
+        live = [root_of(case.id) for case in cases if case.status in LIVE_STATUSES or case.posted]
+        return list(dict.fromkeys([*engines, *live]))
 
     def _document(self, root: CaseId, moved_from: str = "") -> HomeDocument:
         membership = self._membership
-        return HomeDocument(root=root, server=self._id, incarnation=membership.incarnation, moved_from=moved_from)
+        return HomeDocument(root=root, server=self.server, incarnation=membership.incarnation, moved_from=moved_from)

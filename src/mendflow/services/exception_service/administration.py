@@ -5,7 +5,7 @@ a repair follows. A decision that takes another's place has its id with a number
 the first is let go when the last is over."""
 
 import secrets
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, Literal
 
 import msgspec
@@ -54,10 +54,11 @@ class Administration(RuleOffice):
         self._manager = manager
         self._notices = notices
 
-    async def resume(self) -> None:
-        """After a start: finish what people had asked for and what was not done yet."""
-        self._rejections.resume()
-        for decision in list(self._decisions.open.values()):
+    async def resume(self, roots: Collection[CaseId]) -> None:
+        """After these trees of cases were taken up: finish what people had asked for and what was not done yet."""
+        decisions = self._decisions.of_trees(roots)
+        self._rejections.resume(decisions)
+        for decision in decisions:
             if decision.state == "waiting" and decision.safeguard:
                 self._service.later(self._guard(decision, again=True))
 

@@ -5,7 +5,7 @@ away when all is over: so a server that starts finds exactly those that it has t
 it was stopped, and need not read the others. Engines name their cases as they like: what is known of a case is known
 under its engine's name too."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -14,6 +14,8 @@ from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.mending import Decision, DecisionState, XEvent
 from mendflow.core.model.problems import NotFound
 from mendflow.core.recovery.signature import normalised, signature
+from mendflow.services.cluster.contract import only, root_of
+from mendflow.services.cluster.homes import HomeBook
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store, Where
@@ -53,7 +55,8 @@ class OpenMarker(msgspec.Struct, frozen=True):
 
 
 class DecisionBook:
-    def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, homes: HomeBook) -> None:
+        self._homes = homes
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -64,8 +67,11 @@ class DecisionBook:
         self._of_case: dict[Mended, dict[str, None]] = {}  # those under way
         self.tries: dict[Mended, dict[int, list[str]]] = {}  # items on another try, and the decisions that gave it
 
-    async def start(self) -> None:
-        async for found in self._store.scan(OPEN_KIND):
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Read what is under way in these trees of cases."""
+        async for found in self._store.scan(OPEN_KIND, only(roots)):
+            if root_of(found.id) not in roots:
+                continue
             self._ledger.known(OPEN_KIND, found.id, found.version)
             kept = await self._store.get(DECISION_KIND, found.id)
             if kept is None:
@@ -77,7 +83,18 @@ class DecisionBook:
             if not self._unfinished(decision):
                 self.half_ended.append(decision)
 
+    def half_ended_of(self, roots: Collection[CaseId]) -> list[Decision]:
+        """Those of these trees that were found to be over, each given once."""
+        found = [decision for decision in self.half_ended if root_of(decision.id) in roots]
+        self.half_ended = [decision for decision in self.half_ended if root_of(decision.id) not in roots]
+        return found
+
+    def of_trees(self, roots: Collection[CaseId]) -> list[Decision]:
+        """Those under way in these trees of cases."""
+        return [decision for decision in self.open.values() if root_of(decision.id) in roots]
+
     def _keep(self, decision: Decision) -> None:
+        self._homes.hold(decision.id, f"decision {decision.id}")
         self.open[decision.id] = decision
         if decision.exlet_case is not None:
             self.of_exlet[decision.exlet_case] = decision.id
@@ -131,9 +148,9 @@ class DecisionBook:
 
     def begin(self, decision: Decision) -> None:
         """A decision that something follows from. The marker is written first."""
+        self._keep(decision)
         self._ledger.touch(OPEN_KIND, decision.id, OpenMarker(decision.id))
         self._ledger.touch(DECISION_KIND, decision.id, decision)
-        self._keep(decision)
 
     def note(self, decision: Decision) -> None:
         """Something about a decision under way is new."""
@@ -172,6 +189,7 @@ class DecisionBook:
     def close(self, decision: Decision) -> None:
         self._ledger.touch(DECISION_KIND, decision.id, decision, last=True)
         self._ledger.drop(OPEN_KIND, decision.id)
+        self._homes.let_go(decision.id, f"decision {decision.id}")
         self.open.pop(decision.id, None)
         if decision.exlet_case is not None:
             self.of_exlet.pop(decision.exlet_case, None)

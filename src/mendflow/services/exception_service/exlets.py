@@ -75,7 +75,7 @@ class Exlets:
         self._rules = rules
         self._decisions = decisions
         self._counts: dict[str, _Count] = {}
-        self._since = clock.now()
+        self.since = clock.now()
 
     async def find(self, said: Conclusion) -> Flow | None:
         """An exlet of the set, or a flow that is deployed by that name."""
@@ -108,7 +108,7 @@ class Exlets:
     async def _count(self, stem: str, decision: Decision) -> _Count:
         """How far the numbers go is read from the store once, unless the mended case began after this server."""
         live = self._manager.live.get(decision.case) if not decision.engine else None
-        if live is not None and live.document.started_at > self._since:
+        if live is not None and live.document.started_at > self.since:
             self._counts.setdefault(stem, _Count())
         if stem not in self._counts:
             counted = await self._counted(stem)

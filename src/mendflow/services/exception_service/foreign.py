@@ -4,16 +4,20 @@ An engine registers under a name, which belongs to whoever registered it. Event 
 in front, so that two engines never meet in one decision."""
 
 import re
+from collections.abc import Collection
 from typing import Final
 
 import msgspec
 
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.mending import XEvent
-from mendflow.core.model.problems import Forbidden, Invalid, NotFound
+from mendflow.core.model.problems import Forbidden, Invalid, NotFound, Unreachable
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
+from mendflow.services.cluster.contract import ENGINE_KIND
+from mendflow.services.cluster.homes import HomeBook
 from mendflow.services.contracts import Clock
-from mendflow.services.exception_service.remote_engine import ENGINE_KIND, EngineDocument, RemoteEngine
+from mendflow.services.exception_service.remote_engine import EngineDocument, RemoteEngine
 from mendflow.services.exception_service.service import ExceptionService
 from mendflow.services.interfaces import CaseFacts
 from mendflow.services.ledger import Ledger
@@ -27,7 +31,8 @@ _decode = msgspec.json.Decoder(EngineDocument).decode
 
 
 class ForeignEngines:
-    def __init__(self, service: ExceptionService, store: Store, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, service: ExceptionService, store: Store, ledger: Ledger, clock: Clock, homes: HomeBook) -> None:
+        self._homes = homes
         self._service = service
         self._store = store
         self._ledger = ledger
@@ -35,13 +40,20 @@ class ForeignEngines:
         self._engines: dict[str, RemoteEngine] = {}
 
     async def start(self) -> None:
+        """Which engines there are. What one of them waits for, and is to do, is known where it is at home."""
         async for found in self._store.scan(ENGINE_KIND):
-            self._ledger.known(ENGINE_KIND, found.id, found.version)
-            await self._add(_decode(found.body))
+            if not self._homes.knows(CaseId(found.id)):
+                self._add(_decode(found.body))
 
-    async def _add(self, document: EngineDocument) -> RemoteEngine:
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Be at home for these engines: an engine is a tree of cases by its own name."""
+        for found in await self._store.get_many(ENGINE_KIND, list(roots)):
+            self._ledger.known(ENGINE_KIND, found.id, found.version)
+            await self._add(_decode(found.body)).start()
+            self._homes.hold(found.id, ENGINE_KIND)
+
+    def _add(self, document: EngineDocument) -> RemoteEngine:
         engine = RemoteEngine(document, self._store, self._ledger, self._clock)
-        await engine.start()
         self._engines[document.name] = engine
         self._service.engines[document.name] = engine
         return engine
@@ -56,7 +68,8 @@ class ForeignEngines:
         if name in self._engines:
             return self._engine(name, who).view()
         document = EngineDocument(name=name, owner=who, registered_at=self._clock.now())
-        engine = await self._add(document)
+        engine = self._add(document)
+        self._homes.hold(name, ENGINE_KIND)
         self._ledger.touch(ENGINE_KIND, name, document)
         return engine.view()
 
@@ -83,6 +96,8 @@ class ForeignEngines:
             raise NotFound(f"no engine {name!r} is registered here (known: {known})")
         if who and engine.document.owner and engine.document.owner != who:
             raise Forbidden(f"engine {name} belongs to {engine.document.owner}; register another name")
+        if not self._homes.mine(CaseId(name)):
+            raise Unreachable(f"engine {name} speaks to another server of this store; ask that one, or again later")
         return engine
 
 

@@ -35,7 +35,7 @@ class Past:
         self._store = store
         self._ledger = ledger
         self._clock = clock
-        self._since = clock.now()
+        self.since = clock.now()
         self._flows: dict[tuple[str, str], _FlowPast] = {}  # by engine and flow
         self._cases: dict[Mended, Counter[str]] = {}
         self._lately: deque[tuple[Instant, str, str, str]] = deque(maxlen=KEPT_FAILURES_MAX)
@@ -56,7 +56,7 @@ class Past:
             self._flows.setdefault((event.engine, event.flow), past)
         case = Mended(event.engine, event.case)
         if case not in self._cases:
-            known = started_at > self._since and not event.engine
+            known = started_at > self.since and not event.engine
             of_case = [Where("case", event.case), said_by]
             counted = {} if known else await self._store.count(DECISION_KIND, of_case, by="task")
             if len(self._cases) >= CASES_MAX:

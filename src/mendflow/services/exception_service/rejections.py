@@ -4,6 +4,8 @@ That takes many steps in several cases. So the wish is on disk first, in the one
 leaves it when all is done: a server that is stopped in between finds it there and takes every step again. Each of them
 counts once, however often it is taken."""
 
+from collections.abc import Iterable
+
 from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId
@@ -22,9 +24,9 @@ class Rejections:
         self._ledger = ledger
         self._clock = clock
 
-    def resume(self) -> None:
+    def resume(self, decisions: Iterable[Decision]) -> None:
         """After a start: finish what was under way."""
-        for decision in list(self._decisions.open.values()):
+        for decision in decisions:
             if decision.correction is not None:
                 self._service.later(self._again(decision))
 

@@ -16,12 +16,12 @@ from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import Hold
+from mendflow.services.cluster.contract import ENGINE_KIND
 from mendflow.services.contracts import Clock
 from mendflow.services.interfaces import CaseFacts
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
 
-ENGINE_KIND: Final = "engine"
 ORDER_KIND: Final = "engine-order"
 CASE_KIND: Final = "engine-case"
 OVER: Final = frozenset({"completed", "failed", "cancelled"})

@@ -23,7 +23,7 @@ from mendflow.services.checkpoints import Points
 from mendflow.services.contracts import Clock
 from mendflow.services.flows import check_names
 from mendflow.services.ledger import Ledger
-from mendflow.stores.contract import Store
+from mendflow.stores.contract import Document, Store
 
 log = logging.getLogger("mendflow.rules")
 
@@ -49,7 +49,8 @@ class Watched(dict[str, Points]):
 
 
 class RuleBook:
-    """`house` are the rules that ship with the product: version 0 of the house's set, until somebody changes it."""
+    """`house` are the rules that ship with the product: version 0 of the house's set, until somebody changes it.
+    `shared`: other servers may change rules as well."""
 
     def __init__(self, store: Store, ledger: Ledger, clock: Clock, house: RuleSet | None = None) -> None:
         self._store = store
@@ -57,19 +58,40 @@ class RuleBook:
         self._clock = clock
         self._shipped = replace(house, name=HOUSE, version=0) if house is not None else RuleSet(name=HOUSE)
         self._sets: dict[str, CompiledRules] = {HOUSE: compiled(self._shipped)}
+        self._read: dict[str, int] = {}  # the versions of the documents that the sets were read from
+        self.shared = False
         self.watched = Watched(frozenset(), ())
         self.changed: Callable[[], None] = _nobody
         self._watch()
 
     async def start(self) -> None:
-        async for found in self._store.scan(RULES_KIND):
-            self._ledger.known(RULES_KIND, found.id, found.version)
-            try:
-                self._sets[found.id] = compiled(_decode(found.body))
-                await self._complete(self._sets[found.id].rule_set)
-            except msgspec.MsgspecError:
-                log.exception("the rule set %s cannot be read; put it again", found.id)
+        """Read the newest of each set, again where others may have changed it."""
+        for found in [each async for each in self._store.scan(RULES_KIND)]:
+            await self._take(found)
         self._watch()
+
+    async def look_again(self, flow: str) -> None:
+        """Before something is decided, where others may have changed rules: read what is newer than we know."""
+        newer = [
+            each
+            for each in await self._store.get_many(RULES_KIND, [flow, HOUSE])
+            if self._read.get(each.id) != each.version and not self._ledger.busy(RULES_KIND, each.id)
+        ]
+        for found in newer:
+            await self._take(found)
+        if newer:
+            self._watch()
+
+    async def _take(self, found: Document) -> None:
+        if self._ledger.busy(RULES_KIND, found.id):
+            return
+        self._ledger.known(RULES_KIND, found.id, found.version)
+        self._read[found.id] = found.version
+        try:
+            self._sets[found.id] = compiled(_decode(found.body))
+            await self._complete(self._sets[found.id].rule_set)
+        except msgspec.MsgspecError:
+            log.exception("the rule set %s cannot be read; put it again", found.id)
 
     async def _complete(self, newest: RuleSet) -> None:
         """The newest version is written before it takes its place among all versions: a crash may be in between."""

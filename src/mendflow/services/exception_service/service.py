@@ -7,7 +7,7 @@ nothing came of is passed on to the flow, everything else simply happens."""
 
 import asyncio
 import logging
-from collections.abc import Coroutine
+from collections.abc import Collection, Coroutine
 from typing import Any, Final
 
 from msgspec.structs import replace
@@ -95,20 +95,21 @@ class ExceptionService:
         )
         self._soon: set[asyncio.Task[None]] = set()
 
-    async def load(self) -> None:
-        """Read rules and what was under way, before any case is taken up."""
-        await self.rules.start()
-        await self.decisions.start()
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Read what was under way in these trees of cases, before they are taken up. What is in the store of any case
+        by now may have come there by somebody else."""
+        self.past.since = self._exlets.since = self._clock.now()
+        await self.decisions.load(roots)
 
-    async def resume(self) -> None:
-        """After the cases were taken up: begin the exlets that were decided on and not begun, and end the decisions
-        whose exlets are over."""
-        for decision in list(self.decisions.open.values()):
+    async def resume(self, roots: Collection[CaseId]) -> None:
+        """After these trees of cases were taken up: begin the exlets that were decided on and not begun, and end the
+        decisions whose exlets are over."""
+        for decision in self.decisions.of_trees(roots):
             if decision.state == "running" and decision.exlet_case is not None and decision.exlet:
                 await self._resume(decision, decision.exlet_case)
             elif decision.state == "waiting" and await self._removed(decision):
                 self.decisions.end(decision, "ignored", "")
-        for decision in self.decisions.half_ended:
+        for decision in self.decisions.half_ended_of(roots):
             self.later(self._end_wholly(decision))
 
     async def _end_wholly(self, decision: Decision) -> None:
@@ -196,6 +197,8 @@ class ExceptionService:
             return None
 
     async def _decided(self, event: XEvent, *, own_only: bool, goes_on: bool) -> Decision | None:
+        if self.rules.shared:
+            await self.rules.look_again(event.flow)
         facts = await self.facts(event)
         context = await self.contexts.of(event, facts, depth_of(event.case))
         verdict = self.rules.judge(event.type, event.flow, event.task, context, own_only=own_only)

@@ -36,6 +36,8 @@ class PatternBook:
 
     async def start(self) -> None:
         async for found in self._store.scan(PATTERN_KIND):
+            if self._ledger.busy(PATTERN_KIND, found.id):
+                continue
             self._ledger.known(PATTERN_KIND, found.id, found.version)
             self._merge(_decode(found.body))
 

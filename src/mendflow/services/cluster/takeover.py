@@ -1,0 +1,119 @@
+"""Taking the cases of servers that have ended: home by home, each by one compare-and-set.
+
+Several servers do so at once. Each goes through the homes in an order of its own, so that they seldom meet; where they
+do, one wins, and the other passes on. What is won is taken up wholly, or everything here is read again: a tree that is
+ours on disk and not in memory would be nobody's. From time to time all homes are looked at: one that was left behind by
+somebody who woke up after his end, and had time for a last write, is found then."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.services.clock import Meter
+from mendflow.services.cluster.contract import HOME_KIND, HomeDocument
+from mendflow.services.cluster.homes import HomeBook, Tree
+from mendflow.services.cluster.membership import ServerMembership, Sight
+from mendflow.services.ledger import Ledger
+from mendflow.stores.contract import Document, Store
+
+log = logging.getLogger("mendflow.servers")
+
+AT_ONCE: Final = 8
+LOOK_AT_ALL_TERMS: Final = 6
+"""All homes are looked at each so many times the time of take-over."""
+
+TakeUp = Callable[[Sequence[Tree]], Awaitable[None]]
+_decode = msgspec.json.Decoder(HomeDocument).decode
+
+
+class Takeover:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        membership: ServerMembership,
+        homes: HomeBook,
+        meter: Meter,
+        take_up: TakeUp,
+    ) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._membership = membership
+        self._homes = homes
+        self._meter = meter
+        self._take_up = take_up
+        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._all_at = meter()
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="take-over")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        news = self._membership.news
+        while not self._ledger.broken:
+            await news.wait()
+            news.clear()
+            try:
+                await self.look()
+            except StoreUnavailable as error:
+                log.warning("no look at the homes of others: %s", error.message)
+
+    async def look(self) -> None:
+        """Take what is left of servers that have ended."""
+        ended = {id: sight for id, sight in self._membership.sights.items() if sight.document.ended}
+        due = self._meter() - self._all_at >= LOOK_AT_ALL_TERMS * self._membership.terms.takeover_ms
+        if not self._membership.may_promise() or not (due or any(not sight.homeless for sight in ended.values())):
+            return
+        if due:
+            self._all_at = self._meter()
+        found = [document async for document in self._store.scan(HOME_KIND)]
+        homes = {document.id: _decode(document.body) for document in found}
+        left = [document for document in found if self._left_behind(homes[document.id], ended, due=due)]
+        left.sort(key=lambda document: hashlib.sha256(f"{self._membership.id} {document.id}".encode()).digest())
+        await asyncio.gather(*(self._take(document, ended.get(homes[document.id].server)) for document in left))
+        servers = {home.server for home in homes.values()}
+        for id, sight in ended.items():
+            sight.homeless = id not in servers
+
+    def _left_behind(self, home: HomeDocument, ended: dict[str, Sight], *, due: bool) -> bool:
+        """Whether nobody goes on with it. What a server began that was started again is its own, though the one before
+        has ended."""
+        if self._homes.knows(home.root):
+            return False
+        if (sight := ended.get(home.server)) is not None:
+            return home.incarnation == sight.document.incarnation or due
+        if home.server == self._membership.id:
+            return due
+        return due and self._membership.find(home.server) is None
+
+    async def _take(self, document: Document, sight: Sight | None) -> None:
+        async with self._slots:
+            if self._homes.knows(_decode(document.body).root):
+                return
+            for tree in await self._homes.take([document]):
+                left_ms = max(0, sight.promises_end() - self._meter()) if sight is not None else None
+                await self._take_up_whole(tree._replace(promised_ms=left_ms))
+
+    async def _take_up_whole(self, tree: Tree) -> None:
+        try:
+            await self._take_up([tree])
+        except asyncio.CancelledError:
+            raise
+        except (
+            Exception
+        ) as error:  # whatever it is: what is ours on disk must be in memory, or everything is read again
+            if not isinstance(error, StoreUnavailable):
+                log.exception("the cases of %s could not be taken up", tree.root)
+            self._ledger.give_up(f"the cases of {tree.root} could not be taken up: {error}")
