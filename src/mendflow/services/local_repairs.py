@@ -7,6 +7,7 @@ from typing import Protocol
 
 import msgspec
 
+from mendflow.core.model.flow import Mend
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.mending import Decision, ExceptionType, XEvent
@@ -35,6 +36,7 @@ from mendflow.core.model.repair_views import (
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
+from mendflow.core.recovery.steps import step_problems
 from mendflow.core.rules import growth
 from mendflow.services import history
 from mendflow.services.case_book import CaseDocument
@@ -241,6 +243,10 @@ class LocalRepairs(_OtherHalf):
         for talk in patterns.conversations:
             if problem := check_pattern(talk.messages):
                 raise Invalid(f"{talk.name}: {problem}", field=talk.name)
+        for repair in patterns.repairs:
+            step = Mend(name=repair.name, do=repair.do, settings=repair.settings)
+            if problems := list(step_problems([step])):
+                raise Invalid("; ".join(problems), field=repair.name)
         more: list[JobPattern | FaultPattern] = [*patterns.conversations, *patterns.repairs]
         for pattern in more:
             await self._house.services.patterns.add(pattern)

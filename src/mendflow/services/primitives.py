@@ -19,6 +19,7 @@ from mendflow.core.model.mending import Decision, ExceptionType, Primitive
 from mendflow.core.model.problems import Invalid, Mistake
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.decided import decided_about
+from mendflow.core.recovery.steps import WHOLE_CASES
 from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.contracts import Change, MendableJobs, SubmissionFailed
 from mendflow.services.exception_service.service import ExceptionService
@@ -37,9 +38,6 @@ from mendflow.services.primitive_settings import (
 )
 
 log = logging.getLogger("mendflow.primitives")
-
-WHOLE_CASES: Final = frozenset({Primitive.SUSPEND, Primitive.CONTINUE, Primitive.REMOVE, Primitive.WRITE})
-"""Primitives that can be done to more than items."""
 
 RESULTS: Final = {
     Primitive.REMOVE: "removed",

@@ -412,7 +412,7 @@ async def test_notify_tells_the_administrator_with_what_the_exlet_says(world: Wo
 
 async def test_a_primitive_that_makes_no_sense_fails_the_exlet_and_the_failure_is_passed_on(world: World) -> None:
     # EX-2
-    case = await failing(world, mend(Primitive.RESUBMIT, resources={"memory_bytes": "much"}))
+    case = await failing(world, mend(Primitive.RESUBMIT, resources={"memory_bytes": "${{ 'mu' + 'ch' }}"}))
     await world.until_status(case, "failed")
     decision = await world.decision(case)
     assert (decision.state, decision.result) == ("failed", "passed-on")

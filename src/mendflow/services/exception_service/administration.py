@@ -40,6 +40,7 @@ from mendflow.stores.contract import Where
 __all__ = ["Administration", "Wish"]
 
 TRIGGER_CHARS_MAX: Final = 200
+SAID_BYTES_MAX: Final = 65_536
 NOTICES_ASKED: Final = 200
 """A notice that was posted before a crash is among these."""
 
@@ -88,6 +89,11 @@ class Administration(RuleOffice):
     ) -> Decision:
         """Somebody says that something happened. What no rule knows suspends the case, as a safeguard, and waits for a
         person to make the exlet."""
+        if not trigger or len(trigger) > TRIGGER_CHARS_MAX:
+            raise Invalid(
+                f"say what happened in a few words: {len(trigger)} characters, of 1 to {TRIGGER_CHARS_MAX}",
+                field="trigger",
+            )
         event = self._external(CaseId(case), item, trigger, data, who)
         context = await self._service.contexts.of(event, await self._service.facts(event), 0)
         verdict = self._rules.judge(event.type, event.flow, event.task, context)
@@ -125,6 +131,11 @@ class Administration(RuleOffice):
             raise NotFound(f"case {case} has no live item {item!r}; `mendflow items {case}` lists them")
         if problem := check_value(data):
             raise Invalid(f"what was said of it cannot be kept: {problem}", field="data")
+        if (size := len(msgspec.json.encode(data))) > SAID_BYTES_MAX:
+            raise Invalid(
+                f"what was said of it has {size} bytes, of {SAID_BYTES_MAX} at most; say where the rest is to be found",
+                field="data",
+            )
         type = ExceptionType.ITEM_EXTERNAL if item else ExceptionType.CASE_EXTERNAL
         return XEvent(
             id=f"{case}/{type.value}/{secrets.token_hex(4)}",

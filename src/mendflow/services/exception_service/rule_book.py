@@ -5,19 +5,21 @@ put, for all cases, running ones included; an exception that was told before has
 makes rules free where there are none: by flow, the types of exception that somebody has rules for."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
-from mendflow.core.model.flow import Flow
+from mendflow.core.engine.plan import below
+from mendflow.core.model.flow import Flow, Mend
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import Conclusion, ExceptionType
-from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.problems import BadRules, Conflict, NotFound
 from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.steps import misplaced, step_problems
 from mendflow.core.rules import CompiledRules, Verdict, compiled, demand_valid, looking_into
 from mendflow.services.checkpoints import Points
 from mendflow.services.contracts import Clock
@@ -185,6 +187,8 @@ class RuleBook:
         for exlet in rules.exlets.values():
             check_names(exlet)
             compile_flow(exlet)
+        if problems := list(_step_problems(rules)):
+            raise BadRules(problems=problems)
         made = replace(
             rules, version=newest.version + 1, author=author or rules.author, note=note or rules.note, at=self._now()
         )
@@ -204,6 +208,17 @@ class RuleBook:
 
 
 def _nobody() -> None: ...
+
+
+def _step_problems(rules: RuleSet) -> Iterator[str]:
+    """What is wrong with the primitives of the set's exlets, by themselves and where rules conclude them."""
+    steps = {name: [each for each in below(exlet) if isinstance(each, Mend)] for name, exlet in rules.exlets.items()}
+    for name, found in steps.items():
+        yield from (f"exlet {name}: {problem}" for problem in step_problems(found))
+    for type, trees in rules.trees.items():
+        concluded = {rule.exlet: None for tree in trees.values() for rule in tree.rules.values()}
+        for name in concluded:
+            yield from (f"exlet {name}: {problem}" for problem in misplaced(type, steps.get(name, ())))
 
 
 def types_of(rules: RuleSet) -> frozenset[ExceptionType]:

@@ -1,0 +1,73 @@
+"""What makes no sense is refused when it comes, whole, with the place and the reason, and leaves no trace."""
+
+from typing import Any
+
+import pytest
+
+from mendflow.core.model.flow import Job, Mend
+from mendflow.core.model.mending import ExceptionType, Primitive, Target
+from mendflow.core.model.problems import BadRules, Invalid, Mistake
+from mendflow.core.model.repair_views import MendWish
+from tests.services.exceptions.kit import World, exlet, flow, rule_set
+
+A = Job(name="a", command="true")
+
+REFUSED: list[tuple[Primitive, Target, dict[str, Any], str]] = [
+    (Primitive.RETRY_LATER, "item", {"level": "abc"}, "`level` must be the number of a level"),
+    (Primitive.RETRY_LATER, "item", {"level": -3}, "`level` must be the number of a level"),
+    (Primitive.RETRY_LATER, "item", {"level": 1.5}, "`level` must be the number of a level"),
+    (Primitive.RETRY_LATER, "item", {"mode": "zzz"}, "`mode` must be `recoverable` or `express`, not 'zzz'"),
+    (Primitive.RESUBMIT, "item", {"wait_ms": -1}, "`wait_ms` must be a number of milliseconds from 0 on, not -1"),
+    (Primitive.RESUBMIT, "item", {"memory": 5}, "re-submit knows no `memory`; it takes avoid_hosts"),
+    (Primitive.RESUBMIT, "item", {"resources": {"memory": 5}}, "there is no resource `memory`"),
+    (Primitive.RESUBMIT, "item", {"resources": {"cpus": -1}}, "`resources.cpus` must be a number"),
+    (Primitive.RESUBMIT, "case", {}, "re-submit is for items, not for case"),
+    (Primitive.RESTAGE, "item", {"way": "back"}, "`way` must be same, parameters, replica or target"),
+    (Primitive.SUSPEND, "item", {"for": 5}, "suspend knows no `for`; it takes no settings"),
+    (Primitive.FAIL, "item", {"throw": "yes"}, "`throw` must be true or false"),
+    (Primitive.WRITE, "case", {"values": 5}, "`values` must be a map of values"),
+    (Primitive.WRITE, "case", {}, "write needs `values`"),
+]
+
+
+@pytest.mark.parametrize(("do", "target", "settings", "said"), REFUSED)
+async def test_an_exlet_that_tells_a_primitive_what_makes_no_sense_is_refused_when_it_is_added(
+    memory: World, do: Primitive, target: Target, settings: dict[str, Any], said: str
+) -> None:
+    # EX-2: as a file would be, also when it comes as data
+    wrong = exlet("wrong", Mend(name="here", do=do, target=target, settings=settings))
+    with pytest.raises(BadRules) as refused:
+        await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "wrong"), exlets=[wrong]))
+    assert f"exlet wrong: step here: {said}" in str(refused.value)
+    assert "f" not in [each.name for each in await memory.domain.rule_sets()]
+    case = await memory.start(flow(A))
+    with pytest.raises(Mistake, match="step here"):
+        await memory.domain.mend(case, MendWish(flow=wrong), who="ann")
+    assert await memory.decisions(case) == []
+
+
+async def test_what_an_expression_gives_is_judged_when_it_is_known(memory: World) -> None:
+    computed = {"level": "${{ job.level + 1 }}", "wait_ms": "${{ 5 * 1000 }}", "resources": {"cpus": "${{ 2 }}"}}
+    later = exlet("later", Mend(name="here", do=Primitive.RETRY_LATER, settings=computed))
+    await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later]))
+
+
+async def test_writing_into_an_item_that_has_ended_is_refused_with_what_to_say_instead(memory: World) -> None:
+    # EX-1 ItemPostConstraint
+    write = exlet("write", Mend(name="here", do=Primitive.WRITE, settings={"values": {"n": 1}}))
+    with pytest.raises(BadRules, match="`force-complete` with `outputs` gives it other outputs"):
+        await memory.put(rule_set("f", ExceptionType.ITEM_POST, ("true", "write"), exlets=[write]))
+    await memory.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "write"), exlets=[write]))
+
+
+async def test_what_is_raised_is_bounded(memory: World) -> None:
+    # EX-9
+    case = await memory.start(flow(A))
+    for trigger, data, said in (
+        ("x" * 201, None, "in a few words"),
+        ("", None, "in a few words"),
+        ("flood", "x" * 70_000, "70002 bytes, of 65536 at most"),
+    ):
+        with pytest.raises(Invalid, match=said):
+            await memory.domain.raise_trigger(case, trigger, who="ann", data=data)
+    assert (await memory.decisions(case), await memory.status(case)) == ([], "running")
