@@ -26,6 +26,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.core",
             "mendflow.formats.xes",
             "msgspec",
+            "aiohttp",
             "litestar",
             "uvicorn",
             "httptools",

@@ -21,6 +21,9 @@ from mendflow.core.model.problems import Forbidden, Invalid, NotFound, Unauthori
 ADMIN, USER, PILOT, READER, ENGINE = "admin", "user", "pilot", "reader", "engine"
 
 API = "/api/v1"
+PEERS = f"{API}/peers/"
+"""What servers on one store say to each other: for nobody else, an administrator included."""
+
 OPEN = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
 """What anyone may read: it tells nothing of flows, jobs or data."""
 
@@ -122,7 +125,9 @@ def check_binding(host: str, tokens: Sequence[Token]) -> None:
 class Access:
     """Admits requests. With tokens, by token and role; without, whoever is on this machine and is no web page."""
 
-    def __init__(self, tokens: Iterable[Token] = ()) -> None:
+    def __init__(self, tokens: Iterable[Token] = (), *, servers_token: str = "") -> None:
+        """`servers_token` is what other servers on the same store show; empty: there are none."""
+        self._servers_sha256 = hash_of(servers_token) if servers_token else ""
         self.tokens = list(tokens)
         self._callers = {token.sha256: Caller(token.name, token.roles) for token in self.tokens}
 
@@ -142,10 +147,18 @@ class Access:
         return caller
 
     def _known(self, authorization: bytes) -> Caller | None:
-        scheme, _, token = authorization.partition(b" ")
-        if scheme.lower() != b"bearer":
-            return None
-        return self._callers.get(hashlib.sha256(token.strip()).hexdigest())
+        return self._callers.get(_sha256_of(authorization))
+
+    def _server(self, sent: dict[bytes, bytes]) -> Caller:
+        shown = _sha256_of(sent.get(b"authorization", b""))
+        if not self._servers_sha256 or not secrets.compare_digest(shown, self._servers_sha256):
+            raise Unauthorized("this way is for the servers on the same store, and for nobody else")
+        return _A_SERVER
+
+
+def _sha256_of(authorization: bytes) -> str:
+    scheme, _, token = authorization.partition(b" ")
+    return hashlib.sha256(token.strip()).hexdigest() if scheme.lower() == b"bearer" else ""
 
 
 def _watched(headers: Iterable[tuple[bytes, bytes]]) -> dict[bytes, bytes]:
@@ -188,6 +201,7 @@ def _as_routed(path: str) -> str:
 _SLASHES = re.compile("/{2,}")
 _WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user"})
 _NOBODY = Caller("", frozenset())
+_A_SERVER = Caller("", frozenset())
 _LOCAL_ROLES = frozenset({ADMIN})
 
 

@@ -13,10 +13,11 @@ from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSe
 
 from mendflow.core.model.problems import Mistake
 from mendflow.server import answers
-from mendflow.server.access import API, Access
+from mendflow.server.access import API, PEERS, Access
 from mendflow.server.body import HearingOut
 from mendflow.server.holds import Holds
 from mendflow.server.openapi import describe
+from mendflow.server.peers import Peer, PeerRoutes
 from mendflow.server.pilots import Exchange, LetGo
 from mendflow.server.routes import (
     about,
@@ -57,6 +58,7 @@ class Api(Litestar):
     access: Access
     exchange: Exchange
     holds: Holds
+    peers: PeerRoutes
 
     async def __call__(
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
@@ -75,6 +77,9 @@ class Api(Litestar):
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
             await self.exchange(scope, receive, send, caller.name)
             return
+        if scope["path"].startswith(PEERS):
+            await self.peers(scope, receive, send)
+            return
         scope["state"] = {given.CALLER: caller}
         hearing = HearingOut(receive, send)
         await super().__call__(scope, hearing.receive, hearing.send)
@@ -86,9 +91,15 @@ class Api(Litestar):
 
 
 def create_app(
-    domain: Domain, *, access: Access, let_go: LetGo | None = None, file_bytes_max: int = files.FILE_BYTES_MAX
+    domain: Domain,
+    *,
+    access: Access,
+    let_go: LetGo | None = None,
+    peer: Peer | None = None,
+    file_bytes_max: int = files.FILE_BYTES_MAX,
 ) -> Api:
-    """`let_go` asks the domain to answer held exchanges at once: those of a pilot, or all (None)."""
+    """`let_go` asks the domain to answer held exchanges at once: those of a pilot, or all (None). `peer` answers the
+    other servers on the same store, if there may be some."""
     holds = Holds()
     provided = given.dependencies(domain, holds)
     described = cache(lambda: describe(ROUTES, provided))
@@ -103,5 +114,5 @@ def create_app(
         logging_config=None,
         debug=False,
     )
-    app.access, app.exchange, app.holds = access, Exchange(domain, let_go), holds
+    app.access, app.exchange, app.holds, app.peers = access, Exchange(domain, let_go), holds, PeerRoutes(peer)
     return app

@@ -110,7 +110,10 @@ _STOPPING = "the server is about to stop; ask again later"
 
 def _decoded(body: bytes) -> SyncRequest:
     try:
-        return _decoder.decode(body)
+        request = _decoder.decode(body)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
         place = re.search(r"`(\$[^`]*)`$", str(error))
         raise Invalid(f"this is no pilot's request: {error}", field=place.group(1) if place else "$") from error
+    if request.front:
+        raise Invalid("this is no pilot's request: only servers pass a request on", field="front")
+    return request

@@ -1,0 +1,142 @@
+"""What servers on one store say to each other over HTTP: both ends of it.
+
+The way is not for anybody else: whoever asks must know what only servers know, whatever tokens the server has. Nothing
+is repeated here, and an answer that is not as it should be is none."""
+
+import asyncio
+from collections.abc import Awaitable
+from typing import Protocol, TypeVar
+
+import aiohttp
+import msgspec
+from litestar.types import Receive, Scope, Send
+
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.problems import Invalid, Mistake, NotFound
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.core.model.views import PilotView
+from mendflow.server.access import PEERS
+from mendflow.server.answers import HungUp, send_mistake, unforeseen
+from mendflow.server.body import whole
+from mendflow.services.cluster.contract import NeighbourAway, ServerDocument
+
+T = TypeVar("T")
+
+PASSED_BYTES_MAX = 64 << 20
+ANSWER_S, CONNECT_S, NUDGE_S = 10, 2, 2
+_AWAY = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
+
+
+class Passed(msgspec.Struct, frozen=True, array_like=True):
+    """A pilot's exchange, and the name of the token that the pilot speaks under."""
+
+    request: SyncRequest
+    who: str
+
+
+class Nudge(msgspec.Struct, frozen=True, array_like=True):
+    pilots: list[PilotId]
+    work: bool
+    by: str
+
+
+_encode = msgspec.msgpack.Encoder().encode
+
+
+class Peer(Protocol):
+    """The server as others see it."""
+
+    async def sync(self, request: SyncRequest, who: str) -> SyncAnswer: ...
+    def nudged(self, pilots: list[PilotId], *, work: bool, by: str) -> None: ...
+    def pilots(self) -> list[PilotView]: ...
+
+
+class PeerRoutes:
+    """Answers other servers."""
+
+    def __init__(self, peer: Peer | None) -> None:
+        self._peer = peer
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        try:
+            answer = await self._answer(scope["path"].removeprefix(PEERS), await whole(receive, PASSED_BYTES_MAX))
+        except HungUp:
+            return
+        except Mistake as mistake:
+            await send_mistake(send, mistake)
+        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the other server gets an answer
+            await send_mistake(send, unforeseen(error, "POST", scope["path"]))
+        else:
+            headers = [(b"content-type", b"application/vnd.msgpack"), (b"content-length", b"%d" % len(answer))]
+            await send({"type": "http.response.start", "status": 200, "headers": headers})
+            await send({"type": "http.response.body", "body": answer, "more_body": False})
+
+    async def _answer(self, what: str, body: bytes) -> bytes:
+        if self._peer is None:
+            raise NotFound("this server is alone on its store")
+        if what == "sync":
+            passed = _decoded(body, Passed)
+            if not passed.request.front:
+                raise Invalid("an exchange that is passed on must say who does so", field="front")
+            return _encode(await self._peer.sync(passed.request, passed.who))
+        if what == "nudge":
+            nudge = _decoded(body, Nudge)
+            self._peer.nudged(nudge.pilots, work=nudge.work, by=nudge.by)
+            return _encode(None)
+        if what == "pilots":
+            return _encode(self._peer.pilots())
+        raise NotFound("servers say nothing of this kind to each other")
+
+
+class HttpNeighbours:
+    """Asks other servers. One pool of connections for all of them, opened at the first request."""
+
+    def __init__(self, token: str) -> None:
+        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/vnd.msgpack"}
+        self._session: aiohttp.ClientSession | None = None
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
+        return await self._ask(server, "sync", Passed(request, who), SyncAnswer, ANSWER_S)
+
+    async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
+        await _harmless(self._ask(server, "nudge", Nudge(pilots, work, by), object, NUDGE_S))
+
+    async def pilots(self, server: ServerDocument) -> list[PilotView]:
+        return await self._ask(server, "pilots", None, list[PilotView], ANSWER_S)
+
+    async def _ask(self, server: ServerDocument, what: str, said: object, type: type[T], patience_s: float) -> T:
+        if self._session is None:
+            self._session = aiohttp.ClientSession(headers=self._headers, trust_env=False)
+        timeout = aiohttp.ClientTimeout(total=patience_s, sock_connect=CONNECT_S)
+        try:
+            async with self._session.post(
+                f"{server.url.rstrip('/')}{PEERS}{what}", data=_encode(said), timeout=timeout, allow_redirects=False
+            ) as response:
+                body = await response.read()
+        except _AWAY as error:
+            raise NeighbourAway(f"no answer from server {server.id}: {error!r}") from error
+        if response.status != 200:
+            raise NeighbourAway(f"server {server.id} answered {response.status}")
+        try:
+            return msgspec.msgpack.decode(body, type=type)
+        except msgspec.MsgspecError as error:
+            raise NeighbourAway(f"server {server.id} answers what nobody understands: {error}") from error
+
+
+async def _harmless(call: Awaitable[object]) -> None:
+    try:
+        await call
+    except NeighbourAway:
+        pass
+
+
+def _decoded(body: bytes, type: type[T]) -> T:
+    try:
+        return msgspec.msgpack.decode(body, type=type)
+    except (msgspec.MsgspecError, RecursionError, UnicodeDecodeError) as error:
+        raise Invalid(f"this is not what servers say to each other: {error}") from error

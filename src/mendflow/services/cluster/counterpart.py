@@ -1,0 +1,23 @@
+"""What a server does when another one asks: the other end of `Neighbours`."""
+
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.core.model.views import PilotView
+from mendflow.services.house import House
+
+
+class Counterpart:
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    async def sync(self, request: SyncRequest, who: str) -> SyncAnswer:
+        assert request.front, "an exchange that is passed on says who does so"
+        return await self._house.services.exchange.sync(request, who)
+
+    def nudged(self, pilots: list[PilotId], *, work: bool, by: str) -> None:
+        self._house.services.exchange.nudged(pilots, work=work, by=by)
+
+    def pilots(self) -> list[PilotView]:
+        """Those that speak to this server."""
+        meta = self._house.services.meta
+        return [meta.pilot_view(pilot) for pilot in meta.pilots_here()]

@@ -1,0 +1,39 @@
+"""What all servers on a store know and nobody else: the first server makes it up, and it lies in the store.
+
+From it come the words by which servers know each other, and the token of the pilots that servers start themselves,
+which so is good at every server. Whoever can read the store could change every case in it anyway."""
+
+import hashlib
+import hmac
+import secrets
+
+import msgspec
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.stores.contract import Put, Store
+
+SECRET_KIND = "secret"
+_ID = "servers"
+
+
+class SecretDocument(msgspec.Struct, frozen=True):
+    secret: str
+
+
+_decode = msgspec.json.Decoder(SecretDocument).decode
+
+
+async def shared_secret(store: Store) -> str:
+    """The secret of the store; made by whoever is first."""
+    for _ in range(2):
+        found = await store.get(SECRET_KIND, _ID)
+        if found is not None:
+            return _decode(found.body).secret
+        draft = SecretDocument(secrets.token_hex(32))
+        await store.write([Put(SECRET_KIND, _ID, msgspec.json.encode(draft), 0)])
+    raise StoreUnavailable("the secret of the servers can be neither read nor written; start the server again")
+
+
+def derived(secret: str, purpose: str) -> str:
+    """A token for one purpose; none can be made from another."""
+    return hmac.new(secret.encode(), purpose.encode(), hashlib.sha256).hexdigest()
