@@ -144,7 +144,7 @@ class ExceptionService:
         return await self._decide(event) is not None
 
     async def tell_once(self, event: XEvent) -> bool:
-        """Something that lasts: told again and again, it is decided once for each rule that holds."""
+        """Something that lasts: told again and again, it is decided once for each rule that holds. Whether one does."""
         if not self.rules.has(event.type, event.flow):
             return False
         try:
@@ -155,12 +155,14 @@ class ExceptionService:
         except Exception:  # what is told again and again must not end the watch over everything else
             log.exception("nothing could be decided about %s", event.id)
             return False
-        if said is None or (id := f"{event.id}/{said.rules}.{said.task}.{said.rule}") in self._once:
+        if said is None:
             return False
-        self._once[id] = None
-        if len(self._once) > ONCE_MAX:
-            del self._once[next(iter(self._once))]
-        return await self._decide(replace(event, id=id)) is not None
+        if (id := f"{event.id}/{said.rules}.{said.task}.{said.rule}") not in self._once:
+            self._once[id] = None
+            if len(self._once) > ONCE_MAX:
+                del self._once[next(iter(self._once))]
+            await self._decide(replace(event, id=id))
+        return True
 
     async def failed(self, failure: Failure) -> bool:
         """An attempt failed. One that whoever executes it would try again by itself is the house's business only if it

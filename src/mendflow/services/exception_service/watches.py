@@ -5,6 +5,7 @@ Such things last, and are looked at again and again. So they are told once for e
 rule that warns and its refinement that acts are heard one after the other, and neither twice."""
 
 import asyncio
+from itertools import count
 from typing import Final
 
 import msgspec
@@ -28,6 +29,9 @@ from mendflow.services.timers import Timers
 CHECK_MS: Final = 5_000
 LIKE_MAX: Final = 100
 """Of jobs that wait and need the same, so many are looked at each time."""
+
+ABLE_EVERY: Final = 6
+"""What a pilot could take waits for its turn, and is looked at once in so many times."""
 
 
 class Watches:
@@ -111,24 +115,29 @@ class Watches:
     # A job that nobody can take
 
     async def _watch(self) -> None:
-        while True:
+        for number in count(1):
             await self._clock.sleep(self._check_ms)
             if any(ExceptionType.UNAVAILABLE in types for types in self._types()):
                 for waiting in self._meta.waiting():
-                    await self._tell_waiting(waiting)
+                    if not waiting.able or number % ABLE_EVERY == 0:
+                        await self._tell_waiting(waiting)
 
     async def _tell_waiting(self, waiting: Waiting) -> None:
-        for id in self._meta.queue.like(waiting.first, LIKE_MAX):
-            job = self._meta.jobs.get(id)
-            live = self._watched(job, ExceptionType.UNAVAILABLE) if job is not None else None
-            if job is None or live is None:
+        """The longest wait first. Where no rule holds for an item, none is asked for items of the same task that have
+        waited less: a loop may have a great many."""
+        in_vain: set[tuple[CaseId, str]] = set()
+        like = [self._meta.jobs[id] for id in self._meta.queue.like(waiting.first, LIKE_MAX)]
+        for job in sorted(like, key=lambda each: each.available_at):
+            live, alike = self._watched(job, ExceptionType.UNAVAILABLE), (job.case, name_of(job.spec.item))
+            if live is None or alike in in_vain or job.id not in self._meta.jobs:
                 continue
             now = self._clock.now()
             unable_ms = max(0, now - max(waiting.unable_since, job.created_at)) if not waiting.able else 0
             facts = {"able": waiting.able, "unable_ms": unable_ms, "waiting_ms": max(0, now - job.available_at)}
             event = self._event(job, live, ExceptionType.UNAVAILABLE, {}, job.fence, facts)
             with self._ledger.whole():
-                await self._service.tell_once(event)
+                if not await self._service.tell_once(event):
+                    in_vain.add(alike)
 
     # All of them
 
