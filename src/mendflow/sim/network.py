@@ -71,7 +71,7 @@ class Network:
 
     def machine_of(self, address: str) -> str:
         found = self._listening.get(address)
-        return found[0].machine.name if found is not None else address
+        return found[0].machine.name if found is not None else address.removeprefix("http://")
 
     def send(self, source: str, target: str, deliver: Callable[[], None], *, sure: bool = False) -> None:
         """Let something travel from machine to machine. `sure`: it is no message but the line's own doing."""

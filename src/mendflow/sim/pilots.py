@@ -14,6 +14,7 @@ from mendflow.pilot.crew import Crew
 from mendflow.pilot.home import Home
 from mendflow.pilot.http import Address, Exchanges, Files, ServerAway, ServerRefused
 from mendflow.pilot.link import SYNC_PATH, Link
+from mendflow.pilot.servers import Servers
 from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.staging import Staging
 from mendflow.pilot.vigil import SILENT_MS
@@ -58,9 +59,12 @@ class VirtualPilot:
         return [*([self.agent] if self.agent is not None and self.agent.alive else []), *slots]
 
     async def _live(self, process: Process) -> None:
+        """What a real pilot's main does, without the processes, the signals and the sockets."""
         boot_ms = self.machine.boot_ms
-        exchanges = VirtualExchanges(self.network, process, self.servers[self._starts % len(self.servers)])
-        staging = Staging(self.home, Files(Address("http://nowhere", "")))
+        servers = Servers(",".join(self.servers), "", self.home.servers)
+        exchanges = VirtualExchanges(self.network, process, servers.address.url)
+        servers.moved = exchanges.move
+        staging = Staging(self.home, Files(servers.address))
         crew = partial(VirtualCrew, self, process)
         agent = Agent(self.home, self.name, self.capacity, staging, keep=False, crew=crew, boot_ms=boot_ms)
         link = Link(
@@ -71,6 +75,7 @@ class VirtualPilot:
             capacity=self.capacity,
             first_serial=self._starts << 32,
             life_left_ms=lambda: 0,
+            others=servers,
             host=self.name,
             boot_ms=boot_ms,
         )

@@ -2,6 +2,7 @@
 meet over HTTP."""
 
 import asyncio
+import contextlib
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -9,19 +10,27 @@ from typing import Any
 import msgspec
 
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import PilotId
 from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.pilot.link import SYNC_PATH
 from mendflow.server.pilots import Exchange
+from mendflow.services.cluster.contract import NeighbourAway, ServerDocument
 from mendflow.services.house import House, HouseRules, Services
 from mendflow.services.local_domain import LocalDomain
 from mendflow.sim.disk import Disk, DiskLine
 from mendflow.sim.machines import Machine, Process, WallClock
-from mendflow.sim.network import Answer, Network
+from mendflow.sim.network import Answer, Network, Unreached
 
 START_PATH = "/start"
+PASS_PATH = "/neighbours/sync"
+NUDGE_PATH = "/neighbours/nudge"
+NEIGHBOUR_S = 5.0
 RESTART_S = 1.0
 """A server that could not start is started again after this long, as whoever keeps services running would."""
+
+_encode = msgspec.msgpack.Encoder().encode
 
 
 class Start(msgspec.Struct):
@@ -48,9 +57,15 @@ class NoFiles:
 
 
 class VirtualServer:
-    def __init__(self, machine: Machine, network: Network, disk: Disk, chance: Random, rules: HouseRules) -> None:
+    """`alone`: no other server is on the store."""
+
+    def __init__(
+        self, machine: Machine, network: Network, disk: Disk, chance: Random, rules: HouseRules, *, alone: bool
+    ) -> None:
         self.machine = machine
-        self.name = self.address = machine.name
+        self._alone = alone
+        self.name = machine.name
+        self.address = f"http://{self.name}"
         self._network = network
         self._disk = disk
         self._chance = chance
@@ -84,6 +99,9 @@ class VirtualServer:
             clock=WallClock(self.machine),
             rules=self._rules,
             version="virtual",
+            server=None if self._alone else ServerDocument(id=self.name, url=self.address, host=self.name),
+            neighbours=Lines(self._network, process),
+            meter=self.machine.boot_ms,
         )
         try:
             await house.open()
@@ -93,7 +111,7 @@ class VirtualServer:
         self.house = house
         domain = LocalDomain(house, chance=self._token)
         exchange = Exchange(domain, house.let_go)
-        self._network.listen(self.address, process, Desk(domain, exchange).answer)
+        self._network.listen(self.address, process, Desk(house, domain, exchange).answer)
 
     def _again(self, process: Process) -> None:
         loop = self.machine.loop
@@ -104,24 +122,76 @@ class VirtualServer:
         return self._chance.randbytes(size).hex()
 
 
+class Passed(msgspec.Struct, array_like=True):
+    """A pilot's request that another server passes on."""
+
+    request: SyncRequest
+    who: str
+
+
+class Nudge(msgspec.Struct, array_like=True):
+    pilots: list[PilotId]
+    work: bool
+    by: str
+
+
+_decode_passed = msgspec.msgpack.Decoder(Passed).decode
+_decode_nudge = msgspec.msgpack.Decoder(Nudge).decode
+_decode_answer = msgspec.msgpack.Decoder(SyncAnswer).decode
+
+
+class Lines:
+    """The way to other servers, over the imagined lines."""
+
+    def __init__(self, network: Network, process: Process) -> None:
+        self._network = network
+        self._process = process
+
+    async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
+        body = _encode(Passed(request, who))
+        try:
+            status, answer = await self._network.call(self._process, server.url, PASS_PATH, body, NEIGHBOUR_S)
+        except Unreached as error:
+            raise NeighbourAway(str(error)) from None
+        if status != 200:
+            raise NeighbourAway(f"it answered {status}: {answer.decode(errors='replace')}")
+        return _decode_answer(answer)
+
+    async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
+        body = _encode(Nudge(pilots, work, by))
+        with contextlib.suppress(Unreached):
+            await self._network.call(self._process, server.url, NUDGE_PATH, body, NEIGHBOUR_S)
+
+
 class Desk:
     """What comes over the line, brought to whom it is meant for."""
 
-    def __init__(self, domain: LocalDomain, exchange: Exchange) -> None:
+    def __init__(self, house: House, domain: LocalDomain, exchange: Exchange) -> None:
+        self._house = house
         self._domain = domain
         self._exchange = exchange
 
     async def answer(self, path: str, body: bytes, hung_up: asyncio.Event) -> Answer:
         if path == SYNC_PATH:
             return await _Request(body, hung_up).put_to(self._exchange)
-        assert path == START_PATH
         try:
-            wanted = msgspec.json.decode(body, type=Start)
-            await self._domain.deploy(wanted.flow)
-            view = await self._domain.start(wanted.flow.name, {}, who="client", key=wanted.key)
-            return 200, view.id.encode()
+            return 200, await self._do(path, body)
         except Mistake as mistake:
             return mistake.status, mistake.message.encode()
+
+    async def _do(self, path: str, body: bytes) -> bytes:
+        if path == PASS_PATH:
+            passed = _decode_passed(body)
+            return _encode(await self._domain.sync(passed.request, who=passed.who))
+        if path == NUDGE_PATH:
+            nudge = _decode_nudge(body)
+            self._house.services.exchange.nudged(nudge.pilots, work=nudge.work, by=nudge.by)
+            return b""
+        assert path == START_PATH
+        wanted = msgspec.json.decode(body, type=Start)
+        await self._domain.deploy(wanted.flow)
+        view = await self._domain.start(wanted.flow.name, {}, who="client", key=wanted.key)
+        return view.id.encode()
 
 
 class _Request:

@@ -79,7 +79,14 @@ class World:
         self._machines = self.chance("machines")
         rules = HouseRules(lease_ms=scene.lease_ms, losses_max=1_000, recovery=False)
         self.servers = [
-            VirtualServer(self._machine(f"server-{n}"), self.network, self.disk, self.chance(f"names {n}"), rules)
+            VirtualServer(
+                self._machine(f"server-{n}"),
+                self.network,
+                self.disk,
+                self.chance(f"names {n}"),
+                rules,
+                alone=scene.servers == 1,
+            )
             for n in range(1, scene.servers + 1)
         ]
         addresses = [server.address for server in self.servers]
@@ -89,7 +96,7 @@ class World:
                 self.network,
                 self.nature,
                 folder / str(n),
-                addresses,
+                self._machines.sample(addresses, self._machines.randint(1, len(addresses))),
                 slots=self._machines.randint(1, 4),
             )
             for n in range(1, scene.pilots + 1)
