@@ -6,9 +6,19 @@ from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
+from _pytest.mark import ParameterSet
 
 from mendflow.stores.contract import Store
+from tests.contract import elastic_backends
 from tests.contract.backends import Backend, Durable, Given, Remote, names
+
+elastic_backends.give()
+
+
+def stores(kind: type) -> list[ParameterSet]:
+    """The backends of a kind. Those on real OpenSearch are marked: check.py runs them in a stage of their own."""
+    marks = {"opensearch": pytest.mark.opensearch}
+    return [pytest.param(name, marks=marks.get(name, ())) for name in names(kind)]
 
 
 @pytest.fixture(scope="session")
@@ -24,19 +34,19 @@ def backends(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[[str
         yield backend
 
 
-@pytest.fixture(params=names(Backend))
+@pytest.fixture(params=stores(Backend))
 def backend(request: pytest.FixtureRequest, backends: Callable[[str], Backend]) -> Backend:
     return backends(request.param)
 
 
-@pytest.fixture(params=names(Durable))
+@pytest.fixture(params=stores(Durable))
 def durable(request: pytest.FixtureRequest, backends: Callable[[str], Backend]) -> Durable:
     found = backends(request.param)
     assert isinstance(found, Durable)
     return found
 
 
-@pytest.fixture(params=names(Remote))
+@pytest.fixture(params=stores(Remote))
 def remote(request: pytest.FixtureRequest, backends: Callable[[str], Backend]) -> Iterator[Remote]:
     found = backends(request.param)
     assert isinstance(found, Remote)

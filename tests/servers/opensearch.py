@@ -3,7 +3,6 @@
 Maven fetches the jars once, at the versions of opensearch.pom.xml, into a folder outside the project. A node keeps its
 ports and its data: killed and started again, it is the same node."""
 
-import atexit
 import fcntl
 import functools
 import hashlib
@@ -13,14 +12,12 @@ import random
 import shutil
 import socket
 import subprocess
-import tempfile
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-
-from tests.servers.osmem import prefix
 
 POM = Path(__file__).with_name("opensearch.pom.xml")
 MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
@@ -29,18 +26,17 @@ JVM = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-XX:-UsePerfData")
 HTTP_PORTS = range(9210, 9299)
 """Where the runner looks for a free port; it knows no others."""
 
-START_S = 90
+START_S = 60
 STOP_S = 20
+
+
+_LAUNCHER = ThreadPoolExecutor(1)
+"""A node dies with the thread that started it, so that none is left behind; this one lives as long as the tests."""
 
 
 def lacking() -> str:
     """What is not on this machine that real nodes need; empty if they can run."""
     return " and ".join(program for program in ("java", "mvn") if shutil.which(program) is None)
-
-
-def url(folder: Path) -> str:
-    """The address of a store of its own for each folder, on one node that starts once and ends with the tests."""
-    return f"elasticsearch://{_shared_node().address}/{prefix(folder)}"
 
 
 @functools.cache
@@ -67,12 +63,12 @@ class Node:
         self._process: subprocess.Popen[bytes] | None = None
         self._cluster = f"t{random.getrandbits(64):016x}"
         self._peers = ""
-        self.http_port = _free_port(HTTP_PORTS)
+        self.port = _free_port(HTTP_PORTS)
         self.transport_port = _free_port()
 
     @property
     def address(self) -> str:
-        return f"127.0.0.1:{self.http_port}"
+        return f"127.0.0.1:{self.port}"
 
     def join(self, cluster: str, nodes: Sequence["Node"]) -> None:
         """Before the first start: be one of these."""
@@ -86,15 +82,18 @@ class Node:
         self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "opensearch.yml").write_text(self._settings())
         with (self._folder / "out.log").open("ab") as log:
-            self._process = subprocess.Popen(self._command(), stdout=log, stderr=log, cwd=self._folder)
+            command, folder = self._command(), self._folder
+            start = _LAUNCHER.submit(subprocess.Popen, command, stdout=log, stderr=log, cwd=folder)
+            self._process = start.result()
 
     def start(self) -> None:
-        """Start, and wait until it serves what it holds."""
-        self.launch()
+        """Start, if it does not run, and wait until it serves what it holds."""
+        if self._process is None:
+            self.launch()
         self.wait()
 
     def wait(self, *, nodes: int = 0, status: str = "yellow") -> None:
-        """Until the cluster, as this node sees it, is in this state or a better one, and has so many nodes, if given."""
+        """Until the cluster, as this node sees it, is in this state or a better one, with so many nodes, if given."""
         until = time.monotonic() + START_S
         path = f"/_cluster/health?wait_for_status={status}&timeout=1s" + (f"&wait_for_nodes={nodes}" if nodes else "")
         while time.monotonic() < until:
@@ -138,7 +137,7 @@ class Node:
         heap = [f"-Xms{self._heap_mb}m", f"-Xmx{self._heap_mb}m"]
         java = ["java", *JVM, *heap, f"-Djava.io.tmpdir={self._folder}", "-cp", f"{jars()}/*", MAIN]
         places = ["-basePath", str(self._folder), "-confPath", str(self._folder)]
-        port = ["-baseHttpPort", str(self.http_port - 1)]  # the runner counts its nodes from one
+        port = ["-baseHttpPort", str(self.port - 1)]  # the runner counts its nodes from one
         return [
             *dies_with_us,
             *java,
@@ -178,16 +177,6 @@ def cluster(folder: Path, size: int, *, heap_mb: int = 384) -> list[Node]:
     for node in nodes:
         node.wait(nodes=size)
     return nodes
-
-
-@functools.cache
-def _shared_node() -> Node:
-    folder = Path(tempfile.mkdtemp(prefix="mendflow-opensearch-"))
-    node = Node(folder)
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    atexit.register(node.kill)
-    node.start()
-    return node
 
 
 _given: set[int] = set()

@@ -5,23 +5,13 @@ is that we speak the protocol. What holds when nodes die is shown with real ones
 
 import atexit
 import functools
-import hashlib
-from pathlib import Path
 
 from osmem_server import OsmemServer
 
 
-def url(folder: Path) -> str:
-    """The address of a store of its own for each folder, on a server that starts once and ends with the tests."""
-    return f"{_address()}/{prefix(folder)}"
-
-
-def prefix(folder: Path) -> str:
-    return f"t{hashlib.sha256(str(folder).encode()).hexdigest()[:20]}"
-
-
 @functools.cache
-def _address() -> str:
+def address() -> str:
+    """Host and port of a server that starts when it is first wanted and ends with the tests."""
     server = OsmemServer.start(japanese=False)
     atexit.register(server.close)
-    return f"elasticsearch://{server.url.removeprefix('http://')}"
+    return str(server.url).removeprefix("http://")

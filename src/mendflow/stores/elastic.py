@@ -1,0 +1,116 @@
+"""The store on Elasticsearch 8 and newer, or OpenSearch 2 and newer.
+
+One index holds everything (elastic_indices.py). A document's version is the place of its last write in the shard's
+history, so compare-and-set is what the cluster itself does, and nothing is read before it is written (elastic_shelf.py,
+elastic_writer.py). Who lost an answer finds its mark (elastic_tries.py). Streams are chains of chunks
+(elastic_streams.py). Reads by id do not lag. Searches see what was written up to a second ago; a scan refreshes first
+(elastic_search.py)."""
+
+from collections.abc import AsyncIterator, Sequence
+
+from mendflow.stores.contract import Document, Done, Taken, Where, Write
+from mendflow.stores.elastic_address import Address, parse
+from mendflow.stores.elastic_http import Http, unavailable
+from mendflow.stores.elastic_indices import prepare
+from mendflow.stores.elastic_search import Finder
+from mendflow.stores.elastic_shelf import Shelf
+from mendflow.stores.elastic_streams import Streams
+from mendflow.stores.elastic_tries import document_id, fits
+from mendflow.stores.elastic_writer import Memory, Writer
+from mendflow.stores.fields import check
+
+
+class ElasticStore:
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._opened: _Opened | None = None
+
+    @classmethod
+    def from_url(cls, url: str) -> "ElasticStore":
+        """See elastic_address.py for what the URL may say."""
+        return cls(parse(url))
+
+    async def open(self) -> None:
+        assert self._opened is None, "opened twice"
+        http = Http(self._address)
+        try:
+            http.open()
+            await prepare(http)
+        except BaseException:
+            await http.close()
+            raise
+        self._opened = _Opened(http)
+
+    async def close(self) -> None:
+        """Waits for what is being written; what is asked after this is refused."""
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            await opened.writer.finish()
+            await opened.http.close()
+
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        opened = self._ready()
+        return await opened.writer.put(writes) if writes else []
+
+    async def get(self, kind: str, id: str) -> Document | None:
+        found = await self.get_many(kind, [id])
+        return found[0] if found else None
+
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]:
+        opened = self._ready()
+        wanted = [key for id in dict.fromkeys(ids) if fits(key := document_id(kind, id))]
+        found = await opened.shelf.fetch(wanted, "id", "body") if wanted else {}
+        return [
+            opened.finder.document(kind, seen)
+            for key in wanted
+            if (seen := found.get(key)) is not None and not seen.gone
+        ]
+
+    async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
+        return await self._ready().streams.read(stream, start, limit)
+
+    async def length(self, stream: str) -> int:
+        return await self._ready().streams.length(stream)
+
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        async for document in self._ready().finder.scan(kind, prefix):
+            yield document
+
+    async def search(
+        self,
+        kind: str,
+        where: Sequence[Where] = (),
+        *,
+        order_by: str = "",
+        descending: bool = False,
+        limit: int = 100,
+        offset: int = 0,
+        after: Document | None = None,
+    ) -> list[Document]:
+        check(where, order_by)
+        return await self._ready().finder.search(kind, where, order_by, descending, offset, offset + limit, after)
+
+    async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
+        check(where, by)
+        finder = self._ready().finder
+        return await finder.count_by(kind, where, by) if by else {"": await finder.count(kind, where)}
+
+    async def refresh(self) -> None:
+        await self._ready().shelf.refresh()
+
+    def _ready(self) -> "_Opened":
+        if self._opened is None:
+            raise unavailable(self._address, "it is not open: open the store before use")
+        return self._opened
+
+
+class _Opened:
+    """What an open store holds."""
+
+    def __init__(self, http: Http) -> None:
+        memory = Memory()
+        self.http = http
+        self.shelf = Shelf(http)
+        self.streams = Streams(self.shelf)
+        self.finder = Finder(self.shelf, memory)
+        self.writer = Writer(self.shelf, self.streams, memory)

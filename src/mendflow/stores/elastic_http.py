@@ -1,0 +1,153 @@
+"""The line to the cluster: a request, the answer, and patience.
+
+Whatever may pass is tried again, at another host and after a growing wait, until patience ends. A request whose answer
+was lost may have been carried out, and the answer to a repeated one says so: `uncertain`. What is written is written
+by compare-and-set, so repeating it does no harm; whoever sent it then looks whose write stands there."""
+
+import asyncio
+import base64
+import random
+import ssl
+import time
+from collections import deque
+from collections.abc import Collection
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.stores.elastic_address import Address
+
+REQUEST_S = 10.0
+REQUEST_S_MIN = 2.0
+CONNECT_S = 2.0
+CONNECTIONS_MAX = 32
+FIRST_WAIT_S = 0.05
+LONGEST_WAIT_S = 2.0
+BUSY = 429
+PASSING = frozenset({BUSY, 502, 503, 504})
+"""The cluster is busy, or elects, or a door to it is closed. Only the first certainly did nothing."""
+
+_REFUSED = {
+    401: "it does not know us: check user and password, or the API key",
+    403: "we may not do this there: give our user the permissions that docs/elasticsearch.md lists",
+    413: "what was sent is larger than it takes: raise http.max_content_length there",
+}
+
+
+class Answer(msgspec.Struct, frozen=True):
+    """`uncertain`: the same was sent before, and may have been carried out then."""
+
+    status: int
+    data: Any
+    uncertain: bool = False
+
+
+class Patience:
+    """How long to go on trying, with growing waits between; shared by all tries of one piece of work."""
+
+    def __init__(self, address: Address) -> None:
+        self._address = address
+        self._until = time.monotonic() + address.patience_s
+        self._wait_s = FIRST_WAIT_S
+
+    @property
+    def left_s(self) -> float:
+        return self._until - time.monotonic()
+
+    async def rest(self, trouble: str) -> None:
+        """Wait a little, or raise, if it took too long already."""
+        if self.left_s <= 0:
+            raise unavailable(
+                self._address,
+                f"{trouble}; tried for {self._address.patience_s:g} s. Check that the cluster is up and can be reached",
+            )
+        await asyncio.sleep(min(self._wait_s * random.uniform(0.5, 1.0), max(self.left_s, 0.0)))
+        self._wait_s = min(self._wait_s * 2, LONGEST_WAIT_S)
+
+
+class Http:
+    def __init__(self, address: Address) -> None:
+        self.address = address
+        self._hosts = deque(address.hosts)
+        self._session: aiohttp.ClientSession | None = None
+
+    def open(self) -> None:
+        secure = ssl.create_default_context(cafile=self.address.ca) if self.address.ca else True
+        self._session = aiohttp.ClientSession(
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX, ssl=secure),
+            headers=_headers(self.address),
+        )
+
+    async def close(self) -> None:
+        session, self._session = self._session, None
+        if session is not None:
+            await session.close()
+
+    def patience(self) -> Patience:
+        return Patience(self.address)
+
+    async def ask(
+        self,
+        method: str,
+        path: str,
+        body: bytes | None = None,
+        *,
+        patience: Patience | None = None,
+        may: Collection[int] = (),
+    ) -> Answer:
+        """Send until there is an answer. `may`: statuses that are answers too, besides success."""
+        patience = patience or self.patience()
+        uncertain = False
+        while True:
+            try:
+                status, raw = await self._send(method, path, body, patience)
+            except (aiohttp.ClientError, OSError) as error:
+                uncertain |= not isinstance(error, aiohttp.ClientConnectorError)
+                trouble = f"{self._hosts[0]} does not answer ({_why(error)})"
+            else:
+                if status < 300 or status in may:
+                    return Answer(status, msgspec.json.decode(raw) if raw else None, uncertain)
+                if status not in PASSING:
+                    raise unavailable(self.address, _REFUSED.get(status, f"it refused with {status}: {said(raw)}"))
+                uncertain |= status != BUSY
+                trouble = f"{self._hosts[0]} is not ready ({status}: {said(raw)})"
+            self._hosts.rotate(-1)
+            await patience.rest(trouble)
+
+    async def _send(self, method: str, path: str, body: bytes | None, patience: Patience) -> tuple[int, bytes]:
+        if self._session is None:
+            raise unavailable(self.address, "it is not open: open the store before use")
+        limit = aiohttp.ClientTimeout(
+            total=max(REQUEST_S_MIN, min(REQUEST_S, patience.left_s)), sock_connect=min(CONNECT_S, REQUEST_S_MIN)
+        )
+        async with self._session.request(method, self._hosts[0] + path, data=body, timeout=limit) as answer:
+            return answer.status, await answer.read()
+
+
+def unavailable(address: Address, what: str) -> StoreUnavailable:
+    return StoreUnavailable(f"the store at {address}: {what}", store=str(address))
+
+
+def said(raw: bytes) -> str:
+    """What the cluster gives as the reason, in short."""
+    try:
+        error = msgspec.json.decode(raw)["error"]
+        return str(error if isinstance(error, str) else f"{error['type']}: {error['reason']}")[:300]
+    except (msgspec.DecodeError, KeyError, TypeError, IndexError):
+        return raw[:100].decode(errors="replace")
+
+
+def _why(error: BaseException) -> str:
+    return str(error) or type(error).__name__
+
+
+def _headers(address: Address) -> dict[str, str]:
+    headers = {"Content-Type": "application/json"}
+    if address.api_key:
+        headers["Authorization"] = f"ApiKey {address.api_key}"
+    elif address.user:
+        login = base64.b64encode(f"{address.user}:{address.password}".encode()).decode()
+        headers["Authorization"] = f"Basic {login}"
+    return headers

@@ -1,0 +1,155 @@
+"""Finding documents: scans, searches and counts, as of the last refresh.
+
+Pages go by the sort values of the last document, never by a distance from the beginning. The order ends in the id,
+which is unique and does not change; so everything that is there all the while comes exactly once, and no view of the
+past has to be kept open in the cluster for it."""
+
+import heapq
+from collections.abc import AsyncIterator, Sequence
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.values import Value
+from mendflow.stores.contract import Document, Where
+from mendflow.stores.elastic_fields import KNOWN, TOO_LONG, query, sort_key
+from mendflow.stores.elastic_shelf import SEEN_FIELDS, Item, Shelf, item
+from mendflow.stores.elastic_writer import Memory
+from mendflow.stores.fields import field_of, rank_of, text_of
+
+PAGE = 1000
+NAMES_PAGE = 1000
+FIELDS = (*SEEN_FIELDS, "id", "body")
+
+Json = dict[str, Any]
+Place = tuple[tuple[int, Value], int, str]
+
+
+class Finder:
+    def __init__(self, shelf: Shelf, memory: Memory) -> None:
+        self._shelf = shelf
+        self._memory = memory
+
+    async def scan(self, kind: str, prefix: str) -> AsyncIterator[Document]:
+        await self._shelf.refresh()
+        async for document in self._all(kind, query(kind, (), prefix), [{"id": "asc"}]):
+            yield document
+
+    async def search(
+        self,
+        kind: str,
+        where: Sequence[Where],
+        order_by: str,
+        descending: bool,
+        first: int,
+        behind: int,
+        after: Document | None,
+    ) -> list[Document]:
+        """The documents from the `first` on, and before `behind`, in this order."""
+        if order_by and order_by not in KNOWN:
+            return (await self._sorted_here(kind, where, order_by, descending, behind, after))[first:]
+        sort, start = _sort(order_by, descending), _sort_values(after, order_by)
+        if behind <= PAGE:
+            page = await self._page(kind, query(kind, where), sort, start, behind - first, first)
+            return [document for document, _ in page]
+        found: list[Document] = []
+        async for document in self._all(kind, query(kind, where), sort, start):
+            found.append(document)
+            if len(found) == behind:
+                break
+        return found[first:]
+
+    async def count(self, kind: str, where: Sequence[Where]) -> int:
+        search = {"query": query(kind, where), "size": 0, "track_total_hits": True}
+        total: int = (await self._shelf.find(search))["hits"]["total"]["value"]
+        return total
+
+    async def count_by(self, kind: str, where: Sequence[Where], by: str) -> dict[str, int]:
+        counts = await self._counted_there(kind, where, by) if by in KNOWN else {TOO_LONG: 0}
+        if TOO_LONG not in counts:
+            return counts
+        counts = {}
+        async for document in self._all(kind, query(kind, where), [{"id": "asc"}]):
+            name = text_of(field_of(msgspec.json.decode(document.body), by))
+            counts[name] = counts.get(name, 0) + 1
+        return counts
+
+    async def _counted_there(self, kind: str, where: Sequence[Where], by: str) -> dict[str, int]:
+        counts: dict[str, int] = {}
+        source = {"name": {"terms": {"field": f"as.{by}", "missing_bucket": True}}}
+        names: Json = {"size": NAMES_PAGE, "sources": [source]}
+        while True:
+            search = {"query": query(kind, where), "size": 0, "aggs": {"names": {"composite": names}}}
+            found = (await self._shelf.find(search))["aggregations"]["names"]
+            for bucket in found["buckets"]:
+                name = bucket["key"]["name"] or ""
+                counts[name] = counts.get(name, 0) + bucket["doc_count"]
+            if len(found["buckets"]) < NAMES_PAGE:
+                return counts
+            names["after"] = found["after_key"]
+
+    async def _sorted_here(
+        self, kind: str, where: Sequence[Where], order_by: str, descending: bool, behind: int, after: Document | None
+    ) -> list[Document]:
+        """The first so many in an order that the cluster does not know."""
+
+        def place(document: Document) -> Place:
+            return rank_of(field_of(msgspec.json.decode(document.body), order_by)), len(document.id), document.id
+
+        last = None if after is None else place(after)
+        found: list[tuple[Place, Document]] = []
+        async for document in self._all(kind, query(kind, where), [{"id": "asc"}]):
+            at = place(document)
+            if last is None or (at < last if descending else at > last):
+                found.append((at, document))
+            if len(found) >= behind + 10 * PAGE:
+                found = _best(found, behind, descending)
+        return [document for _, document in _best(found, behind, descending)]
+
+    async def _all(
+        self, kind: str, wanted: Json, sort: list[Json], after: list[Value] | None = None
+    ) -> AsyncIterator[Document]:
+        while True:
+            page = await self._page(kind, wanted, sort, after, PAGE)
+            for document, _ in page:
+                yield document
+            if len(page) < PAGE:
+                return
+            after = page[-1][1]
+
+    async def _page(
+        self, kind: str, wanted: Json, sort: list[Json], after: list[Value] | None, size: int, skip: int = 0
+    ) -> list[tuple[Document, list[Value]]]:
+        search: Json = {"query": wanted, "sort": sort, "size": size, "_source": list(FIELDS)}
+        search |= {"seq_no_primary_term": True, "track_total_hits": False}
+        if after is not None:
+            search["search_after"] = after
+        if skip and after is None:
+            search["from"] = skip
+        hits = (await self._shelf.find(search))["hits"]["hits"]
+        return [(self.document(kind, item(hit)), hit["sort"]) for hit in hits]
+
+    def document(self, kind: str, found: Item) -> Document:
+        self._memory.saw(found)
+        return Document(kind, found.source["id"], found.version, found.source["body"].encode())
+
+
+def _sort(order_by: str, descending: bool) -> list[Json]:
+    way = "desc" if descending else "asc"
+    if not order_by:
+        return [{"id": way}]
+    null = "_last" if descending else "_first"
+    return [{f"by.{order_by}": {"order": way, "missing": null}}, {"length": way}, {"id": way}]
+
+
+def _sort_values(after: Document | None, order_by: str) -> list[Value] | None:
+    if after is None:
+        return None
+    if not order_by:
+        return [after.id]
+    return [sort_key(field_of(msgspec.json.decode(after.body), order_by)), len(after.id), after.id]
+
+
+def _best(found: list[tuple[Place, Document]], number: int, descending: bool) -> list[tuple[Place, Document]]:
+    select = heapq.nlargest if descending else heapq.nsmallest
+    return select(number, found, key=lambda each: each[0])

@@ -1,0 +1,209 @@
+"""The one who writes: whatever has gathered goes out as one request, and each write gets its own answer.
+
+While a request is under way the next one gathers. A request holds at most one write for each item, because the second
+must know what became of the first; where an item comes again, the request ends, so that the writes of a call are
+tried in their order. Nothing is looked up before it is written: the expected version is itself the condition. Only who
+was refused, or appends to a stream that this store does not know, makes it look."""
+
+import asyncio
+import secrets
+import time
+from collections.abc import Sequence
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.stores.contract import Append, Done, Taken, Write
+from mendflow.stores.elastic_http import PASSING, Patience, unavailable
+from mendflow.stores.elastic_shelf import Item, Made, Shelf
+from mendflow.stores.elastic_streams import Streams
+from mendflow.stores.elastic_tries import Known, Try
+from mendflow.stores.fields import BadDocument
+
+Answer = list[Done | Taken]
+Batch = tuple[list[Try], "asyncio.Future[Answer]"]
+
+REQUEST_WRITES_MAX = 2000
+REQUEST_BYTES_MAX = 8 << 20
+REMEMBERED_MAX = 50_000
+TRIES_WITHOUT_REST = 2
+CONFLICT = 409
+
+
+class Memory:
+    """What was seen last of items, so that a write can say what came before it. Nothing is decided by it."""
+
+    def __init__(self) -> None:
+        self._known: dict[str, Known] = {}
+
+    def of(self, id: str) -> Known | None:
+        return self._known.get(id)
+
+    def keep(self, id: str, known: Known) -> None:
+        if len(self._known) >= REMEMBERED_MAX:
+            self._known.clear()
+        self._known[id] = known
+
+    def saw(self, item: Item) -> None:
+        self.keep(item.id, Known(item.version, item.mark, item.past))
+
+
+class Writer:
+    def __init__(self, shelf: Shelf, streams: Streams, memory: Memory) -> None:
+        self._shelf = shelf
+        self._streams = streams
+        self._memory = memory
+        self._name = secrets.token_hex(8)
+        self._written = 0
+        self._gathered: list[Batch] = []
+        self._task: asyncio.Task[None] | None = None
+
+    def put(self, writes: Sequence[Write]) -> "asyncio.Future[Answer]":
+        """Raises BadDocument before anything of the call is sent."""
+        now_ms = int(time.time() * 1000)
+        tries = [Try(write, self._mark(), now_ms) for write in writes]
+        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._gathered.append((tries, future))
+        if self._task is None:
+            self._task = asyncio.create_task(self._run(), name="elastic-writer")
+        return future
+
+    async def finish(self) -> None:
+        """Returns when everything that was put is answered."""
+        while self._task is not None:
+            await asyncio.wait([self._task])
+
+    def _mark(self) -> str:
+        self._written += 1
+        return f"{self._name}-{self._written:x}"
+
+    async def _run(self) -> None:
+        await asyncio.sleep(0)  # whoever is about to write in this turn of the loop joins
+        while self._gathered:
+            group, self._gathered = self._gathered, []
+            trouble: Exception | None = None
+            try:
+                await self._write([each for tries, _ in group for each in tries])
+            except Exception as error:  # noqa: BLE001 - whoever waits must hear of anything
+                trouble = error
+            for tries, future in group:
+                _resolve(tries, future, trouble)
+            await asyncio.sleep(0)
+        self._task = None
+
+    async def _write(self, tries: list[Try]) -> None:
+        start = 0
+        while start < len(tries):
+            end = _cut(tries, start)
+            await self._send(tries[start:end])
+            start = end
+
+    async def _send(self, tries: list[Try]) -> None:
+        """Until each has its outcome, or patience ends."""
+        patience = self._shelf.http.patience()
+        await self._look_first(tries, patience)
+        while todo := [each for each in tries if each.outcome is None]:
+            lines = [each.line(self._memory.of(each.id)) for each in todo]
+            made, uncertain = await self._shelf.write(lines, patience)
+            for each, result in zip(todo, made, strict=True):
+                self._take(each, result, uncertain)
+            await self._look([e for e, result in zip(todo, made, strict=True) if result.status == CONFLICT], patience)
+            if any(each.outcome is None and each.tries > TRIES_WITHOUT_REST for each in todo):
+                await patience.rest(next((result.trouble for result in made if result.trouble), "it is contended"))
+
+    def _take(self, each: Try, result: Made, uncertain: bool) -> None:
+        each.tries += 1
+        if uncertain or result.status >= 500:
+            each.doubtful()
+        if result.version:
+            self._memory.keep(each.id, Known(result.version, each.mark, each.past(self._memory.of(each.id))))
+            each.done(result.version)
+            if isinstance(each.write, Append):
+                self._streams.reached(each.write.stream, each.write.expected + len(each.write.entries))
+        elif result.status in PASSING or result.status >= 500:
+            each.tries += TRIES_WITHOUT_REST
+        elif result.status == 404:
+            raise unavailable(self._shelf.http.address, f"its index is gone ({result.trouble}): restore it")
+        elif result.status != CONFLICT:
+            raise BadDocument(f"{each.id[:80]!r} cannot be stored: {result.trouble}")
+
+    async def _look_first(self, tries: list[Try], patience: Patience) -> None:
+        unknown = []
+        for each in tries:
+            if _has_entries(each) and self._streams.may_end_at(_stream(each), each.write.expected):
+                each.at = 0
+            if each.at is None:
+                unknown.append(each)
+        await self._look([each for each in unknown if not isinstance(each.write, Append)], patience)
+        await self._look_for_ends([each for each in unknown if isinstance(each.write, Append)], patience)
+
+    async def _look(self, tries: list[Try], patience: Patience) -> None:
+        """Let each judge by what stands there now."""
+        if not tries:
+            return
+        found = await self._shelf.fetch([each.id for each in tries], patience=patience)
+        for each in tries:
+            seen = found.get(each.id)
+            if seen is not None:
+                self._memory.saw(seen)
+            if isinstance(each.write, Append):
+                each.at = seen.version if seen is not None and seen.mark == each.mark else None
+            elif not each.judge(seen):
+                raise unavailable(
+                    self._shelf.http.address,
+                    f"whether {each.id} was written is not known: the answer was lost, and others have written since."
+                    " Read it again",
+                )
+        await self._look_for_ends([each for each in tries if each.at is None and each.outcome is None], patience)
+
+    async def _look_for_ends(self, tries: list[Try], patience: Patience) -> None:
+        """For appends that do not know whether the stream ends where they begin."""
+        ends = await self._streams.ends([_stream(each) for each in tries], patience)
+        for each in tries:
+            end = ends[_stream(each)]
+            if end == each.write.expected and _has_entries(each):
+                end = await self._streams.settle(_stream(each), patience)
+            if end != each.write.expected:
+                each.taken(end)
+            elif _has_entries(each):
+                each.at = 0
+            else:
+                each.done(0)
+
+
+def _cut(tries: list[Try], start: int) -> int:
+    """Where the request that begins here ends."""
+    keys: set[str] = set()
+    size = 0
+    for end, each in enumerate(tries[start : start + REQUEST_WRITES_MAX], start):
+        key = _key(each)
+        if key in keys or size > REQUEST_BYTES_MAX:
+            return end
+        keys.add(key)
+        size += len(each.rest)
+    return min(start + REQUEST_WRITES_MAX, len(tries))
+
+
+def _key(each: Try) -> str:
+    """What must not come twice in one request: a document, or a stream."""
+    return f"::{each.write.stream}" if isinstance(each.write, Append) else each.id
+
+
+def _stream(each: Try) -> str:
+    assert isinstance(each.write, Append)
+    return each.write.stream
+
+
+def _has_entries(each: Try) -> bool:
+    return isinstance(each.write, Append) and bool(each.write.entries)
+
+
+def _resolve(tries: list[Try], future: "asyncio.Future[Answer]", trouble: Exception | None) -> None:
+    if future.done():
+        return  # whoever waited has gone
+    outcomes = [each.outcome for each in tries if each.outcome is not None]
+    if len(outcomes) == len(tries):
+        future.set_result(outcomes)
+    elif isinstance(trouble, (StoreUnavailable, BadDocument)):
+        future.set_exception(type(trouble)(trouble.message, **trouble.fields))
+    else:
+        assert trouble is not None
+        future.set_exception(trouble)
