@@ -70,6 +70,10 @@ class Mending(Protocol):
         """Do it, then finish the item."""
         ...
 
+    def failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
+        """An item failed before it was ordered. Called at once, for the case as it is now, and awaited later."""
+        ...
+
     async def exlet_waits(self, live: LiveCase) -> None: ...
     async def case_over(self, live: LiveCase) -> None: ...
     def tried_again(self, case: CaseId, serial: int) -> bool:
@@ -317,6 +321,8 @@ class OrderDesk:
 
     async def _failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
         self._note(live, order, "failed", fault=order.fault)
+        if order.early and self.mending is not None:
+            self._later(self.mending.failed_early(live, order))
 
     def _note(
         self,

@@ -4,10 +4,10 @@ It hangs on the rest in few places: the desk asks it for primitives and tells it
 hold, the proxy asks it what to do about a failed job. With recovery left out none of these is connected, and the house
 runs as if there were no rules."""
 
-from collections.abc import Collection
-from typing import Final
+from collections.abc import Collection, Coroutine
+from typing import Any, Final
 
-from mendflow.core.engine.messages import Cancel, Command, DoMend, Resume
+from mendflow.core.engine.messages import Cancel, Command, DoMend, ItemFailed, Resume
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.rules import RuleSet
@@ -30,6 +30,8 @@ from mendflow.services.exception_service import (
 )
 from mendflow.services.exception_service.decisions import Mended
 from mendflow.services.exception_service.exlets import depth_of
+from mendflow.services.exception_service.failures import early_failure
+from mendflow.services.exception_service.local_engine import facts_of
 from mendflow.services.exchange import Exchange
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
@@ -168,6 +170,9 @@ class MendingWing:
 
     async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
         await self.primitives.do(live, order, again)
+
+    def failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
+        return self.exceptions.seen(early_failure(live.document, order), facts_of(live, order.item))
 
     async def exlet_waits(self, live: LiveCase) -> None:
         decision = self.exceptions.decisions.open.get(live.document.decision)

@@ -307,12 +307,13 @@ class ItemSkipped(Message, frozen=True, tag="item-skipped"):
 
 class ItemFailed(Message, frozen=True, tag="item-failed"):
     """For information, never owed: an activity failed before the world was asked for anything, so nobody else will
-    tell of it; or it was made to fail, and the flow goes on."""
+    tell of it (`early`); or it was made to fail, and the flow goes on."""
 
     item: ItemId
     name: str
     kind: str
     fault: Fault
+    early: bool = False
 
 
 class ItemDone(Message, frozen=True, tag="item-done"):

@@ -294,7 +294,7 @@ class Run:
         item = item_id(node.shown, instance.path)
         if not fault.message.startswith(tuple(f"{name}:" for name in (item, node.shown, node.name))):
             fault = replace(fault, message=f"{item}: {fault.message}")
-        self.orders.append(ItemFailed(item=item, name=node.shown, kind=node.kind, fault=fault))
+        self.orders.append(ItemFailed(item=item, name=node.shown, kind=node.kind, fault=fault, early=True))
         return fault
 
     def stop(self, instance: Instance) -> None:

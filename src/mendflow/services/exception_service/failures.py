@@ -1,10 +1,11 @@
 """A failed attempt, as the proxy tells of it, becomes an exception event."""
 
+from mendflow.core.engine.messages import ItemFailed
 from mendflow.core.model.jobs import Outcome, sources_of
 from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import serial_of
-from mendflow.services.case_book import name_of
+from mendflow.services.case_book import CaseDocument, name_of
 from mendflow.services.contracts import Failure
 from mendflow.services.gates import job_facts_of, outcome_facts
 
@@ -23,6 +24,20 @@ def event_of(failure: Failure, flow: str) -> XEvent:
         facts={"job": _job(failure), "outcome": outcome_facts(failure.outcome), "pattern": failure.pattern},
         fault=failure.fault,
         job=failure.job,
+    )
+
+
+def early_failure(document: CaseDocument, order: ItemFailed) -> XEvent:
+    """An item that failed before anything was ordered, as when its inputs cannot be worked out."""
+    return XEvent(
+        id=f"{document.id}/{order.item}/{ExceptionType.ABORT.value}",
+        type=ExceptionType.ABORT,
+        case=document.id,
+        flow=document.flow,
+        item=order.item,
+        task=name_of(order.item),
+        facts={"outcome": {"ok": False}},
+        fault=order.fault,
     )
 
 

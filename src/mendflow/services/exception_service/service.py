@@ -53,6 +53,10 @@ CONSTRAINTS: Final = frozenset(
 SETTLED: Final = frozenset({TRIED_AGAIN, "recovered", "restarted", "completed", "failed", "removed"})
 """What a failure may have come to by what its exlet did; in any other case it is passed on."""
 
+NOTHING_ORDERED: Final = (
+    "it failed before anything was ordered: there was nothing to mend, and the flow was told at once"
+)
+
 ONCE_MAX: Final = 50_000
 
 IN_VAIN = frozenset({Category.MEMORY, Category.TIME})
@@ -230,6 +234,19 @@ class ExceptionService:
         if found is None or found.released:
             return None
         return found if found.state == "running" or found.correction is not None else None
+
+    async def seen(self, event: XEvent, facts: CaseFacts) -> None:
+        """A failure that nothing could be held for, because the flow hears of it in the same moment. Rules are asked as
+        about any other, and what they conclude is recorded; there is nothing that an exlet could mend."""
+        context = await self.contexts.of(event, facts, depth_of(event.case))
+        verdict = self.rules.judge(event.type, event.flow, event.task, context)
+        if await self.decisions.find(event.id) is not None:
+            return
+        decision = self.new_decision(event, context, None)
+        said = verdict.conclusion
+        decision.trials = [*verdict.trials, *([replace(said, passive=True)] if said is not None else [])]
+        decision.state, decision.note = "passive" if decision.trials else "ignored", NOTHING_ORDERED
+        self._record(decision, context)
 
     async def _enough(self, decision: Decision, context: dict[str, Value]) -> None:
         """The item was repaired too often: what was about to happen happens, and the administrator is told once."""
