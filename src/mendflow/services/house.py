@@ -332,7 +332,7 @@ class House:
     def _member(self, server: ServerDocument) -> ServerMembership:
         server.lease_ms, server.version, server.started_at = self.rules.lease_ms, self._version, self._started_at
         member = ServerMembership(store=self.store, clock=self.clock, own=server, meter=self.meter, load=self._load)
-        member.closed, member.changed = self._closed, self._changed_elsewhere
+        member.closed, member.changed, member.looked = self._closed, self._changed_elsewhere, self._looked
         return member
 
     def _load(self, told: ServerDocument) -> None:
@@ -346,6 +346,13 @@ class House:
         """Others have taken over from this server: whatever it still knows of its cases is not its own."""
         if self._services is not None:
             self._services.ledger.give_up(reason)
+
+    def _looked(self) -> None:
+        """Others have told of their work again: a nudge may have been lost."""
+        if self._services is not None:
+            for server in self.membership.living():
+                if server.waiting:
+                    self._services.exchange.nudged((), work=True, by=server.id)
 
     def _changed_elsewhere(self) -> None:
         if self._services is not None:

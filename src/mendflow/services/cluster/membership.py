@@ -8,7 +8,6 @@ anew."""
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable
 from typing import Final, Protocol
 
@@ -111,8 +110,8 @@ class Sight:
 
 class ServerMembership:
     """`own` says who this server is; `load` fills in how much it has to do, at each beat. `closed` is called when
-    another server has taken over from this one, `changed` when another has changed what all share. `news` is set after
-    each look at the others."""
+    another server has taken over from this one, `changed` when another has changed what all share, `looked` after each
+    look at the others; `news` is set then, too."""
 
     shared = True
 
@@ -134,6 +133,7 @@ class ServerMembership:
         self.terms = terms or terms_of(own.lease_ms)
         self.closed: Callable[[str], None] = _nobody
         self.changed: Callable[[], None] = _nothing
+        self.looked: Callable[[], None] = _nothing
         self.news = asyncio.Event()
         self.sights: dict[str, Sight] = {}
         self._version = 0
@@ -219,11 +219,12 @@ class ServerMembership:
                 log.exception("no beat")
 
     async def _register(self) -> None:
-        """Begin a new incarnation. That of before is dead, or knows already that it was closed."""
-        self._own.incarnation = secrets.token_hex(4)
+        """Begin a new incarnation. That of before is dead, or knows already that it was closed. No two are called the
+        same: each is named after the version that it found, and the instant."""
         while not self._registered:
             found = await self._store.get(SERVER_KIND, self.id)
             self._version = found.version if found is not None else 0
+            self._own.incarnation = f"{self._version}-{self._clock.now()}"
             self._registered = await self._write()
 
     async def beat(self) -> None:
@@ -255,7 +256,7 @@ class ServerMembership:
         self._registered, self._promised_until = False, 0
         reason = "this server was silent for too long, and others have taken its cases"
         if now is not None and not now.ended:
-            self._own.id = f"{self.id}-{secrets.token_hex(3)}"
+            self._own.id = f"{self.id}-{self._version}"
             reason = f"another server runs under the name {now.id}; this one goes on as {self.id}"
         log.error("%s", reason)
         self.closed(reason)
@@ -274,6 +275,7 @@ class ServerMembership:
             if document.id != self.id:
                 await self._see(document, now, watched_ms)
         self.news.set()
+        self.looked()
 
     async def _see(self, document: Document, now: int, watched_ms: int) -> None:
         sight = self.sights.get(document.id)

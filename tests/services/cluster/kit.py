@@ -1,0 +1,270 @@
+"""Several houses on one store, each in a process of its own that can be killed, and stopped in the middle of anything.
+
+Time is virtual: a test of many seconds takes none. What a process writes travels for a moment, so a process that is
+stopped then writes when it goes on, however long that is."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
+from typing import Any, TypeVar
+
+import msgspec
+
+from mendflow.core.engine.messages import Event
+from mendflow.core.model.ids import CaseId, PilotId
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.problems import Mistake, StoreUnavailable, Unreachable
+from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.services.case_book import CaseDocument, journal_of
+from mendflow.services.cluster.contract import HOME_KIND, HomeDocument, NeighbourAway, ServerDocument
+from mendflow.services.house import House, HouseRules, Services
+from mendflow.services.local_domain import LocalDomain
+from mendflow.sim.loop import VirtualLoop
+from mendflow.sim.machines import Machine, Process, WallClock
+from mendflow.sim.servers import NoFiles
+from mendflow.stores.contract import Document, Done, Store, Taken, Where, Write
+from mendflow.stores.memory import MemoryStore
+from tests.services.conftest import HandPilot
+
+T = TypeVar("T")
+LEASE_MS = 9_000
+TRAVEL_S = 0.001
+AWAY_S = 1.0
+
+
+class Line:
+    """A process's way to the store. `before` is shown what is about to be written, and may hold it up or fail."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self.before: Callable[[Sequence[Write]], Awaitable[None]] | None = None
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        if self.before is not None:
+            await self.before(writes)
+        await asyncio.sleep(TRAVEL_S)
+        results = await self._store.write(writes)
+        await asyncio.sleep(TRAVEL_S)
+        return results
+
+    async def get(self, kind: str, id: str) -> Document | None:
+        await asyncio.sleep(TRAVEL_S)
+        return await self._store.get(kind, id)
+
+    async def get_many(self, kind: str, ids: Sequence[str]) -> list[Document]:
+        await asyncio.sleep(TRAVEL_S)
+        return await self._store.get_many(kind, ids)
+
+    async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
+        await asyncio.sleep(TRAVEL_S)
+        return await self._store.read(stream, start, limit)
+
+    async def length(self, stream: str) -> int:
+        return await self._store.length(stream)
+
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        await asyncio.sleep(TRAVEL_S)
+        async for found in self._store.scan(kind, prefix):
+            yield found
+
+    async def search(self, kind: str, where: Sequence[Where] = (), **how: Any) -> list[Document]:
+        await asyncio.sleep(TRAVEL_S)
+        return await self._store.search(kind, where, **how)
+
+    async def count(self, kind: str, where: Sequence[Where] = (), *, by: str = "") -> dict[str, int]:
+        return await self._store.count(kind, where, by=by)
+
+    async def refresh(self) -> None:
+        await self._store.refresh()
+
+
+class Server:
+    """One house, in a process of its own."""
+
+    def __init__(self, cluster: "Cluster", name: str, *, shipped: RuleSet | None, rules: HouseRules) -> None:
+        self.name = name
+        self.cluster = cluster
+        machine = Machine(cluster.loop, name)
+        self.process: Process = machine.start("server")
+        self.line = Line(cluster.store)
+        self.house = House(
+            store=self.line,
+            keeper=NoFiles(),
+            clock=WallClock(machine),
+            rules=rules,
+            version="test",
+            shipped=shipped,
+            server=ServerDocument(id=name, url=f"http://{name}"),
+            neighbours=cluster,
+            meter=machine.boot_ms,
+        )
+        self.domain = LocalDomain(self.house)
+
+    @property
+    def services(self) -> Services:
+        return self.house.services
+
+    async def do(self, work: Coroutine[Any, Any, T], *, patience_s: float = 60.0) -> T:
+        """Let the process do something, and wait for that."""
+        if not self.process.alive:
+            work.close()
+            await asyncio.sleep(patience_s)
+            raise TimeoutError(f"server {self.name} is dead")
+        done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
+
+        async def doing() -> None:
+            try:
+                result = await work
+            except Exception as error:  # whoever asked gets it
+                if not done.done():
+                    done.set_exception(error)
+            else:
+                if not done.done():
+                    done.set_result(result)
+
+        self.process.spawn(doing())
+        return await asyncio.wait_for(done, patience_s)
+
+    def kill(self) -> None:
+        self.process.kill()
+
+    async def close(self) -> None:
+        """Stop it as an administrator does."""
+        await self.do(self.house.close())
+        self.process.kill()
+
+
+class Cluster:
+    """All servers, by name; for pilots and servers also the way to each of them."""
+
+    def __init__(self, loop: VirtualLoop, store: Store | None = None) -> None:
+        self.loop = loop
+        self.store = store if store is not None else MemoryStore()
+        self.servers: dict[str, Server] = {}
+
+    async def start(
+        self, *names: str, shipped: RuleSet | None = None, lease_ms: int = LEASE_MS, levels_ms: tuple[int, ...] = (500,)
+    ) -> list[Server]:
+        await self.store.open()
+        started = []
+        for name in names:
+            rules = HouseRules(lease_ms=lease_ms, files_roots=None, levels_ms=levels_ms, check_ms=1_000)
+            self.servers[name] = server = Server(self, name, shipped=shipped, rules=rules)
+            await server.do(server.house.open())
+            started.append(server)
+        return started
+
+    # Between servers
+
+    async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
+        there = self.servers[server.id]
+        try:
+            return await there.do(there.domain.sync(request, who=who), patience_s=AWAY_S)
+        except (TimeoutError, Mistake) as error:
+            raise NeighbourAway(f"{server.id}: {error!r}") from error
+
+    async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
+        there = self.servers[server.id]
+        there.process.soon(lambda: there.services.exchange.nudged(pilots, work=work, by=by))
+
+    # Looking
+
+    async def home(self, case: str) -> str:
+        found = await self.store.get(HOME_KIND, case)
+        return msgspec.json.decode(found.body, type=HomeDocument).server if found is not None else ""
+
+    async def document(self, case: str) -> CaseDocument:
+        found = await self.store.get("case", case)
+        assert found is not None
+        return msgspec.json.decode(found.body, type=CaseDocument)
+
+    async def journal(self, case: str) -> list[Event]:
+        entries = await self.store.read(journal_of(CaseId(case)))
+        return [msgspec.json.decode(entry, type=Event) for entry in entries]
+
+    async def jobs(self, case: str) -> list[Job]:
+        return [msgspec.json.decode(found.body, type=Job) async for found in self.store.scan("job", case)]
+
+    async def until(self, check: Callable[[], Awaitable[Any]], what: str = "", within_s: float = 60.0) -> Any:
+        """What the check gives when it gives something."""
+        end = self.loop.true_s + within_s
+        while self.loop.true_s < end:
+            if found := await check():
+                return found
+            await asyncio.sleep(0.02)
+        raise AssertionError(f"this never came: {what or check}")
+
+    async def until_home(self, case: str, *servers: str, within_s: float = 60.0) -> str:
+        """The server that has taken the case up."""
+
+        async def taken() -> str:
+            home = await self.home(case)
+            there = self.servers.get(home)
+            try:
+                up = home in servers and there is not None and there.services.homes.mine(CaseId(case))
+            except StoreUnavailable:
+                return ""
+            return home if up else ""
+
+        return str(await self.until(taken, f"{case} at home in {servers}", within_s))
+
+    async def until_status(self, case: str, status: str, within_s: float = 60.0) -> None:
+        async def reached() -> bool:
+            return (await self.document(case)).status == status
+
+        await self.until(reached, f"{case} {status}", within_s)
+
+
+class Front:
+    """What a pilot speaks to: one server, or the next that lives when that one does not answer."""
+
+    def __init__(self, cluster: Cluster, *names: str) -> None:
+        self.cluster = cluster
+        self.names = list(names)
+
+    async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
+        for _ in range(len(self.names)):
+            server = self.cluster.servers[self.names[0]]
+            try:
+                if server.process.alive:
+                    return await server.do(server.domain.sync(request, who=who), patience_s=AWAY_S)
+            except (TimeoutError, Mistake):
+                pass
+            self.names.append(self.names.pop(0))
+        raise Unreachable("no server answers")
+
+
+def pilot_of(cluster: Cluster, *names: str, pilot: str = "p-1") -> HandPilot:
+    """A pilot in the test's hands that speaks to these servers."""
+    return HandPilot(Front(cluster, *names), pilot)  # type: ignore[arg-type]  # of a domain it asks nothing else
+
+
+async def keep_running(pilot: HandPilot, seconds: float, *, every_s: float = 0.2) -> None:
+    """Let the pilot hold what it has for so long."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + seconds
+    while loop.time() < until:
+        try:
+            await pilot.sync()
+        except Mistake:
+            pass
+        await asyncio.sleep(every_s)
+
+
+def run(story: Callable[[Cluster], Coroutine[Any, Any, None]], store: Store | None = None) -> None:
+    """Play a story to its end; whatever nobody expected fails it."""
+    loop = VirtualLoop()  # type: ignore[abstract]  # sockets, signals and threads are not of this world
+    loop.run(story(Cluster(loop, store)))
+    assert loop.troubles == []
+
+
+def completed(jobs: Sequence[Job]) -> dict[str, int]:
+    """Of each item the jobs that completed."""
+    counts: dict[str, int] = {}
+    for job in jobs:
+        if job.state is JobState.COMPLETED:
+            counts[str(job.spec.item)] = counts.get(str(job.spec.item), 0) + 1
+    return counts

@@ -1,0 +1,155 @@
+"""A server ends, and others go on with its cases: nothing is lost, nothing is done twice, nothing that runs is
+stopped."""
+
+import asyncio
+
+from mendflow.core.engine.messages import Moved
+from mendflow.core.model.flow import Job, Sequence
+from mendflow.core.model.jobs import JobState, Outcome
+from mendflow.services.cluster.contract import SERVER_KIND
+from mendflow.services.cluster.terms import terms_of
+from tests.services.cluster.kit import LEASE_MS, Cluster, completed, keep_running, pilot_of, run
+from tests.services.exceptions.kit import flow
+
+TWO = flow(Sequence(name="s", body=(Job(name="a", command="true"), Job(name="b", command="true"))))
+TERMS = terms_of(LEASE_MS)
+
+
+async def begun(cluster: Cluster, server: str = "one") -> str:
+    """A case of two jobs on that server."""
+    home = cluster.servers[server]
+    await home.do(home.domain.deploy(TWO))
+    return (await home.do(home.domain.start("f", {}, who="me"))).id
+
+
+def test_a_case_of_a_killed_server_goes_on_at_another_and_ends_once() -> None:  # JS-4, JS-9
+    async def story(cluster: Cluster) -> None:
+        one, _ = await cluster.start("one", "two")
+        case = await begun(cluster)
+        assert await cluster.home(case) == "one"
+        pilot = pilot_of(cluster, "two")
+        await pilot.sync(want=1, wait_ms=900)
+        [held] = pilot.held
+        one.kill()
+        await keep_running(pilot, LEASE_MS / 1000)
+        assert [each.job for each in pilot.held] == [held.job]  # what runs was not stopped
+        await cluster.until_home(case, "two")
+        answer = await pilot.sync(a=Outcome())
+        assert [ref.job for ref in answer.accepted] == [held.job]
+        await pilot.run_all(lambda _: Outcome())
+        await cluster.until_status(case, "completed")
+        assert completed(await cluster.jobs(case)) == {"a": 1, "b": 1}
+        assert {job.fence for job in await cluster.jobs(case)} == {1}
+        moved = [event.fact for event in await cluster.journal(case) if isinstance(event.fact, Moved)]
+        assert [fact.server for fact in moved] == ["two"]
+        await cluster.servers["two"].do(cluster.servers["two"].services.ledger.settled())
+        assert await cluster.home(case) == ""
+
+    run(story)
+
+
+def test_a_job_whose_server_and_pilot_die_together_runs_again_within_a_lease_and_five_seconds() -> None:  # JS-9
+    async def story(cluster: Cluster) -> None:
+        one, _ = await cluster.start("one", "two")
+        case = await begun(cluster)
+        dying, other = pilot_of(cluster, "one"), pilot_of(cluster, "two", pilot="p-2")
+        await dying.sync(want=1)
+        [held] = dying.held
+        await dying.sync()
+        one.kill()
+        killed_s = cluster.loop.true_s
+
+        async def runs_again() -> bool:
+            await other.sync(want=1)
+            return bool(other.held)
+
+        await cluster.until(runs_again)
+        after_ms = (cluster.loop.true_s - killed_s) * 1000
+        assert LEASE_MS <= after_ms < LEASE_MS + 5_000
+        assert [(each.job, each.fence) for each in other.held] == [(held.job, 2)]
+        assert case in held.job
+
+    run(story)
+
+
+def test_a_server_that_is_stopped_in_order_hands_its_cases_over_at_once() -> None:  # JS-4
+    async def story(cluster: Cluster) -> None:
+        one, _ = await cluster.start("one", "two")
+        case = await begun(cluster)
+        await one.close()
+        await cluster.until_home(case, "two", within_s=TERMS.takeover_ms / 1000 / 2)
+
+    run(story)
+
+
+def test_three_servers_share_what_a_fourth_has_left() -> None:  # JS-4
+    async def story(cluster: Cluster) -> None:
+        one, *_ = await cluster.start("one", "two", "three", "four")
+        cases = [await begun(cluster) for _ in range(40)]
+        one.kill()
+        homes = [await cluster.until_home(case, "two", "three", "four") for case in cases]
+        assert {homes.count(name) > 0 for name in ("two", "three", "four")} == {True}
+        for case in cases:
+            moved = [event for event in await cluster.journal(case) if isinstance(event.fact, Moved)]
+            assert len(moved) == 1
+
+    run(story)
+
+
+def test_a_server_that_starts_again_in_its_folder_goes_on_with_its_own_cases_at_once() -> None:
+    async def story(cluster: Cluster) -> None:
+        one, _ = await cluster.start("one", "two")
+        case = await begun(cluster)
+        one.kill()
+        await cluster.start("one")
+        await cluster.until_home(case, "one", within_s=0.1)
+        await asyncio.sleep(3 * TERMS.takeover_ms / 1000)
+        assert await cluster.home(case) == "one"
+        assert not [event for event in await cluster.journal(case) if isinstance(event.fact, Moved)]
+
+    run(story)
+
+
+def test_nobody_is_found_dead_because_the_store_was_away_for_all() -> None:
+    async def story(cluster: Cluster) -> None:
+        one, two = await cluster.start("one", "two")
+        case = await begun(cluster)
+        one.process.stop()
+        two.process.stop()
+        await asyncio.sleep(4 * TERMS.takeover_ms / 1000)
+        one.process.go_on()
+        two.process.go_on()
+        await asyncio.sleep(2 * TERMS.takeover_ms / 1000)
+        assert await cluster.home(case) == "one"
+
+    run(story)
+
+
+def test_a_dead_server_without_homes_is_forgotten_after_a_while() -> None:
+    async def story(cluster: Cluster) -> None:
+        one, _ = await cluster.start("one", "two")
+        one.kill()
+        await asyncio.sleep(10 * TERMS.takeover_ms / 1000)
+        assert await cluster.store.get(SERVER_KIND, "one") is not None
+        await asyncio.sleep(70 * TERMS.takeover_ms / 1000)
+        assert await cluster.store.get(SERVER_KIND, "one") is None
+
+    run(story)
+
+
+def test_a_job_that_ended_while_its_server_was_dead_is_reported_to_the_next() -> None:
+    async def story(cluster: Cluster) -> None:
+        one, _ = await cluster.start("one", "two")
+        case = await begun(cluster)
+        pilot = pilot_of(cluster, "one", "two")
+        await pilot.sync(want=1)
+        one.kill()
+
+        async def heard() -> bool:
+            return bool((await pilot.sync(a=Outcome())).accepted)
+
+        await cluster.until(heard)
+        jobs = {str(job.spec.item): job for job in await cluster.jobs(case)}
+        assert jobs["a"].state is JobState.COMPLETED and jobs["a"].fence == 1
+
+    run(story)
