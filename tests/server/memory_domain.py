@@ -26,6 +26,7 @@ from mendflow.core.model.views import (
     ItemView,
     JobQuery,
     PilotView,
+    ServerView,
     TaskView,
 )
 from mendflow.services.flows import check_names
@@ -239,6 +240,9 @@ class MemoryDomain(MemoryRepairs):
 
     async def pilots(self) -> list[PilotView]:
         return list(self._pilots.values())
+
+    async def servers(self) -> list[ServerView]:
+        return []
 
     def let_go(self, pilot: str | None) -> None:
         self._let_go += 1

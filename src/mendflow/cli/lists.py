@@ -1,4 +1,4 @@
-"""Commands that list: cases, items, jobs, flows, pilots, notices."""
+"""Commands that list: cases, items, jobs, flows, pilots, servers, notices."""
 
 import time
 from typing import Annotated, Any, get_args
@@ -18,6 +18,7 @@ from mendflow.core.model.views import (
     ItemView,
     JobQuery,
     PilotView,
+    ServerView,
 )
 from mendflow.pages.attempts import mended, ran, took_ms
 from mendflow.pages.words import duration_text, short_time_text, size_text
@@ -165,6 +166,18 @@ def pilots(ask: Ask) -> None:
         )
 
 
+@app.command("servers")
+@asks
+def servers(ask: Ask) -> None:
+    """List the servers on the store."""
+    views = ask.of(lambda client: client.servers())
+    if ask.json:
+        print_json(views)
+    else:
+        heads = ("server", "state", "address", "cases", "waiting", "running", "pilots", "beat")
+        print_table(heads, map(_server_row, views), fold=2)
+
+
 @app.command("notices")
 @asks
 def notices(ask: Ask, limit: Limit = 100) -> None:
@@ -263,6 +276,12 @@ def _job_row(job: Job) -> tuple[str | Text, ...]:
         pilot,
         short_time_text(job.created_at),
     )
+
+
+def _server_row(view: ServerView) -> tuple[str | Text, ...]:
+    figures = (f"{number:,}" for number in (view.cases, view.waiting, view.running, view.pilots))
+    beat = "now" if view.own else f"{duration_text(view.beat_ms_ago)} ago"
+    return view.id, state_text(view.state), view.url or "-", *figures, beat
 
 
 def _pilot_row(view: PilotView) -> tuple[str | Text, ...]:

@@ -29,6 +29,7 @@ COMMANDS: dict[str, Entry] = {
     "jobs": _entry("lists", "List jobs, by case, state, name, owner or pilot.", _LOOK),
     "flows": _entry("lists", "List the deployed flows.", _LOOK),
     "pilots": _entry("lists", "List the pilots.", _LOOK),
+    "servers": _entry("lists", "List the servers on the store.", _LOOK),
     "notices": _entry("lists", "List what an administrator should know.", _LOOK),
     "failures": _entry("failures", "List failures by their cause, and who took care of them.", _LOOK),
     "history": _entry("repairs", "Tell all that happened in a case, repairs included.", _LOOK),

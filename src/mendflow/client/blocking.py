@@ -47,6 +47,7 @@ from mendflow.core.model.views import (
     JobQuery,
     JobView,
     PilotView,
+    ServerView,
     TaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
@@ -164,6 +165,9 @@ class SyncClient:
 
     def pilots(self) -> list[PilotView]:
         return self._wait(self._client.pilots())
+
+    def servers(self) -> list[ServerView]:
+        return self._wait(self._client.servers())
 
     def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
         return self._wait(self._client.tasks(role=role, state=state, case=case, limit=limit))

@@ -36,6 +36,7 @@ from mendflow.core.model.views import (
     JobQuery,
     JobView,
     PilotView,
+    ServerView,
     TaskView,
 )
 
@@ -168,6 +169,9 @@ class Client(RepairCalls):
 
     async def pilots(self) -> list[PilotView]:
         return await self._line.ask("GET", "/pilots", list[PilotView])
+
+    async def servers(self) -> list[ServerView]:
+        return await self._line.ask("GET", "/servers", list[ServerView])
 
     async def sync(self, request: SyncRequest) -> SyncAnswer:
         """A pilot's exchange, asked once: the pilot's next exchange says all that this one said."""

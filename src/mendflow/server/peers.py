@@ -91,9 +91,14 @@ class PeerRoutes:
 class HttpNeighbours:
     """Asks other servers. One pool of connections for all of them, opened at the first request."""
 
-    def __init__(self, token: str) -> None:
-        self._headers = {"Authorization": f"Bearer {token}", "Content-Type": "application/vnd.msgpack"}
+    def __init__(self) -> None:
+        self._headers = {"Content-Type": "application/vnd.msgpack"}
         self._session: aiohttp.ClientSession | None = None
+
+    def introduce(self, token: str) -> None:
+        """From now on others know by this token that a server asks. It lies in the store, so it is known a moment later
+        than the store is open."""
+        self._headers["Authorization"] = f"Bearer {token}"
 
     async def close(self) -> None:
         if self._session is not None:
@@ -111,11 +116,15 @@ class HttpNeighbours:
 
     async def _ask(self, server: ServerDocument, what: str, said: object, type: type[T], patience_s: float) -> T:
         if self._session is None:
-            self._session = aiohttp.ClientSession(headers=self._headers, trust_env=False)
+            self._session = aiohttp.ClientSession(trust_env=False)
         timeout = aiohttp.ClientTimeout(total=patience_s, sock_connect=CONNECT_S)
         try:
             async with self._session.post(
-                f"{server.url.rstrip('/')}{PEERS}{what}", data=_encode(said), timeout=timeout, allow_redirects=False
+                f"{server.url.rstrip('/')}{PEERS}{what}",
+                data=_encode(said),
+                headers=self._headers,
+                timeout=timeout,
+                allow_redirects=False,
             ) as response:
                 body = await response.read()
         except _AWAY as error:

@@ -55,6 +55,13 @@ class Served:
         name = {"0.0.0.0": "127.0.0.1", "": "127.0.0.1", "::": "::1"}.get(self.host, self.host)
         return f"http://[{name}]:{self.port}" if ":" in name else f"http://{name}:{self.port}"
 
+    @property
+    def url_for_others(self) -> str:
+        """An address that other machines can use, if this one listens to them."""
+        if self.host in ("0.0.0.0", "", "::"):
+            return f"http://{socket.getfqdn()}:{self.port}"
+        return self.url
+
     async def stop(self) -> None:
         """Take no more requests, end event streams and held exchanges, let the rest finish, and close the port."""
         await self.app.stop(STOP_GRACE_S)

@@ -25,10 +25,12 @@ from mendflow.core.model.views import (
     ItemView,
     JobQuery,
     PilotView,
+    ServerView,
     TaskView,
 )
 from mendflow.services import item_views, job_search, reasons
 from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase
+from mendflow.services.cluster.overview import Overview
 from mendflow.services.holds import holds_of
 from mendflow.services.house import House
 from mendflow.services.item_list import ItemList
@@ -250,7 +252,13 @@ class LocalDomain(LocalRepairs):
         return self._house.services.meta.log_tail(found.id)
 
     async def pilots(self) -> list[PilotView]:
-        return self._house.services.meta.pilot_views()
+        return await self._overview().pilots(self._house.services.meta.pilot_views())
+
+    async def servers(self) -> list[ServerView]:
+        return self._overview().servers(self._house.health())
+
+    def _overview(self) -> Overview:
+        return Overview(self._house.membership, self._house.neighbours, self._house.meter)
 
     async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
         return await self._house.services.exchange.sync(request, who)

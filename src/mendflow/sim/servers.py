@@ -14,6 +14,7 @@ from mendflow.core.model.ids import PilotId
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
+from mendflow.core.model.views import PilotView
 from mendflow.pilot.link import SYNC_PATH
 from mendflow.server.pilots import Exchange
 from mendflow.services.cluster.contract import NeighbourAway, ServerDocument
@@ -156,6 +157,9 @@ class Lines:
         if status != 200:
             raise NeighbourAway(f"it answered {status}: {answer.decode(errors='replace')}")
         return _decode_answer(answer)
+
+    async def pilots(self, server: ServerDocument) -> list[PilotView]:
+        return []
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
         body = _encode(Nudge(pilots, work, by))

@@ -15,6 +15,7 @@ from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import Mistake, StoreUnavailable, Unreachable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.core.model.views import PilotView
 from mendflow.services.case_book import CaseDocument, journal_of
 from mendflow.services.cluster.contract import HOME_KIND, HomeDocument, NeighbourAway, ServerDocument
 from mendflow.services.house import House, HouseRules, Services
@@ -165,6 +166,9 @@ class Cluster:
             return await there.do(there.domain.sync(request, who=who), patience_s=AWAY_S)
         except (TimeoutError, Mistake) as error:
             raise NeighbourAway(f"{server.id}: {error!r}") from error
+
+    async def pilots(self, server: ServerDocument) -> list[PilotView]:
+        return []
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
         there = self.servers[server.id]

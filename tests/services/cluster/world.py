@@ -11,6 +11,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, Measures, Outcome, Resources
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import Beat, Capacity, Report, SyncAnswer, SyncRequest, Taken
+from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.services.cluster.contract import NeighbourAway, ServerDocument, root_of
 from mendflow.services.cluster.relay import Relay
@@ -173,6 +174,9 @@ class Server:
         if fate == Line.DEAF:
             raise NeighbourAway
         return answer
+
+    async def pilots(self, server: ServerDocument) -> list[PilotView]:
+        return []
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
         self.world.nudges.append((self.id, server.id, pilots, work))

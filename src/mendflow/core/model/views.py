@@ -163,6 +163,23 @@ class PilotView(View, frozen=True):
     front: str = ""  # the server that it speaks to
 
 
+class ServerView(View, frozen=True):
+    """A server on the store, as the one that was asked sees it. `own` is that one itself."""
+
+    id: str
+    url: str
+    host: str
+    version: str
+    state: Literal["alive", "silent", "ended"]
+    beat_ms_ago: int
+    started_at: Instant
+    cases: int
+    waiting: int
+    running: int
+    pilots: int
+    own: bool = False
+
+
 class Why(View, frozen=True):
     """The reason of something's present state: one sentence, then the facts behind it, most telling first."""
 

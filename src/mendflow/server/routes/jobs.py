@@ -1,4 +1,4 @@
-"""Jobs, and the pilots that run them. A job's id is `CASE/SERIAL`, and so is its address."""
+"""Jobs, the pilots that run them, and the servers of both. A job's id is `CASE/SERIAL`, and so is its address."""
 
 from typing import Annotated
 
@@ -6,7 +6,7 @@ from litestar import MediaType, get
 from litestar.params import PathParameter, QueryParameter
 
 from mendflow.core.model.jobs import JobState
-from mendflow.core.model.views import JobQuery, JobView, PilotView
+from mendflow.core.model.views import JobQuery, JobView, PilotView, ServerView
 from mendflow.server.routes.given import CaseName, Limit, Offset, Text, TheDomain
 
 JobSerial = Annotated[
@@ -63,4 +63,11 @@ async def pilots(domain: TheDomain) -> list[PilotView]:
     return await domain.pilots()
 
 
-ROUTES = [jobs, job, log, pilots]
+@get("/servers", summary="Servers on the store", operation_id="servers", tags=["server"])
+async def servers(domain: TheDomain) -> list[ServerView]:
+    """As the server that is asked sees them. `silent`: no beat of it was seen for a while; the others take its cases
+    when that lasts."""
+    return await domain.servers()
+
+
+ROUTES = [jobs, job, log, pilots, servers]

@@ -10,6 +10,7 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, PilotId
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.core.model.views import PilotView
 
 SERVER_KIND = "server"
 HOME_KIND = "home"
@@ -107,6 +108,10 @@ class Neighbours(Protocol):
         jobs. Lost nudges do no harm: pilots ask again by themselves. Never raises."""
         ...
 
+    async def pilots(self, server: ServerDocument) -> list[PilotView]:
+        """The pilots that it knows, for people to see. Raises NeighbourAway."""
+        ...
+
 
 class Unconnected:
     """No way to any other server."""
@@ -115,6 +120,8 @@ class Unconnected:
         raise NeighbourAway(f"there is no way from here to server {server.id}")
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None: ...
+    async def pilots(self, server: ServerDocument) -> list[PilotView]:
+        return []
 
 
 NO_NEIGHBOURS = Unconnected()

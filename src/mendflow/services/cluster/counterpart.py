@@ -18,6 +18,5 @@ class Counterpart:
         self._house.services.exchange.nudged(pilots, work=work, by=by)
 
     def pilots(self) -> list[PilotView]:
-        """Those that speak to this server."""
-        meta = self._house.services.meta
-        return [meta.pilot_view(pilot) for pilot in meta.pilots_here()]
+        """Those that speak to this server, or have something of it."""
+        return self._house.services.meta.pilot_views()

@@ -1,0 +1,87 @@
+"""All servers on a store, and all pilots, as people are shown them. Whoever does not answer in time is left out:
+nothing is decided from this."""
+
+import asyncio
+
+import msgspec
+
+from mendflow.core.model.views import Health, PilotView, ServerView
+from mendflow.services.clock import Meter
+from mendflow.services.cluster.contract import NeighbourAway, Neighbours, ServerDocument
+from mendflow.services.cluster.membership import OwnMembership, ServerMembership
+
+PATIENCE_S = 2.0
+
+
+class Overview:
+    def __init__(self, membership: OwnMembership, neighbours: Neighbours, meter: Meter) -> None:
+        self._membership = membership
+        self._neighbours = neighbours
+        self._meter = meter
+
+    def servers(self, health: Health) -> list[ServerView]:
+        """This server first. What it has to do itself, it knows better than its last beat."""
+        membership = self._membership
+        own = membership.find(membership.id)
+        assert own is not None, "a server knows itself"
+        told = msgspec.structs.replace(
+            own,
+            version=health.version,
+            cases=health.cases_live,
+            waiting=health.jobs_waiting,
+            running=health.jobs_running,
+            pilots=health.pilots,
+        )
+        views = [_view(told, 0, silent_ms=1, own=True)]
+        if isinstance(membership, ServerMembership):
+            now, silent_ms = self._meter(), membership.terms.promise_ms
+            views += [
+                _view(sight.document, now - sight.moved_at, silent_ms=silent_ms)
+                for _, sight in sorted(membership.sights.items())
+            ]
+        return views
+
+    async def pilots(self, own: list[PilotView]) -> list[PilotView]:
+        """Each pilot once, as its front sees it, with what it runs for all servers."""
+        me, living = self._membership.id, self._membership.living()
+        found = {me: own}
+        if living:
+            answers = await asyncio.gather(*map(self._pilots_of, living))
+            found |= {server.id: views for server, views in zip(living, answers, strict=True)}
+        known: dict[str, list[PilotView]] = {}
+        for server, views in found.items():
+            for view in views:
+                at = msgspec.structs.replace(view, front=view.front or (server if living else ""))
+                known.setdefault(view.id, []).append(at)
+        return [_merged(known[id]) for id in sorted(known)]
+
+    async def _pilots_of(self, server: ServerDocument) -> list[PilotView]:
+        try:
+            async with asyncio.timeout(PATIENCE_S):
+                return await self._neighbours.pilots(server)
+        except (NeighbourAway, TimeoutError):
+            return []
+
+
+def _view(server: ServerDocument, beat_ms_ago: int, *, silent_ms: int, own: bool = False) -> ServerView:
+    return ServerView(
+        id=server.id,
+        url=server.url,
+        host=server.host,
+        version=server.version,
+        state="ended" if server.ended else "silent" if beat_ms_ago >= silent_ms else "alive",
+        beat_ms_ago=beat_ms_ago,
+        started_at=server.started_at,
+        cases=server.cases,
+        waiting=server.waiting,
+        running=server.running,
+        pilots=server.pilots,
+        own=own,
+    )
+
+
+def _merged(views: list[PilotView]) -> PilotView:
+    """Whoever heard it last knows best; what it runs, each home knows of its own."""
+    best = min(views, key=lambda view: view.seen_ms_ago if view.seen_ms_ago >= 0 else 1 << 60)
+    running = sorted({job for view in views for job in view.running})
+    return msgspec.structs.replace(best, running=running, free_slots=max(0, best.capacity.slots - len(running)))
