@@ -157,7 +157,7 @@ class MendingWing:
             return False
         if isinstance(command, Cancel):
             await self._local.cancel(case, reason=command.reason, by="")
-            await self.exceptions.nothing_to_mend(live.document)
+            await self.exceptions.removals.over(live.document)
         await self._local.let_go_of_end(live)
         return True
 

@@ -112,6 +112,8 @@ class Administration(RuleOffice):
 
     async def _guard(self, decision: Decision, *, again: bool = False) -> None:
         """Suspend the case of an unexpected exception and tell the administrator, once."""
+        if decision.state != "waiting":
+            return
         await self._engine(decision).suspend(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/guard")
         about = f"{decision.case}:{decision.item}" if decision.item else decision.case
         data = msgspec.json.encode(decision.context.get("case", {}).get("data")).decode()[:500]

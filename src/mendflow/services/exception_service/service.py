@@ -27,6 +27,7 @@ from mendflow.services.exception_service.decisions import TRIED_AGAIN, DecisionB
 from mendflow.services.exception_service.exlets import Exlets, depth_of
 from mendflow.services.exception_service.failures import event_of
 from mendflow.services.exception_service.past import Past
+from mendflow.services.exception_service.removals import Removals
 from mendflow.services.exception_service.rule_book import RuleBook
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
@@ -97,6 +98,9 @@ class ExceptionService:
         self._exlets = Exlets(
             store=store, ledger=ledger, clock=clock, manager=manager, flows=flows, rules=rules, decisions=decisions
         )
+        self.removals = Removals(
+            manager=manager, decisions=decisions, past=past, happenings=happenings, engines=self.engines
+        )
         self._soon: set[asyncio.Task[None]] = set()
 
     async def load(self, roots: Collection[CaseId]) -> None:
@@ -111,7 +115,7 @@ class ExceptionService:
         for decision in self.decisions.of_trees(roots):
             if decision.state == "running" and decision.exlet_case is not None and decision.exlet:
                 await self._resume(decision, decision.exlet_case)
-            elif decision.state == "waiting" and await self._removed(decision):
+            elif decision.state == "waiting" and not decision.engine and decision.case not in self._manager.live:
                 self.decisions.end(decision, "ignored", "")
         for decision in self.decisions.half_ended_of(roots):
             self.later(self._end_wholly(decision))
@@ -122,8 +126,8 @@ class ExceptionService:
 
     async def _resume(self, decision: Decision, exlet_case: CaseId) -> None:
         if exlet_case in self._manager.live:
-            if (reason := await self._removed(decision)) and decision.type is not ExceptionType.SELECTION:
-                self.later(self._stop(decision, reason))
+            if (reason := await self.removals.reason(decision)) and decision.type is not ExceptionType.SELECTION:
+                self.later(self.removals.stop(decision, reason))
             return
         kept = await self._manager.document(exlet_case)
         if kept is not None and not kept.live:
@@ -318,8 +322,8 @@ class ExceptionService:
 
     async def _begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
         """Start the exlet's case. What cannot even start has failed."""
-        if reason := await self._removed(decision):
-            await self._end_stopped(decision, reason)
+        if reason := await self.removals.reason(decision):
+            await self.removals.end(decision, reason)
             return
         try:
             await self._exlets.begin(decision, exlet, context)
@@ -342,8 +346,8 @@ class ExceptionService:
             return
         if document.status == "completed":
             await self._finish(decision, "done")
-        elif reason := await self._removed(decision):
-            await self._end_stopped(decision, reason)
+        elif reason := await self.removals.reason(decision):
+            await self.removals.end(decision, reason)
         else:
             said = document.fault.message if document.fault else document.status
             note = f"exlet {decision.exlet} ({document.id}) {document.status}: {said}"
@@ -395,51 +399,13 @@ class ExceptionService:
         self.past.case_ended(document.flow, document.id, document.status)
         self._exlets.forget(document.id)
         self.decisions.all_tries_ended(Mended("", document.id), "failed")
-        await self.nothing_to_mend(document)
+        await self.removals.over(document)
         decision = self.decisions.open.get(self.decisions.of_exlet.get(document.id, ""))
         if decision is not None and decision.type is ExceptionType.SELECTION:
             if decision.state == "running":
                 self.decisions.end(decision, "done" if document.status == "completed" else "failed", document.status)
         elif document.decision:
             await self.exlet_ended(document)
-
-    async def nothing_to_mend(self, document: CaseDocument) -> None:
-        """A case is over: nothing in it waits for a person any more, and what mends a removed one is stopped."""
-        for decision in self.decisions.under_way(Mended("", document.id)):
-            if decision.state == "waiting":
-                self.decisions.end(decision, "ignored", "")
-            elif decision.type is not ExceptionType.SELECTION and (reason := await self._removed(decision)):
-                await self._stop(decision, reason)
-
-    async def _removed(self, decision: Decision) -> str:
-        """Why nothing is to be mended any more: the case was removed since, and not by this very exlet. Empty if it is
-        not so. A job that nobody waits for may fail, and be mended, when its case is long over."""
-        if decision.engine or decision.removes:
-            return ""
-        document = await self._manager.document(decision.case)
-        if document is None:
-            return ""
-        at_its_end = document.ending.removed if document.live and document.ending is not None else ""
-        if not at_its_end and (document.status != "cancelled" or decision.at > document.ended_at):
-            return ""
-        said = at_its_end or (document.fault.message if document.fault is not None else "")
-        return f"case {document.id}, which it was to mend, was removed" + (f": {said}" if said else "")
-
-    async def _stop(self, decision: Decision, reason: str) -> None:
-        """Stop the exlet, and with it all that it has called and submitted. One that has not begun never does."""
-        if decision.state == "running" and decision.exlet_case in self._manager.live:
-            await self.engines[""].cancel(decision.exlet_case, reason=reason, by=f"{decision.id}/stop")
-
-    async def _end_stopped(self, decision: Decision, reason: str) -> None:
-        """Nobody needs to hear of it: who removed the case knows. If its end was held, it is told now."""
-        if decision.state == "running":
-            decision.note = f"exlet {decision.exlet} was stopped: {reason}"
-            self.decisions.end(decision, "failed", "removed")
-            self.past.ended(decision)
-            words = f"{decision.exlet}: stopped"
-            self._happenings.tell(decision.ended_at, "repair", decision.case, decision.item, "failed", words)
-            if decision.type is ExceptionType.CASE_POST:
-                await self.engine(decision).release(event_of_decision(decision.id))
 
     # Looking
 
