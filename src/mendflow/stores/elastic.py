@@ -6,10 +6,12 @@ elastic_writer.py). Who lost an answer finds its mark (elastic_tries.py). Stream
 (elastic_streams.py). Reads by id do not lag. Searches see what was written up to a second ago; a scan refreshes first
 (elastic_search.py)."""
 
+import asyncio
 from collections.abc import AsyncIterator, Sequence
 
 from mendflow.stores.contract import Document, Done, Taken, Where, Write
 from mendflow.stores.elastic_address import Address, parse
+from mendflow.stores.elastic_history import History, Tidied
 from mendflow.stores.elastic_http import Http, unavailable
 from mendflow.stores.elastic_indices import prepare
 from mendflow.stores.elastic_search import Finder
@@ -46,6 +48,8 @@ class ElasticStore:
         opened, self._opened = self._opened, None
         if opened is not None:
             await opened.writer.finish()
+            opened.tidying.cancel()
+            await asyncio.gather(opened.tidying, return_exceptions=True)
             await opened.http.close()
 
     async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
@@ -98,6 +102,10 @@ class ElasticStore:
     async def refresh(self) -> None:
         await self._ready().shelf.refresh()
 
+    async def tidy(self, now_ms: int) -> Tidied:
+        """Move what is old to history now; an open store does so every hour by itself."""
+        return await self._ready().history.tidy(now_ms)
+
     def _ready(self) -> "_Opened":
         if self._opened is None:
             raise unavailable(self._address, "it is not open: open the store before use")
@@ -114,3 +122,5 @@ class _Opened:
         self.streams = Streams(self.shelf)
         self.finder = Finder(self.shelf, memory)
         self.writer = Writer(self.shelf, self.streams, memory)
+        self.history = History(self.shelf)
+        self.tidying = asyncio.create_task(self.history.keep_tidy(), name="elastic-history")

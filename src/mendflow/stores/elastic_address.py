@@ -5,8 +5,9 @@
 
 Every host is a door to the same cluster. Options: `ca` is a file of certificates to trust; `api_key` stands in for user
 and password; `copies` is on how many nodes each document is, two where there are two by default; `patience` is for
-how many seconds to try again while the cluster is away. What is secret is in here and in the request's header, and in
-no text: neither in what this prints as, nor in any sentence about it."""
+how many seconds to try again while the cluster is away; `history_days` is after how many days entries of streams move
+to the index of their month. What is secret is in here and in the request's header, and in no text: neither in what this
+prints as, nor in any sentence about it."""
 
 import math
 import re
@@ -18,7 +19,8 @@ from mendflow.core.model.problems import Invalid
 
 PORT = 9200
 PATIENCE_S = 30.0
-OPTIONS = ("ca", "api_key", "copies", "patience")
+HISTORY_DAYS = 30
+OPTIONS = ("ca", "api_key", "copies", "patience", "history_days")
 _SCHEMES = {"elasticsearch": "http", "elasticsearch+https": "https"}
 _PREFIX = re.compile(r"[a-z0-9][a-z0-9_.-]{0,99}\Z")
 _HOST = re.compile(r"(?P<name>[A-Za-z0-9_.-]+|\[[0-9A-Fa-f:.]+\])(?::(?P<port>[0-9]{1,5}))?\Z")
@@ -33,6 +35,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
     ca: str = ""
     copies: int = 0  # 0: two where the cluster has more than one node
     patience_s: float = PATIENCE_S
+    history_days: int = HISTORY_DAYS
 
     def __repr__(self) -> str:
         return f"{', '.join(host.split('://')[1] for host in self.hosts)} ({self.prefix})"
@@ -61,6 +64,7 @@ def parse(url: str) -> Address:
         ca=options.get("ca", ""),
         copies=int(_number("copies", options.get("copies", "0"))),
         patience_s=_number("patience", options.get("patience", str(PATIENCE_S))),
+        history_days=int(_number("history_days", options.get("history_days", str(HISTORY_DAYS)))),
     )
 
 

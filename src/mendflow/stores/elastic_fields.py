@@ -33,6 +33,7 @@ KNOWN = (
     "offered_at",
     "owner",
     "pilot",
+    "place",
     "result",
     "server",
     "signature",
@@ -43,6 +44,8 @@ KNOWN = (
     "status",
     "task",
 )
+"""In documents that were written before a name came here it is missing: whoever adds one adds a step to the mapping."""
+
 TOKENS_MAX = 1000
 """A document's first so many values can be searched for, those near its root first."""
 

@@ -45,6 +45,7 @@ STEPS = (
             "stream": _KEYWORD,
             "first": {"type": "long"},
             "end": {"type": "long"},
+            "month": _KEYWORD,
             "since": {"type": "date", "format": "epoch_millis"},
             "gone": {"type": "date", "format": "epoch_millis"},
         },

@@ -84,6 +84,17 @@ class Shelf:
         answer = await self.http.ask("POST", path, raw, patience=patience)
         return [_made(item) for item in answer.data["items"]], answer.uncertain
 
+    async def copy_to(self, index: str, lines: Sequence[Line]) -> None:
+        """Write items into an index of history, where they are not yet; all or an error."""
+        raw = b"".join(_ndjson(line) for line in lines)
+        patience = self.http.patience()
+        while True:
+            answer = await self.http.ask("POST", f"/{index}/_bulk?timeout=5s", raw, patience=patience)
+            failed = [made for made in map(_made, answer.data["items"]) if made.status >= 300 and made.status != 409]
+            if not failed:
+                return
+            await patience.rest(failed[0].trouble)
+
     async def fetch(self, ids: Sequence[str], *fields: str, patience: Patience | None = None) -> dict[str, Item]:
         """Items as they are now, not as searches see them."""
         patience = patience or self.http.patience()

@@ -1,9 +1,9 @@
 """The one who writes: whatever has gathered goes out as one request, and each write gets its own answer.
 
 While a request is under way the next one gathers. A request holds at most one write for each item, because the second
-must know what became of the first; where an item comes again, the request ends, so that the writes of a call are
-tried in their order. Nothing is looked up before it is written: the expected version is itself the condition. Only who
-was refused, or appends to a stream that this store does not know, makes it look."""
+must know what became of the first; a call whose next write is to such an item waits with all that follows, so that the
+writes of a call are tried in their order. Nothing is looked up before it is written: the expected version is itself the
+condition. Only who was refused, or appends to a stream that this store does not know, makes it look."""
 
 import asyncio
 import secrets
@@ -19,7 +19,6 @@ from mendflow.stores.elastic_tries import Known, Try
 from mendflow.stores.fields import BadDocument
 
 Answer = list[Done | Taken]
-Batch = tuple[list[Try], "asyncio.Future[Answer]"]
 
 REQUEST_WRITES_MAX = 2000
 REQUEST_BYTES_MAX = 8 << 20
@@ -46,6 +45,27 @@ class Memory:
         self.keep(item.id, Known(item.version, item.mark, item.past))
 
 
+class Call:
+    """What one caller gave; the first `sent` of its writes have been in a request."""
+
+    def __init__(self, tries: list[Try]) -> None:
+        self.tries = tries
+        self.sent = 0
+        self.answer: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+
+    def resolve(self, trouble: Exception | None) -> None:
+        if self.answer.done():
+            return  # whoever waited has gone
+        outcomes = [each.outcome for each in self.tries if each.outcome is not None]
+        if len(outcomes) == len(self.tries):
+            self.answer.set_result(outcomes)
+        elif isinstance(trouble, (StoreUnavailable, BadDocument)):
+            # Each has its own: an exception that several raise gathers the traces of all.
+            self.answer.set_exception(type(trouble)(trouble.message, **trouble.fields))
+        elif trouble is not None:
+            self.answer.set_exception(trouble)
+
+
 class Writer:
     def __init__(self, shelf: Shelf, streams: Streams, memory: Memory) -> None:
         self._shelf = shelf
@@ -53,18 +73,17 @@ class Writer:
         self._memory = memory
         self._name = secrets.token_hex(8)
         self._written = 0
-        self._gathered: list[Batch] = []
+        self._calls: list[Call] = []
         self._task: asyncio.Task[None] | None = None
 
     def put(self, writes: Sequence[Write]) -> "asyncio.Future[Answer]":
         """Raises BadDocument before anything of the call is sent."""
         now_ms = int(time.time() * 1000)
-        tries = [Try(write, self._mark(), now_ms) for write in writes]
-        future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._gathered.append((tries, future))
+        call = Call([Try(write, self._mark(), now_ms) for write in writes])
+        self._calls.append(call)
         if self._task is None:
             self._task = asyncio.create_task(self._run(), name="elastic-writer")
-        return future
+        return call.answer
 
     async def finish(self) -> None:
         """Returns when everything that was put is answered."""
@@ -77,24 +96,38 @@ class Writer:
 
     async def _run(self) -> None:
         await asyncio.sleep(0)  # whoever is about to write in this turn of the loop joins
-        while self._gathered:
-            group, self._gathered = self._gathered, []
+        while self._calls:
+            calls, tries = self._next()
             trouble: Exception | None = None
             try:
-                await self._write([each for tries, _ in group for each in tries])
+                await self._send(tries)
             except Exception as error:  # noqa: BLE001 - whoever waits must hear of anything
                 trouble = error
-            for tries, future in group:
-                _resolve(tries, future, trouble)
-            await asyncio.sleep(0)
+            over = {call for call in calls if trouble is not None or call.sent == len(call.tries)}
+            self._calls = [call for call in self._calls if call not in over]
+            for call in over:
+                call.resolve(trouble)
+            await asyncio.sleep(0)  # those who waited go on, and what they write in turn joins
         self._task = None
 
-    async def _write(self, tries: list[Try]) -> None:
-        start = 0
-        while start < len(tries):
-            end = _cut(tries, start)
-            await self._send(tries[start:end])
-            start = end
+    def _next(self) -> tuple[list[Call], list[Try]]:
+        """The next request, and the calls that have a part in it."""
+        calls: list[Call] = []
+        tries: list[Try] = []
+        keys: set[str] = set()
+        size = 0
+        for call in self._calls:
+            start = call.sent
+            for each in call.tries[start:]:
+                if len(tries) >= REQUEST_WRITES_MAX or size > REQUEST_BYTES_MAX or _key(each) in keys:
+                    break
+                keys.add(_key(each))
+                tries.append(each)
+                size += len(each.rest)
+                call.sent += 1
+            if call.sent > start:
+                calls.append(call)
+        return calls, tries
 
     async def _send(self, tries: list[Try]) -> None:
         """Until each has its outcome, or patience ends."""
@@ -169,19 +202,6 @@ class Writer:
                 each.done(0)
 
 
-def _cut(tries: list[Try], start: int) -> int:
-    """Where the request that begins here ends."""
-    keys: set[str] = set()
-    size = 0
-    for end, each in enumerate(tries[start : start + REQUEST_WRITES_MAX], start):
-        key = _key(each)
-        if key in keys or size > REQUEST_BYTES_MAX:
-            return end
-        keys.add(key)
-        size += len(each.rest)
-    return min(start + REQUEST_WRITES_MAX, len(tries))
-
-
 def _key(each: Try) -> str:
     """What must not come twice in one request: a document, or a stream."""
     return f"::{each.write.stream}" if isinstance(each.write, Append) else each.id
@@ -194,16 +214,3 @@ def _stream(each: Try) -> str:
 
 def _has_entries(each: Try) -> bool:
     return isinstance(each.write, Append) and bool(each.write.entries)
-
-
-def _resolve(tries: list[Try], future: "asyncio.Future[Answer]", trouble: Exception | None) -> None:
-    if future.done():
-        return  # whoever waited has gone
-    outcomes = [each.outcome for each in tries if each.outcome is not None]
-    if len(outcomes) == len(tries):
-        future.set_result(outcomes)
-    elif isinstance(trouble, (StoreUnavailable, BadDocument)):
-        future.set_exception(type(trouble)(trouble.message, **trouble.fields))
-    else:
-        assert trouble is not None
-        future.set_exception(trouble)
