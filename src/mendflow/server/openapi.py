@@ -38,7 +38,7 @@ from mendflow.core.model.repair_views import (
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
-from mendflow.core.model.views import CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView
+from mendflow.core.model.views import CaseView, FlowView, Happening, Health, ItemView, PilotView, ServerView, TaskView
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.server.access import API
 from mendflow.server.routes.cases import Removal, Rerun, Sent, Start, Which
@@ -62,7 +62,7 @@ class MistakeView(msgspec.Struct, frozen=True):
 
 _TYPES = [
     *(Flow, Job, FileRef, MistakeView, SyncRequest, SyncAnswer),
-    *(CaseView, FlowView, Happening, Health, ItemView, PilotView, TaskView, Explanation),
+    *(CaseView, FlowView, Happening, Health, ItemView, PilotView, ServerView, TaskView, Explanation),
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
     *(RuleSet, RuleSetView, RuleWish, RuleAdded, TrialView, PutRules, Restore),
     *(
