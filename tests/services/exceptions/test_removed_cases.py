@@ -4,12 +4,15 @@ moment a server is stopped at. Only the exlet that removes the case itself goes 
 import asyncio
 
 import msgspec
+import pytest
 
-from mendflow.core.model.flow import Call, Job, Parallel, Task
+from mendflow.core.model.flow import Call, Job, Parallel, Scope, Sequence, Task
 from mendflow.core.model.jobs import Job as JobDocument
+from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.problems import Conflict
-from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
+from mendflow.core.model.rules import RuleSet
+from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 from tests.services.exceptions.test_crashes_of_people import Command, play
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
@@ -98,6 +101,57 @@ async def test_nothing_waits_for_a_person_in_a_case_that_is_removed(world: World
     assert world.services.exceptions.decisions.open == {}
 
 
+async def test_an_unwinding_that_has_begun_goes_on_when_its_case_is_removed(world: World) -> None:
+    # EX-2: what it has taken upon itself to undo nobody else would undo
+    hotel = Job(name="hotel", command="true")
+    booked = Scope(name="booked", body=hotel, compensation=Job(name="undo-hotel", command="true"))
+    undo = exlet("undo", mend(Primitive.UNWIND))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "undo"), exlets=[undo]))
+    case = await world.start(flow(Sequence(name="s", body=(booked, A))))
+    await world.take()
+    await world.report(hotel=Outcome())
+    await world.take()
+    await world.report(a=FAILED)
+    assert await world.take() == ["undo-hotel"]
+    await world.domain.remove(case, who="ann")
+    assert await until_over(world, case, f"{case}.x1") == ["cancelled", "cancelled"]
+    await world.restart()
+    assert await world.take() == ["undo-hotel"]
+    await world.pilot.exchange({"undo-hotel": Outcome()})
+    assert await until_over(world, f"{case}.x1.1") == ["completed"]
+
+
+class RemovingByAnExlet(Command):
+    """One exlet removes the case while another waits for somebody."""
+
+    gone = exlet("gone", mend(Primitive.REMOVE, "case"), mend(Primitive.NOTIFY, message="put right"))
+    rules = RuleSet(
+        name="f",
+        trees={
+            ExceptionType.ITEM_PRE: {"a": tree(("true", "fix"))},
+            ExceptionType.CASE_EXTERNAL: {"": tree(('trigger == "flood"', "gone"))},
+        },
+        exlets={"fix": exlet("fix", mend(Primitive.SUSPEND), HOLD), "gone": gone},
+    )
+    ends = "cancelled"
+
+    async def ready(self) -> bool:
+        return bool(await self.world.domain.tasks(state="offered"))
+
+    async def command(self) -> None:
+        if not any(each.exlet == "gone" for each in await self.found()):
+            await self.world.domain.raise_trigger(self.cases[0], "flood", who="ann")
+
+    async def check(self) -> None:
+        await super().check()
+        found = {each.exlet: (each.state, each.result) for each in await self.found()}
+        assert found == {"fix": ("failed", "removed"), "gone": ("done", "removed")}
+        [case] = self.cases
+        statuses = {each.id: each.status for each in await self.world.domain.cases()}
+        assert statuses == {case: "cancelled", f"{case}.x1": "cancelled", f"{case}.x2": "completed"}
+        assert [each.state for each in await self.world.domain.tasks()] == ["withdrawn"]
+
+
 class Removing(Command):
     """Somebody removes a case while a worklet of a worklet of its exlet works."""
 
@@ -124,8 +178,9 @@ class Removing(Command):
         assert [job.spec.item for job in jobs] == ["deep"]
 
 
-def test_a_crash_at_any_write_of_a_removal_leaves_nothing_running() -> None:
+@pytest.mark.parametrize("story", [Removing, RemovingByAnExlet])
+def test_a_crash_at_any_write_of_a_removal_leaves_nothing_running(story: type[Command]) -> None:
     # EX-2 EX-4
-    whole = asyncio.run(play(Removing, 10_000))
+    whole = asyncio.run(play(story, 10_000))
     for writes in range(whole):
-        asyncio.run(play(Removing, writes))
+        asyncio.run(play(story, writes))
