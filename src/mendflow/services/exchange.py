@@ -32,6 +32,7 @@ from mendflow.core.model.values import check_value
 from mendflow.core.scheduling import batch
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired
+from mendflow.services.cluster.acquaintance import Acquaintance
 from mendflow.services.cluster.relay import Relay, Round
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
@@ -62,6 +63,9 @@ class Exchange:
         """Without a relay this server is alone, and decides about everything."""
         self._meta = meta
         self._relay = relay
+        self._acquaintance = None
+        if relay is not None:
+            self._acquaintance = Acquaintance(relay.membership, relay.neighbours, clock, meta)
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -73,6 +77,8 @@ class Exchange:
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._watch_leases(), name="leases")
+        if self._acquaintance is not None:
+            self._acquaintance.start()
 
     async def stop(self) -> None:
         """End held exchanges with what there is, and watch no longer."""
@@ -82,7 +88,8 @@ class Exchange:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        if self._relay is not None:
+        if self._relay is not None and self._acquaintance is not None:
+            await self._acquaintance.stop()
             await self._relay.stop()
 
     def let_go(self, id: PilotId | None) -> None:

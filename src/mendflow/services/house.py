@@ -150,6 +150,7 @@ class Services:
             neighbours=house.neighbours,
             clock=house.clock,
             lease_ms=house.rules.lease_ms,
+            holds=self._membership.promise().holds,
         )
 
     def _taking_over(self, house: "House") -> Takeover | None:
@@ -340,7 +341,7 @@ class House:
         if self._services is not None:
             meta, manager = self._services.meta, self._services.manager
             told.waiting, told.running = len(meta.queue), meta.jobs_running()
-            told.pilots, told.cases = len(meta.pilots), len(manager.live)
+            told.pilots, told.cases = len(meta.pilots_here()), len(manager.live)
 
     def _closed(self, reason: str) -> None:
         """Others have taken over from this server: whatever it still knows of its cases is not its own."""
@@ -420,6 +421,6 @@ class House:
             cases_live=len(services.manager.live) if services else 0,
             jobs_waiting=services.meta.jobs_waiting() if services else 0,
             jobs_running=services.meta.jobs_running() if services else 0,
-            pilots=len(services.meta.pilots) if services else 0,
+            pilots=len(services.meta.pilots_here()) if services else 0,
             message="" if services else self._away,
         )

@@ -163,11 +163,11 @@ class QueueAndPilots:
         self.close(job)
 
     async def capacity(self) -> CapacityReport:
-        pilots = self.pilots_here()
+        pilots = list(self.pilots.values())
         return CapacityReport(
             pilots=len(pilots),
             slots=sum(pilot.capacity.slots for pilot in pilots),
-            slots_free=sum(max(0, pilot.capacity.slots - len(pilot.held)) for pilot in pilots),
+            slots_free=sum(pilot.free_slots for pilot in pilots),
             cpus=sum(pilot.capacity.cpus for pilot in pilots),
             memory_bytes=sum(pilot.capacity.memory_bytes for pilot in pilots),
             gpus=sum(pilot.capacity.gpus for pilot in pilots),
@@ -240,7 +240,7 @@ class QueueAndPilots:
         self.queue.forget(id)
 
     def pilots_here(self) -> list[PilotRecord]:
-        """Those that speak to this server; others are known because they have something of it."""
+        """Those that speak to this server; others are known because they might take what waits here."""
         return [pilot for pilot in self.pilots.values() if not pilot.front]
 
     def pilot_views(self) -> list[PilotView]:

@@ -52,6 +52,7 @@ class PilotRecord:
         self.site = ""
         self.capacity = NO_CAPACITY
         self.want = 0
+        self.attempts = 0  # that it has in all, whichever servers they live on, as far as it says
         self.seen_at: Instant = 0
         self.ends_at: Instant = 0
         self.newest = 0
@@ -68,6 +69,7 @@ class PilotRecord:
         self.site = request.site
         self.capacity = request.capacity
         self.want = request.want
+        self.attempts = request.taken.attempts if request.taken is not None else 0
         self.seen_at = now
         self.ends_at = now + request.ttl_ms if request.ttl_ms else 0
         self.newest = request.serial
@@ -77,6 +79,16 @@ class PilotRecord:
             if held.since is None:  # handed out by the server before this one, in an answer older than this request
                 held.since = request.serial
         self.wake.set()
+
+    def meet(self, view: PilotView, server: str, seen_at: Instant) -> None:
+        """Hear of a pilot that speaks to another server."""
+        self.host, self.site, self.capacity = view.host, view.site, view.capacity
+        self.attempts = view.capacity.slots - view.free_slots
+        self.front, self.want, self.seen_at = server, 0, seen_at
+
+    @property
+    def free_slots(self) -> int:
+        return max(0, self.capacity.slots - max(len(self.held), self.attempts))
 
     def belongs_to(self, who: str) -> bool:
         """Whether it speaks under the token that it first spoke under, or was given its jobs under: one pilot cannot
@@ -121,7 +133,7 @@ class PilotRecord:
             host=self.host,
             site=self.site,
             capacity=self.capacity,
-            free_slots=max(0, self.capacity.slots - len(self.held)),
+            free_slots=self.free_slots,
             running=list(self.held),
             state="gone" if left_ms <= 0 else "active" if self.seen_at else "silent",
             seen_ms_ago=now - self.seen_at if self.seen_at else -1,

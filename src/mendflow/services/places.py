@@ -41,7 +41,7 @@ def _together(pilots: Iterable[PilotRecord]) -> dict[str, Value]:
     return {
         "pilots": len(found),
         "slots": sum(pilot.capacity.slots for pilot in found),
-        "slots_free": sum(max(0, pilot.capacity.slots - len(pilot.held)) for pilot in found),
+        "slots_free": sum(pilot.free_slots for pilot in found),
         "cpus": sum(pilot.capacity.cpus for pilot in found),
         "memory_bytes": sum(pilot.capacity.memory_bytes for pilot in found),
         "gpus": sum(pilot.capacity.gpus for pilot in found),

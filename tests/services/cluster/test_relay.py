@@ -284,3 +284,19 @@ async def test_pilots_are_told_which_servers_there_are_and_not_again(world: Worl
     pilot = Hand(world, "p", "b")
     answer = await pilot.sync()
     assert answer.servers == ["http://a:1", "http://b:1", "http://c:1"]
+
+
+async def test_a_server_knows_which_pilots_of_others_could_take_its_jobs(world: World) -> None:
+    large = Resources(cpus=4.0)
+    await world.servers["a"].begin("align", 1, large)
+    assert not world.servers["a"].meta.waiting()[0].able
+    pilot = Hand(world, "p", "b")
+    await pilot.sync()
+    await world.time.pass_by(LEASE_MS)
+    await pilot.sync()
+    await world.time.pass_by(LEASE_MS // 2)
+    assert world.servers["a"].meta.waiting()[0].able
+    [known] = world.servers["a"].meta.pilots.values()
+    assert (known.front, known.want, world.servers["a"].meta.pilots_here()) == ("b", 0, [])
+    await world.time.pass_by(2 * LEASE_MS)
+    assert not world.servers["a"].meta.waiting()[0].able, "it is gone"

@@ -176,7 +176,9 @@ class Server:
         return answer
 
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
-        return []
+        if self.world.fate(self.id, server.id) != Line.FINE:
+            raise NeighbourAway
+        return self.world.servers[server.id].meta.pilot_views()
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
         self.world.nudges.append((self.id, server.id, pilots, work))

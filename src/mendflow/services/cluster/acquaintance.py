@@ -1,0 +1,55 @@
+"""What a server knows of pilots that speak to others: enough to say whether anybody could take a job.
+
+Every few seconds each server asks the others which pilots they have. So a job waits, and is not given up, when the only
+pilot that is large enough speaks to another server; and rules see all that there is, whichever server asks them."""
+
+import asyncio
+
+from mendflow.core.model.views import PilotView
+from mendflow.services.cluster.contract import Membership, NeighbourAway, Neighbours, ServerDocument
+from mendflow.services.contracts import Clock
+from mendflow.services.meta_scheduler import QueueAndPilots
+
+EVERY_MS_MAX = 3_000
+
+
+class Acquaintance:
+    def __init__(self, membership: Membership, neighbours: Neighbours, clock: Clock, meta: QueueAndPilots) -> None:
+        self._membership = membership
+        self._neighbours = neighbours
+        self._clock = clock
+        self._meta = meta
+        self._every_ms = min(meta.leases.lease_ms // 4, EVERY_MS_MAX)
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="acquaintance")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            await asyncio.gather(*map(self.ask, self._membership.living()))
+            await self._clock.sleep(self._every_ms)
+
+    async def ask(self, server: ServerDocument) -> None:
+        """Get to know the pilots that speak to this server."""
+        try:
+            async with asyncio.timeout(self._every_ms / 1000):
+                views = await self._neighbours.pilots(server)
+        except (NeighbourAway, TimeoutError):
+            return
+        for view in views:
+            if not view.front and view.state == "active":
+                self._meet(view, server.id)
+
+    def _meet(self, view: PilotView, server: str) -> None:
+        """Unless we have heard of it ourselves more lately than they have."""
+        meta, seen_at = self._meta, self._clock.now() - view.seen_ms_ago
+        known = meta.pilots.get(view.id)
+        if known is None or known.seen_at < seen_at:
+            meta.pilot(view.id).meet(view, server, seen_at)
+            meta.leases.hear(view.id, now=meta.steady())
