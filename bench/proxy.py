@@ -36,7 +36,7 @@ from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import ServerOptions, collect_seldom, house_rules, running_server
 
-SECONDS = 150
+SECONDS = 140
 STANDS = 4
 WARM_UP_JOBS = 500
 JOBS = 1_000

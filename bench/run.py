@@ -39,7 +39,7 @@ def main(arguments: Sequence[str]) -> int:
         big={} if options.no_big else alone("bench.ours", "big_case", 10_000 if options.quick else 100_000),
         match={} if options.no_match else alone("bench.match", "measure", 100_000 if options.quick else 1_000_000),
         rules={} if options.no_rules else alone("bench.rules", "measure", 1_000 if options.quick else 10_000),
-        proxy={} if options.no_proxy else alone("bench.proxy", "measure", 10 if options.quick else 150),
+        proxy={} if options.no_proxy else alone("bench.proxy", "measure", 10 if options.quick else 140),
         machine=machine(),
         rounds=options.rounds,
     )
