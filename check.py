@@ -5,6 +5,7 @@ line each how it went. The exit code is 0 only if all went well."""
 
 import argparse
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ WORKERS = 2
 GOODBYE_S = 20
 CHAOS_SEEDS_USUAL = 2
 CHAOS_SEEDS_FAST = 1
+NODES_NEED = ("java", "mvn")
 
 
 class Stage(NamedTuple):
@@ -63,7 +65,8 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
-    """Tests marked `alone` start and kill real processes and watch the time: they run by themselves, after the rest."""
+    """Tests marked `alone` start and kill real processes and watch the time: they run by themselves, after the rest.
+    Those marked `opensearch` need Java and Maven, and have a stage where those are."""
     python = str(programs / "python")
     here = [
         path for path in ("src", "tests", "bench", "tools", "examples", "check.py", "demo.py") if (ROOT / path).exists()
@@ -71,7 +74,7 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
     typed = [path for path in here if path != "examples"]
     pytest = [python, "-m", "pytest", "--durations", "5", *(["-k", options.k] if options.k else [])]
     none_selected = (5,) if options.k else ()
-    together = ["-n", str(WORKERS), "--dist", "worksteal", "-m", "not alone"]
+    together = ["-n", str(WORKERS), "--dist", "worksteal", "-m", "not alone and not opensearch"]
     listed = [
         Stage("format", "lint", [python, "-m", "ruff", "format", "--check", *here]),
         Stage("lint", "lint", [python, "-m", "ruff", "check", *here]),
@@ -79,7 +82,12 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
         Stage("tests", "tests", [*pytest, *together], quiet=False, nothing_to_do=none_selected),
     ]
     if not options.fast:
-        listed.append(Stage("tests alone", "tests", [*pytest, "-m", "alone"], quiet=False, nothing_to_do=none_selected))
+        alone = [*pytest, "-m", "alone and not opensearch"]
+        listed.append(Stage("tests alone", "tests", alone, quiet=False, nothing_to_do=none_selected))
+    if not options.fast and all(map(shutil.which, NODES_NEED)):
+        listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
+        real = [*pytest, "-n", str(WORKERS), "--dist", "loadfile", "-m", "opensearch"]
+        listed.append(Stage("opensearch", "tests", real, quiet=False, nothing_to_do=none_selected))
     return listed
 
 

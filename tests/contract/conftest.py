@@ -11,8 +11,10 @@ from _pytest.mark import ParameterSet
 from mendflow.stores.contract import Store
 from tests.contract import elastic_backends
 from tests.contract.backends import Backend, Durable, Given, Remote, names
+from tests.servers import opensearch
 
 elastic_backends.give()
+collect_ignore = ["test_elastic_cluster.py"] if opensearch.lacking() else []
 
 
 def stores(kind: type) -> list[ParameterSet]:

@@ -195,3 +195,7 @@ def _free_port(among: Sequence[int] = ()) -> int:
             _given.add(found)
             return found
     raise AssertionError("no free port")
+
+
+if __name__ == "__main__":
+    print(f"OpenSearch for tests is in {jars()}")
