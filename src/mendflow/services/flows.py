@@ -9,10 +9,12 @@ from collections.abc import Iterator
 import msgspec
 
 from mendflow.core.engine import compile_flow
-from mendflow.core.model.flow import Flow
+from mendflow.core.engine.plan import below
+from mendflow.core.model.flow import Flow, Mend
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.problems import BadFlow, NotFound
 from mendflow.core.model.views import FlowView
+from mendflow.core.recovery.steps import step_problems
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -84,6 +86,8 @@ class Flows:
         """Make this the newest version. The same flow again is the same version."""
         check_names(flow)
         compile_flow(flow)
+        if problems := list(step_problems(each for each in below(flow) if isinstance(each, Mend))):
+            raise BadFlow(problems=problems)
         digest = self.digest(flow)
         newest = self._newest.get(flow.name)
         if newest is not None and newest.digest == digest:

@@ -6,7 +6,7 @@ import pytest
 
 from mendflow.core.model.flow import Job, Mend
 from mendflow.core.model.mending import ExceptionType, Primitive, Target
-from mendflow.core.model.problems import BadRules, Invalid, Mistake
+from mendflow.core.model.problems import BadFlow, BadRules, Invalid, Mistake
 from mendflow.core.model.repair_views import MendWish
 from tests.services.exceptions.kit import World, exlet, flow, rule_set
 
@@ -44,6 +44,8 @@ async def test_an_exlet_that_tells_a_primitive_what_makes_no_sense_is_refused_wh
     with pytest.raises(Mistake, match="step here"):
         await memory.domain.mend(case, MendWish(flow=wrong), who="ann")
     assert await memory.decisions(case) == []
+    with pytest.raises(BadFlow, match="step here"):
+        await memory.domain.deploy(wrong)
 
 
 async def test_what_an_expression_gives_is_judged_when_it_is_known(memory: World) -> None:
