@@ -1,6 +1,7 @@
 """The Elasticsearch store's own: addresses, marks, tokens, history, and how it comes to terms with an older self."""
 
 import asyncio
+import base64
 import json
 import math
 import random
@@ -8,9 +9,12 @@ import re
 import time
 import urllib.request
 from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from aiohttp import web
+from aiohttp.test_utils import RawTestServer
 
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.values import Value
@@ -19,6 +23,7 @@ from mendflow.stores.elastic import ElasticStore
 from mendflow.stores.elastic_address import parse
 from mendflow.stores.elastic_fields import KNOWN, indexed, sort_key
 from mendflow.stores.elastic_history import DAY_MS, Tidied, month_of
+from mendflow.stores.elastic_http import Answer, Http
 from mendflow.stores.elastic_shelf import Item, Past
 from mendflow.stores.elastic_tries import Try
 from mendflow.stores.fields import rank_of
@@ -288,3 +293,75 @@ async def test_a_thousand_documents_that_four_want_have_one_winner_each(elastic:
         assert {json.loads(document.body)["by"] for document in found} <= {worker}
     for store in stores:
         await store.close()
+
+
+# The line
+
+
+class Door:
+    """A server that says what it is told to say, and remembers what it was told."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.statuses = list(statuses)
+        self.heard: list[str] = []
+
+    async def answer(self, request: web.BaseRequest) -> web.Response:
+        self.heard.append(request.headers.get("Authorization", ""))
+        status = self.statuses.pop(0) if self.statuses else 200
+        return web.json_response({"error": {"type": "told", "reason": "so"}} if status >= 300 else {}, status=status)
+
+
+@asynccontextmanager
+async def door(*statuses: int) -> AsyncIterator[tuple[Door, str]]:
+    there = Door(*statuses)
+    async with RawTestServer(there.answer, host="127.0.0.1") as server:
+        yield there, f"127.0.0.1:{server.port}"
+
+
+async def ask(url: str) -> Answer:
+    http = Http(parse(url))
+    http.open()
+    try:
+        return await http.ask("GET", "/")
+    finally:
+        await http.close()
+
+
+@pytest.mark.parametrize(
+    ("login", "options", "header"),
+    [
+        ("", "", ""),
+        ("me:p%40ss@", "", f"Basic {base64.b64encode(b'me:p@ss').decode()}"),
+        ("me:hush@", "?api_key=a2V5", "ApiKey a2V5"),
+    ],
+)
+async def test_who_we_are_is_said_with_every_request(login: str, options: str, header: str) -> None:
+    async with door() as (there, address):
+        await ask(f"elasticsearch://{login}{address}/x{options}")
+        assert there.heard == [header]
+
+
+async def test_what_passes_is_tried_again_and_may_have_happened_unless_it_was_turned_away() -> None:
+    for statuses, uncertain in (((), False), ((429, 429), False), ((503,), True), ((429, 504, 502), True)):
+        async with door(*statuses) as (there, address):
+            answer = await ask(f"elasticsearch://{address}/x")
+            assert answer.uncertain is uncertain and len(there.heard) == len(statuses) + 1
+
+
+async def test_when_one_host_is_away_the_next_is_asked() -> None:
+    async with door() as (_, address):
+        answer = await ask(f"elasticsearch://127.0.0.1:1,{address}/x")
+        assert answer.status == 200 and not answer.uncertain, "a door that is closed has let nothing in"
+
+
+@pytest.mark.parametrize(("status", "advice"), [(401, "user and password"), (403, "permissions"), (413, "larger")])
+async def test_what_does_not_pass_is_told_at_once_with_what_to_do(status: int, advice: str) -> None:
+    async with door(status) as (there, address):
+        with pytest.raises(StoreUnavailable, match=advice) as told:
+            await ask(f"elasticsearch://me:hush@{address}/x")
+        assert len(there.heard) == 1 and "hush" not in told.value.message
+
+
+async def test_certificates_that_cannot_be_read_are_named() -> None:
+    with pytest.raises(StoreUnavailable, match="no-such-file"):
+        await ElasticStore.from_url("elasticsearch+https://127.0.0.1:1/x?ca=/no-such-file").open()

@@ -74,9 +74,8 @@ class Http:
         self._session: aiohttp.ClientSession | None = None
 
     def open(self) -> None:
-        secure = ssl.create_default_context(cafile=self.address.ca) if self.address.ca else True
         self._session = aiohttp.ClientSession(
-            connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX, ssl=secure),
+            connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX, ssl=_trust(self.address)),
             headers=_headers(self.address),
         )
 
@@ -141,6 +140,17 @@ def said(raw: bytes) -> str:
 
 def _why(error: BaseException) -> str:
     return str(error) or type(error).__name__
+
+
+def _trust(address: Address) -> ssl.SSLContext | bool:
+    if not address.ca:
+        return True
+    try:
+        return ssl.create_default_context(cafile=address.ca)
+    except OSError as error:
+        raise unavailable(
+            address, f"the certificates in {address.ca} cannot be read ({_why(error)}): check `ca`"
+        ) from None
 
 
 def _headers(address: Address) -> dict[str, str]:
