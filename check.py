@@ -86,7 +86,7 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
         listed.append(Stage("tests alone", "tests", alone, quiet=False, nothing_to_do=none_selected))
     if not options.fast and all(map(shutil.which, NODES_NEED)):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
-        real = [*pytest, "-n", str(WORKERS), "--dist", "loadfile", "-m", "opensearch"]
+        real = [*pytest, "-n", str(WORKERS), "--dist", "loadfile", "--timeout", "300", "-m", "opensearch"]
         listed.append(Stage("opensearch", "tests", real, quiet=False, nothing_to_do=none_selected))
     return listed
 

@@ -9,6 +9,9 @@ from mendflow.stores.elastic import ElasticStore
 from tests.contract.backends import Backend, Given, Remote, name_of
 from tests.servers import opensearch, osmem
 
+STARTS_S = 90
+"""A node may take so long to start on a busy machine."""
+
 
 class Light(Backend):
     def make(self, place: Path) -> Store:
@@ -21,11 +24,14 @@ class OpenSearch(Remote):
     def __init__(self, server: opensearch.Node) -> None:
         self.server = server
 
+    def make(self, place: Path) -> Store:
+        return self.reach(place, patience_s=STARTS_S)
+
     def reach(self, place: Path, *, patience_s: float, port: int = 0) -> Store:
         return ElasticStore.from_url(self._url(place, patience_s, port))
 
     def source(self, place: Path) -> str:
-        url = self._url(place, 20)
+        url = self._url(place, STARTS_S)
         return f"from mendflow.stores.elastic import ElasticStore\nstore = ElasticStore.from_url({url!r})"
 
     def _url(self, place: Path, patience_s: float, port: int = 0) -> str:
