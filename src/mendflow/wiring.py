@@ -1,16 +1,18 @@
 """The only place where concrete classes meet.
 
-A data folder holds everything of one server: the store, the kept files, and `server.json`, by which commands on this
-machine find the server while it runs."""
+A data folder holds what is one server's own: `server.json`, by which commands on this machine find the server while it
+runs; and, unless its store is elsewhere, the store and the kept files."""
 
 import asyncio
 import gc
+import hashlib
 import os
 import signal
+import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import ExitStack, asynccontextmanager, contextmanager
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
@@ -23,16 +25,23 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.event_loop import run
 from mendflow.formats.patterns import house_patterns
 from mendflow.formats.rules import read_rules
-from mendflow.server.access import PILOT, Access, Token, new_token, read_tokens
+from mendflow.server.access import PILOT, Access, Token, hash_of, new_token
 from mendflow.server.app import create_app
+from mendflow.server.peers import HttpNeighbours
 from mendflow.server.runner import serve
-from mendflow.services.clock import SystemClock
-from mendflow.services.contracts import MetaScheduler
+from mendflow.services.clock import SystemClock, steady_ms
+from mendflow.services.cluster.contract import NO_NEIGHBOURS, ServerDocument
+from mendflow.services.cluster.counterpart import Counterpart
+from mendflow.services.cluster.secret import derived, shared_secret
+from mendflow.services.contracts import Keeper, MetaScheduler
 from mendflow.services.house import NO_DOMAINS, House, HouseRules
 from mendflow.services.levels import DEFAULT_WAITS_MS
 from mendflow.services.local_domain import LocalDomain
+from mendflow.stores.contract import Store
+from mendflow.stores.file_lock import FileLock
 from mendflow.stores.files import FolderKeeper
-from mendflow.stores.sqlite import SqliteStore
+from mendflow.stores.shared_files import SharedKeeper
+from mendflow.stores.urls import STORE_FILE, Located, has_password, store_at
 
 __all__ = [
     "DEFAULT_WAITS_MS",
@@ -41,6 +50,7 @@ __all__ = [
     "ServerFile",
     "ServerOptions",
     "find_server",
+    "has_password",
     "house_rules",
     "run",
     "running_server",
@@ -53,11 +63,15 @@ GARBAGE_YOUNG_MAX = 50_000
 
 
 class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`files_roots` are the folders that flows may read given files from; None: any, as the user's own server may."""
+    """`files_roots` are the folders that flows may read given files from; None: any, as the user's own server may.
+    `store` is the URL of the store; without it the store is in the data folder. `url` is where others reach this
+    server, if that is not where it listens."""
 
     data: Path
+    store: str = ""
     host: str = "127.0.0.1"
     port: int = 0
+    url: str = ""
     tokens: tuple[Token, ...] = ()
     lease_ms: int = 30_000
     losses_max: int = 20
@@ -76,10 +90,12 @@ class ServerFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class RunningServer:
-    """`pilot_token` is what local pilots show; empty where no token is wanted."""
+    """`pilot_token` is what local pilots show; empty where no token is wanted. `place` is what it serves from, as
+    people are told."""
 
-    def __init__(self, url: str, pilot_token: str, domain: LocalDomain, house: House) -> None:
+    def __init__(self, url: str, place: str, pilot_token: str, domain: LocalDomain, house: House) -> None:
         self.url = url
+        self.place = place
         self.pilot_token = pilot_token
         self.domain = domain
         self.house = house
@@ -97,15 +113,65 @@ async def running_server(
 ) -> AsyncIterator[RunningServer]:
     """A whole server in this process, for as long as the block lasts. `domains` are other ones that failed jobs can go
     to, by name."""
-    data = options.data
+    with _own_folder(options.data, store_at(options.store, options.data)) as (located, keeper):
+        place = located.shown if options.store else str(options.data)
+        others = Others(options.data) if located.shared else None
+        house = _house(options, located, keeper, domains, others)
+        async with _served(options, place, house, keeper, others) as running:
+            yield running
+
+
+@contextmanager
+def _own_folder(data: Path, located: Located) -> Iterator[tuple[Located, FolderKeeper | SharedKeeper]]:
+    """The data folder, for as long as the block lasts. The lock of a store in the folder guards the folder too."""
     try:
         data.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
         raise StoreUnavailable(f"the data folder {data} cannot be made: {error.strerror}") from error
-    keeper = FolderKeeper(data / "files")
-    house = House(
-        store=SqliteStore(data / "store.db"),
+    files = FolderKeeper(data / "files")
+    with ExitStack() as stack:
+        if located.file != data / STORE_FILE:
+            lock = FileLock(data / "server", "folder")
+            lock.take()
+            stack.callback(lock.give_back)
+        yield located, SharedKeeper(located.store, files) if located.shared else files
+
+
+class Others:
+    """What a server needs on a store that it shares: who it is to the others, and the way to them. It is known by its
+    machine and its folder, so that one that is started again is the same."""
+
+    def __init__(self, data: Path) -> None:
+        host = socket.gethostname()
+        folder = hashlib.sha256(str(data.absolute()).encode()).hexdigest()[:6]
+        self.document = ServerDocument(id=f"{host}-{folder}", url="", host=host)
+        self.neighbours = HttpNeighbours()
+        self.token = ""
+        self.pilot_token = ""
+
+    async def introduce(self, store: Store) -> None:
+        secret = await shared_secret(store)
+        self.token, self.pilot_token = derived(secret, "server"), derived(secret, "local pilot")
+        self.neighbours.introduce(self.token)
+
+    def serve_at(self, url: str) -> None:
+        """The next beat tells it."""
+        self.document.url = url
+
+
+def _house(
+    options: ServerOptions,
+    located: Located,
+    keeper: Keeper,
+    domains: Mapping[str, MetaScheduler],
+    others: Others | None,
+) -> House:
+    return House(
+        store=located.store,
         keeper=keeper,
+        server=others.document if others is not None else None,
+        neighbours=others.neighbours if others is not None else NO_NEIGHBOURS,
+        meter=steady_ms,
         clock=SystemClock(),
         rules=HouseRules(
             lease_ms=options.lease_ms,
@@ -119,33 +185,48 @@ async def running_server(
         patterns=house_patterns(),
         domains=domains,
     )
-    await house.open()
-    keeper.open()
-    collect_seldom()
-    domain = LocalDomain(house)
+
+
+@asynccontextmanager
+async def _served(
+    options: ServerOptions, place: str, house: House, keeper: FolderKeeper | SharedKeeper, others: Others | None
+) -> AsyncIterator[RunningServer]:
+    data, domain = options.data, LocalDomain(house)
     try:
-        pilot_token, known = _with_local_pilot(options.tokens)
-        app = create_app(domain, access=Access(known), let_go=house.let_go)
-        served = await serve(app, options.host, options.port)
+        await house.open()
+        keeper.open()
+        collect_seldom()
+        if others is not None:
+            await others.introduce(house.store)
+        pilot_token, known = _with_local_pilot(options.tokens, others.pilot_token if others is not None else "")
+        access = Access(known, servers_token=others.token if others is not None else "")
+        peer = Counterpart(house) if others is not None else None
+        served = await serve(
+            create_app(domain, access=access, let_go=house.let_go, peer=peer), options.host, options.port
+        )
+        if others is not None:
+            others.serve_at(options.url or served.url_for_others)
         if options.announce:
             write_server_file(data, ServerFile(url=served.url, pid=os.getpid(), token=pilot_token))
         try:
-            yield RunningServer(served.url, pilot_token, domain, house)
+            yield RunningServer(served.url, place, pilot_token, domain, house)
         finally:
             if options.announce:
                 (data / "server.json").unlink(missing_ok=True)
             await served.stop()
     finally:
         await house.close()
+        if others is not None:
+            await others.neighbours.close()
 
 
-def _with_local_pilot(tokens: Sequence[Token]) -> tuple[str, list[Token]]:
-    """A token for pilots that this server starts itself, made anew each time: what a job can read of its pilot must not
-    let it do more than a pilot may."""
+def _with_local_pilot(tokens: Sequence[Token], shared: str) -> tuple[str, list[Token]]:
+    """A token for pilots that this server starts itself: what a job can read of its pilot must not let it do more than
+    a pilot may. Made anew each time, or `shared` with other servers, which such a pilot may go to."""
     if not tokens:
         return "", []
-    token, line = new_token("local-pilot", [PILOT])
-    return token, [*tokens, *read_tokens(line)]
+    token = shared or new_token("local-pilot", [PILOT])[0]
+    return token, [*tokens, Token("local-pilot", frozenset({PILOT}), hash_of(token))]
 
 
 def collect_seldom() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from mendflow.cli.exits import Unfit
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.manning import Manning
+from mendflow.cli.options import store_url
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict, StoreUnavailable
@@ -80,7 +81,9 @@ async def _serving(stack: AsyncExitStack, folder: Path, *, announce: bool = True
     give_up_at = time.monotonic() + OTHER_COMMAND_S
     while True:
         try:
-            options = ServerOptions(data=folder, files_roots=None, announce=announce, levels_ms=level_waits())
+            options = ServerOptions(
+                data=folder, store=store_url(), files_roots=None, announce=announce, levels_ms=level_waits()
+            )
             return await stack.enter_async_context(running_server(options))
         except (StoreUnavailable, Conflict):
             if time.monotonic() > give_up_at or not (folder / "store.db").exists():

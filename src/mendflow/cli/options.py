@@ -44,6 +44,18 @@ Data = Annotated[
         "--data", metavar="DIR", envvar="MENDFLOW_DATA", help="The data folder; else ./.mendflow.", show_default=False
     ),
 ]
+STORE_VARIABLE = "MENDFLOW_STORE"
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store",
+        metavar="URL",
+        envvar=STORE_VARIABLE,
+        help="Where everything is kept; else the data folder.",
+        show_default=False,
+        show_envvar=True,
+    ),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, to standard output.")]
 Slots = Annotated[
     int, typer.Option("--slots", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs.")
@@ -78,6 +90,11 @@ def completed(allowed: Sequence[str]) -> Callable[[str], list[str]]:
     return lambda incomplete: [each for each in allowed if each.startswith(incomplete)]
 
 
+def store_url() -> str:
+    """The store that commands use which bring their own server; empty: the one in the data folder."""
+    return os.environ.get(STORE_VARIABLE, "")
+
+
 class Target(msgspec.Struct, frozen=True):
     """Whom to ask: the server that was named, else the one that runs on the data folder, else the folder itself."""
 
@@ -88,6 +105,11 @@ class Target(msgspec.Struct, frozen=True):
     @property
     def folder(self) -> Path:
         return Path(self.data or DATA_FOLDER).absolute()
+
+    @property
+    def has_store(self) -> bool:
+        """Whether there is something to go on with."""
+        return bool(store_url()) or (self.folder / "store.db").exists()
 
     def token(self) -> str:
         """The token, from a file or the environment; never from the command line, where others could read it."""

@@ -134,10 +134,10 @@ def resume(
     keep: Keep = False,
 ) -> None:
     """Go on with a case that was stopped."""
-    folder = Target(data=data).folder
-    if not (folder / "store.db").exists():
-        raise NotFound(f"there is no case to go on with at {folder}; start one with mendflow run FLOW")
-    wanted = _wanted(folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+    target = Target(data=data)
+    if not target.has_store:
+        raise NotFound(f"there is no case to go on with at {target.folder}; start one with mendflow run FLOW")
+    wanted = _wanted(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
 
     async def begin(client: Client) -> CaseView:
         view = await client.case(case) if case != "last" else await _unfinished(client)
@@ -185,7 +185,7 @@ def rerun(
 
     if target.server or find_server(target.folder):
         raise typer.Exit(waited(_there(target, begin, json=json)))
-    if not (target.folder / "store.db").exists():
+    if not target.has_store:
         raise NotFound(f"there is no case at {target.folder} to run again; start one with mendflow run FLOW")
     wanted = _wanted(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
     raise typer.Exit(wiring.run(_here(wanted, begin)))

@@ -12,12 +12,12 @@ import typer
 from mendflow.cli.exits import Unfit
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.manning import Manning
-from mendflow.cli.options import Data, Target
+from mendflow.cli.options import STORE_VARIABLE, Data, Store, Target
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.core.model.problems import Conflict
 from mendflow.server.access import Token, check_binding, load_tokens, single_token
-from mendflow.wiring import ServerOptions, run, running_server
+from mendflow.wiring import ServerOptions, has_password, run, running_server
 
 app = typer.Typer()
 
@@ -28,7 +28,17 @@ PORT = 8642
 def serve(
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
     port: Annotated[int, typer.Option("--port", min=0, max=65535, metavar="PORT", help="0: any free one.")] = PORT,
+    url: Annotated[
+        str,
+        typer.Option(
+            "--url",
+            metavar="URL",
+            help="Where others reach this server, if not where it listens.",
+            show_default=False,
+        ),
+    ] = "",
     data: Data = "",
+    store: Store = "",
     tokens: Annotated[
         str,
         typer.Option("--tokens", metavar="FILE", help="Who may ask; without it MENDFLOW_TOKEN.", show_default=False),
@@ -61,13 +71,17 @@ def serve(
     roots = tuple(Path(root).absolute() for root in files_root or ())
     options = ServerOptions(
         data=Target(data=data).folder,
+        store=store,
         host=host,
         port=port,
+        url=url,
         tokens=tuple(known),
         lease_ms=lease * 1000,
         levels_ms=level_waits(level or ()),
         files_roots=roots if known or roots else None,
     )
+    if has_password(store) and store != os.environ.get(STORE_VARIABLE):
+        say(f"everybody on this machine can read the password in --store; give the URL as {STORE_VARIABLE} instead")
     run(_serve(options, slots))
 
 
@@ -86,6 +100,6 @@ async def _serve(options: ServerOptions, slots: int) -> None:
             stack.push_async_callback(manning.stop)
             keeping = asyncio.create_task(manning.keep())
             stack.callback(keeping.cancel)
-        say(f"mendflow serves {server.url} from {options.data}; Ctrl-C ends it")
+        say(f"mendflow serves {server.url} from {server.place}; Ctrl-C ends it")
         await end.wait()
         say("ending; nothing is lost")

@@ -1,14 +1,16 @@
 """Where the server of a data folder is: it leaves its address in the folder while it runs.
 
-Whether it runs is said by the lock beside its store and by nothing else: the kernel gives that back however the server
-ends, whereas a process number in a file may belong to anybody by now. The address counts only if it was left by the
-process that holds the lock."""
+Whether it runs is said by the lock on its store or, if that is elsewhere, on its folder, and by nothing else: the
+kernel gives that back however the server ends, whereas a process number in a file may belong to anybody by now. The
+address counts only if it was left by the process that holds the lock."""
 
 import fcntl
 import os
 from pathlib import Path
 
 import msgspec
+
+LOCKS = ("store.db.lock", "server.lock")
 
 
 class Found(msgspec.Struct, frozen=True):
@@ -33,10 +35,14 @@ def find_server(folder: Path) -> Found | None:
 
 
 def lock_holder(folder: Path) -> str | None:
-    """The name that the holder of the folder's lock wrote into it, perhaps none; None if nobody holds it. The lock is
-    shared for the blink of an eye and never taken, and the file is only read."""
+    """The name that the holder of the folder's lock wrote into it, perhaps none; None if nobody holds it."""
+    return next((holder for name in LOCKS if (holder := _holder(folder / name)) is not None), None)
+
+
+def _holder(lock: Path) -> str | None:
+    """The lock is shared for the blink of an eye and never taken, and the file is only read."""
     try:
-        descriptor = os.open(folder / "store.db.lock", os.O_RDONLY | os.O_CLOEXEC)
+        descriptor = os.open(lock, os.O_RDONLY | os.O_CLOEXEC)
     except OSError:
         return None
     try:

@@ -12,8 +12,11 @@ from mendflow.core.model.problems import StoreUnavailable
 
 
 class FileLock:
-    def __init__(self, guarded: Path) -> None:
+    """`what` is the sort of place that is guarded: another of it helps whoever comes second."""
+
+    def __init__(self, guarded: Path, what: str = "file") -> None:
         self._guarded = guarded
+        self._what = what
         self._path = guarded.with_name(guarded.name + ".lock")
         self._fd: int | None = None
 
@@ -27,7 +30,7 @@ class FileLock:
             holder = os.pread(fd, 200, 0).decode(errors="replace").strip() or "another process"
             os.close(fd)
             raise StoreUnavailable(
-                f"{self._guarded} is in use by {holder}: stop that server, or give this one another file",
+                f"{self._guarded} is in use by {holder}: stop that server, or give this one another {self._what}",
                 path=str(self._guarded),
                 holder=holder,
             ) from None

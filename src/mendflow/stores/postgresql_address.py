@@ -35,8 +35,10 @@ def read_address(url: str) -> Address:
         asked = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         schema = asked.pop("schema", DEFAULT_SCHEMA)
         patience_s = float(asked.pop("patience", DEFAULT_PATIENCE_S))
-        bare = parts._replace(query=urlencode(asked, quote_via=quote)).geturl()
+        bare = f"postgresql://{parts.netloc}{parts.path}?{urlencode(asked, quote_via=quote)}"
         known = {name: value for name, value in conninfo_to_dict(bare).items() if value is not None}
+        hosts, ports = str(known.get("host", "")).split(","), str(known.get("port", "")).split(",")
+        _ = [int(port) for port in ports if port]
     except (ValueError, ProgrammingError):
         raise Invalid(
             f"the store's URL cannot be read: write {FORM}, with special characters of a password as %XX"
@@ -45,7 +47,6 @@ def read_address(url: str) -> Address:
         raise Invalid(f"the store's URL names no database: write {FORM}")
     if not schema or len(schema.encode()) > 63 or patience_s <= 0:
         raise Invalid("the store's URL: schema must be a name of up to 63 letters, patience a time in seconds above 0")
-    hosts, ports = str(known.get("host", "")).split(","), str(known.get("port", "")).split(",")
     places = ",".join(f"{host}:{ports[min(n, len(ports) - 1)]}".rstrip(":") for n, host in enumerate(hosts))
     user = f"{known['user']}@" if known.get("user") else ""
     more = f" (schema {schema})" if schema != DEFAULT_SCHEMA else ""

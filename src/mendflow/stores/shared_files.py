@@ -1,0 +1,98 @@
+"""Kept files that every server on one store can give: their content is in the store, in pieces.
+
+A piece's bytes follow from the file's digest and the piece's number. So it does not matter who adds it: two servers
+that keep the same file at once continue each other's stream, and one that died in the middle is continued by the next.
+The document is written when all pieces are there; without it the file is not kept. What went through this server stays
+in its folder as well, and is given from there."""
+
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.values import FileRef
+from mendflow.stores.contract import Append, Put, Store, Taken
+from mendflow.stores.files import FolderKeeper
+
+FILE_KIND = "file"
+PIECE_BYTES = 512 * 1024
+"""Part of the format: the stream's name has it, so that another size one day begins another stream."""
+
+
+class FileDocument(msgspec.Struct, frozen=True, kw_only=True):
+    bytes: int
+    pieces: int
+    piece_bytes: int = PIECE_BYTES
+
+
+class SharedKeeper:
+    """`here` is the folder that files pass through on their way."""
+
+    def __init__(self, store: Store, here: FolderKeeper) -> None:
+        self._store = store
+        self._here = here
+
+    def open(self) -> None:
+        self._here.open()
+
+    async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
+        """Take a file into keeping; refused if `sha256` is given and does not fit."""
+        return await self._shared(await self._here.keep(name, chunks, sha256=sha256))
+
+    async def keep_path(self, path: str) -> FileRef:
+        """Take a copy of a file on this machine into keeping."""
+        return await self._shared(await self._here.keep_path(path))
+
+    async def kept(self, sha256: str) -> AsyncIterator[bytes]:
+        if await self._here.size(sha256) is not None:
+            async for chunk in self._here.kept(sha256):
+                yield chunk
+            return
+        known = await self._document(sha256)
+        if known is None:
+            raise NotFound(f"no file with the digest {sha256} is kept here")
+        for number in range(known.pieces):
+            (piece,) = await self._store.read(_stream(sha256, known.piece_bytes), number, 1)
+            yield piece
+
+    async def size(self, sha256: str) -> int | None:
+        """What other servers can give counts, not what lies here."""
+        await self._here.size(sha256)  # refuses what is no digest
+        known = await self._document(sha256)
+        return None if known is None else known.bytes
+
+    async def _document(self, sha256: str) -> FileDocument | None:
+        found = await self._store.get(FILE_KIND, sha256)
+        return None if found is None else msgspec.json.decode(found.body, type=FileDocument)
+
+    async def _shared(self, ref: FileRef) -> FileRef:
+        """Put the content into the store, going on where it ends there."""
+        if await self._document(ref.sha256) is not None:
+            return ref
+        stream, pieces = _stream(ref.sha256, PIECE_BYTES), -(-ref.bytes // PIECE_BYTES)
+        there = await self._store.length(stream)
+        async for number, piece in _pieces(self._here.kept(ref.sha256)):
+            if number < there:
+                continue
+            (made,) = await self._store.write([Append(stream, [piece], number)])
+            there = made.actual if isinstance(made, Taken) else made.version
+        assert there == pieces, f"{stream} has {there} pieces, not {pieces}"
+        document = FileDocument(bytes=ref.bytes, pieces=pieces)
+        await self._store.write([Put(FILE_KIND, ref.sha256, msgspec.json.encode(document), 0)])
+        return ref
+
+
+def _stream(sha256: str, piece_bytes: int) -> str:
+    return f"file/{sha256}/{piece_bytes}"
+
+
+async def _pieces(chunks: AsyncIterator[bytes]) -> AsyncIterator[tuple[int, bytes]]:
+    """The same bytes, cut into pieces of the one size."""
+    number, gathered = 0, b""
+    async for chunk in chunks:
+        gathered += chunk
+        while len(gathered) >= PIECE_BYTES:
+            yield number, gathered[:PIECE_BYTES]
+            number, gathered = number + 1, gathered[PIECE_BYTES:]
+    if gathered:
+        yield number, gathered
