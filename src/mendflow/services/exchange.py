@@ -216,7 +216,7 @@ class Exchange:
         verdict = life.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
-        elif verdict.events:
+        if verdict.events:
             await self._end_attempt(job, verdict.events, outcome)
         return verdict.accepted
 
@@ -265,6 +265,8 @@ class Exchange:
     async def _compare(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> None:
         """What the pilot names and does not hold is lost to it, if it is ours; what it should name and does not, it
         gave up."""
+        if self._meta.released:
+            self._meta.press_released(pilot)
         lost = self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady())
         strange = {ref.job for ref in lost}
         for ref in lost:
@@ -298,6 +300,8 @@ class Exchange:
     async def _given_up(self, pilot: PilotRecord, id: JobId) -> None:
         """The pilot has read the answer that gave it this job, and does not name it. If it never said that it had begun
         the job, nobody is charged."""
+        if self._meta.leases.ending(pilot.id, id):
+            return  # it was told to kill it, and names it no more while it does: the end of the term is what counts
         job, begun = self._meta.jobs[id], pilot.held[id].begun
         now = self._clock.now()
         if begun:
@@ -308,6 +312,7 @@ class Exchange:
 
     async def _farewell(self, pilot: PilotRecord) -> None:
         """A pilot that leaves has ended everything that it had started: the rest goes back."""
+        self._meta.leases.end_no_more(pilot.id)
         while pilot.held:
             await self._given_up(pilot, next(iter(pilot.held)))
         self._meta.leases.leave(pilot.id)
@@ -387,7 +392,8 @@ class Exchange:
         if job is None or job.state is not JobState.RUNNING or job.fence != attempt.fence:
             return  # it has ended while others were seen to
         why = "it was silent for a whole lease"
-        self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
+        if job.released is None:
+            self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
         await self._end_attempt(job, life.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
 
 

@@ -79,6 +79,7 @@ class QueueAndPilots:
         self._over: dict[JobId, Outcome] = {}
         self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
         self._unable: dict[Resources, Instant] = {}
+        self.released: dict[JobId, Instant] = {}  # taken from their pilots by people, and when those were last told
         self._soon: set[asyncio.Task[None]] = set()
         self._waking = False
 
@@ -161,6 +162,30 @@ class QueueAndPilots:
         self.let_go(job)
         self.apply(job, life.cancel(job, now=self._clock.now(), reason=reason))
         self.close(job)
+
+    def release(self, id: JobId, *, by: str, reason: str) -> Job | None:
+        """Take the job's attempt from its pilot, which is told to stop it. None if no pilot has the job."""
+        job = self.jobs.get(id)
+        if job is None or not self.apply(job, life.take_away(job, by=by, reason=reason, now=self._clock.now())):
+            return None
+        self._control(job, Control.CANCEL)
+        self.released[id] = self._clock.now()
+        self.changed(job)
+        return job
+
+    def press_released(self, pilot: PilotRecord) -> None:
+        """A pilot that does not stop within a lease what was released is told that it has lost it. The order may have
+        been lost in a restart: until then it is given again now and then."""
+        now, lease_ms = self._clock.now(), self.leases.lease_ms
+        for id, told_at in list(self.released.items()):
+            job = self.jobs.get(id)
+            if job is None or job.released is None:
+                del self.released[id]
+            elif id in pilot.held and now - job.released.at >= lease_ms:
+                self.leases.end(pilot.id, id)
+            elif id in pilot.held and now - told_at >= lease_ms // 6:
+                self.released[id] = now
+                pilot.orders.append(Order(id, job.fence, Control.CANCEL))
 
     async def capacity(self) -> CapacityReport:
         pilots = list(self.pilots.values())
@@ -331,6 +356,8 @@ class QueueAndPilots:
                 holder.held[job.id] = Held(job.history[-1].serial or None)
                 holder.owner = holder.owner or job.history[-1].token
                 self.leases.grant(job.pilot, job.id, job.fence, now=self.renewed_at(job))
+                if job.released is not None:
+                    self.released[job.id] = 0
         return [new for new in missing if new.id not in kept and new.id not in self.jobs]
 
     async def _read(self, id: JobId) -> Job:

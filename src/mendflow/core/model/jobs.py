@@ -152,6 +152,19 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     end: str = ""  # completed, failed, lost, cancelled, released
     fault: Fault | None = None
     measures: Measures = Measures()
+    why: str = ""  # of one that was released: by whom, and his reason
+
+
+class Release(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person has taken the present attempt from its pilot. Whatever that reports counts for nothing; the job waits
+    until it is certain that the attempt has ended."""
+
+    by: str
+    at: Instant
+    reason: str = ""
+
+    def sentence(self) -> str:
+        return f"released by {self.by}" + (f": {self.reason}" if self.reason else "")
 
 
 class Job(msgspec.Struct, kw_only=True):
@@ -173,6 +186,7 @@ class Job(msgspec.Struct, kw_only=True):
     outcome: Outcome | None = None
     finished_at: Instant = 0
     reused: str = ""  # why it was, or was not, taken over from an earlier case
+    released: Release | None = None  # while its attempt is being stopped because somebody released it
 
     @property
     def finished(self) -> bool:

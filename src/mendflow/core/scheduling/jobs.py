@@ -12,7 +12,7 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
-from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measures, Outcome
+from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measures, Outcome, Release
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.AVAILABLE: frozenset({JobState.RUNNING, JobState.COMPLETED, JobState.FAILED}),
@@ -67,6 +67,7 @@ class PutBack(msgspec.Struct, frozen=True):
     own: bool = False
     fault: Fault | None = None
     measures: Measures = Measures()
+    why: str = ""
 
 
 class TakenOver(msgspec.Struct, frozen=True):
@@ -85,7 +86,13 @@ class Resumed(msgspec.Struct, frozen=True):
     pass
 
 
-Event = Union[Granted, Ended, PutBack, TakenOver, Suspended, Resumed]
+class TakenAway(msgspec.Struct, frozen=True):
+    """A person took the attempt from its pilot. It is worth nothing from now on, and may still run."""
+
+    release: Release
+
+
+Event = Union[Granted, Ended, PutBack, TakenOver, Suspended, Resumed, TakenAway]
 
 
 class Verdict(msgspec.Struct, frozen=True):
@@ -119,6 +126,9 @@ def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Insta
     """Judge the end of an attempt. Only the present holder, under the latest fence, may end anything."""
     if job.state is not JobState.RUNNING or job.fence != fence or job.pilot != pilot:
         return _no_holder(job, pilot, fence)
+    if job.released is not None:
+        reason = f"job {job.id}: lease {fence} is over ({job.released.sentence()})"
+        return Verdict(False, reason, (_freed(job, job.released, now),))
     fault = outcome.fault
     if fault is None:
         return Verdict(True, "completed", (Ended(outcome, "completed", now),))
@@ -135,6 +145,8 @@ def lose(job: Job, *, now: Instant, policy: Policy, why: str = "its lease ended"
     """The holder is gone, or cannot be heard: the job is given back, and the loss is the infrastructure's."""
     if job.state is not JobState.RUNNING:
         return []
+    if job.released is not None:
+        return [_freed(job, job.released, now)]
     fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}")
     return [_lost(job, fault, Outcome(fault=fault), now=now, policy=policy)]
 
@@ -154,7 +166,15 @@ def release(job: Job, fence: int, *, now: Instant) -> list[Event]:
     """A pilot gives back an attempt that it never started. Nobody is charged."""
     if job.state is not JobState.RUNNING or job.fence != fence:
         return []
-    return [PutBack("released", now, now)]
+    return [_freed(job, job.released, now) if job.released is not None else PutBack("released", now, now)]
+
+
+def take_away(job: Job, *, by: str, reason: str, now: Instant) -> list[Event]:
+    """Take the attempt from its pilot. The job waits for the end of the attempt, which a report, the pilot's silence
+    about it, or the end of its lease proves: until then nobody else gets the job."""
+    if job.state is not JobState.RUNNING or job.released is not None:
+        return []
+    return [TakenAway(Release(by=by, at=now, reason=reason))]
 
 
 def cancel(job: Job, *, now: Instant, reason: str = "") -> list[Event]:
@@ -189,7 +209,7 @@ def evolve(job: Job, event: Event) -> None:
             _open_attempt(job, event)
         case PutBack():
             _enter(job, JobState.AVAILABLE)
-            _close_attempt(job, event.end, event.at, event.fault, event.measures)
+            _close_attempt(job, event.end, event.at, event.fault, event.measures, event.why)
             _charge(job, event.end, event.own)
             job.available_at = event.available_at
         case Ended():
@@ -204,6 +224,9 @@ def evolve(job: Job, event: Event) -> None:
             job.suspended = True
         case Resumed():
             job.suspended = False
+        case TakenAway():
+            assert job.state is JobState.RUNNING, f"job {job.id}: nobody has it"
+            job.released = event.release
 
 
 def validate(job: Job) -> None:
@@ -217,6 +240,7 @@ def validate(job: Job) -> None:
     assert fences == sorted(set(fences)), f"job {job.id}: fences out of order {fences}"
     assert len(fences) <= HISTORY_FIRST + HISTORY_LAST
     assert not fences or fences[-1] == job.fence
+    assert running or job.released is None, f"job {job.id}: released, and nobody has it"
     assert job.failures <= job.spec.retries + 1, f"job {job.id}: more failures than tries"
 
 
@@ -233,6 +257,11 @@ def _no_holder(job: Job, pilot: PilotId, fence: int) -> Verdict:
     if end in ("completed", "failed"):
         return Verdict(True, f"job {job.id}: lease {fence} was reported before ({end})")
     return Verdict(False, f"job {job.id}: lease {fence} is over ({end})")
+
+
+def _freed(job: Job, release: Release, now: Instant) -> PutBack:
+    """The attempt that was released has ended. Nobody is charged."""
+    return PutBack("released", now, now, why=release.sentence())
 
 
 def _lost(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, policy: Policy) -> Event:
@@ -261,6 +290,7 @@ def _enter(job: Job, state: JobState) -> None:
     assert state in TRANSITIONS[job.state], f"job {job.id} cannot go from {job.state} to {state}"
     job.state = state
     job.pilot = None
+    job.released = None
 
 
 def _finish(job: Job, state: JobState, outcome: Outcome, at: Instant) -> None:
@@ -292,7 +322,7 @@ def _open_attempt(job: Job, grant: Granted) -> None:
         del job.history[HISTORY_FIRST:-HISTORY_LAST]
 
 
-def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measures: Measures) -> None:
+def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measures: Measures, why: str = "") -> None:
     history = job.history
     if not history or history[-1].end:
         return  # cancelled while nobody held it
@@ -309,4 +339,5 @@ def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measure
         end=end,
         fault=fault,
         measures=measures,
+        why=why,
     )

@@ -15,10 +15,12 @@ from mendflow.core.model.sync import AttemptRef, Beat
 
 
 class Holding(msgspec.Struct):
-    """An attempt in a pilot's hands. `until` moves on with each exchange that names it."""
+    """An attempt in a pilot's hands. `until` moves on with each exchange that names it, unless it is `ending`: then the
+    pilot is told that it has lost the attempt, and nobody else gets the job before the term is over."""
 
     fence: int
     until: Instant
+    ending: bool = False
 
 
 class PilotLease(msgspec.Struct, kw_only=True):
@@ -76,7 +78,7 @@ class Leases:
         lost: list[AttemptRef] = []
         for beat in running:
             holding = attempts.get(beat.job)
-            if holding is not None and holding.fence == beat.fence:
+            if holding is not None and holding.fence == beat.fence and not holding.ending:
                 holding.until = until
             else:
                 lost.append(AttemptRef(beat.job, beat.fence))
@@ -87,6 +89,23 @@ class Leases:
         lease = self._pilots.get(pilot)
         if lease is not None:
             lease.attempts.pop(job, None)
+
+    def end(self, pilot: PilotId, job: JobId) -> None:
+        """Renew this attempt no more: its term runs out."""
+        lease = self._pilots.get(pilot)
+        if lease is not None and (holding := lease.attempts.get(job)) is not None:
+            holding.ending = True
+
+    def ending(self, pilot: PilotId, job: JobId) -> bool:
+        lease = self._pilots.get(pilot)
+        holding = lease.attempts.get(job) if lease is not None else None
+        return holding is not None and holding.ending
+
+    def end_no_more(self, pilot: PilotId) -> None:
+        """The pilot has ended everything that it had: nothing needs to run out."""
+        if (lease := self._pilots.get(pilot)) is not None:
+            for holding in lease.attempts.values():
+                holding.ending = False
 
     def leave(self, pilot: PilotId) -> None:
         """The pilot has said farewell and holds nothing any more."""
