@@ -18,7 +18,7 @@ from aiohttp.test_utils import RawTestServer
 
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.values import Value
-from mendflow.stores.contract import Append, Delete, Done, Put, Taken
+from mendflow.stores.contract import Append, Delete, Done, Put, Taken, Where
 from mendflow.stores.elastic import ElasticStore
 from mendflow.stores.elastic_address import parse
 from mendflow.stores.elastic_fields import KNOWN, indexed, sort_key
@@ -161,6 +161,23 @@ def test_a_document_of_any_size_has_a_bounded_number_of_tokens_and_those_near_it
     found = indexed(data)
     assert len(found["tokens"]) <= 1_000 and "state=there" in found["tokens"]
     assert max(len(token.encode()) for token in found["tokens"]) < 2_000
+
+
+async def test_names_of_any_length_can_be_stored(elastic: ElasticStore) -> None:
+    value: Value = {"n" * 40_000: 1, "outer": {"m" * 600: {"inner": 2}}, "state": "t" * 40_000, "case": "c" * 40_000}
+    await put(elastic, "a", body(value))
+    await elastic.refresh()
+    assert await elastic.count("job", [Where("state", "t" * 40_000)], by="case") == {"c" * 40_000: 1}
+    assert await elastic.count("job", [Where("state", "t" * 39_999)]) == {"": 0}
+
+
+async def test_an_offset_counts_from_the_document_that_was_last(elastic: ElasticStore) -> None:
+    await elastic.write([Put("job", str(n), body({"at": n}), 0) for n in range(9)])
+    await elastic.refresh()
+    (first,) = await elastic.search("job", order_by="at", limit=1)
+    for order_by in ("at", "other", ""):
+        found = await elastic.search("job", order_by=order_by, limit=2, offset=3, after=first)
+        assert [document.id for document in found] == ["4", "5"]
 
 
 def test_every_order_that_the_services_ask_for_is_one_that_the_cluster_knows() -> None:

@@ -49,6 +49,9 @@ KNOWN = (
 TOKENS_MAX = 1000
 """A document's first so many values can be searched for, those near its root first."""
 
+PATH_MAX = 500
+"""Nobody asks for a longer path, and the index takes no token of any length."""
+
 TEXT_BYTES_MAX = 1000
 """A longer text is known by its beginning and its digest: equality is exact, an ordering goes by the beginning."""
 
@@ -131,6 +134,8 @@ def _walk(data: Value) -> tuple[list[str], list[str]]:
     waiting: deque[tuple[str, Value]] = deque([("", data)])
     while waiting and len(paths) < TOKENS_MAX:
         path, value = waiting.popleft()
+        if len(path) > PATH_MAX:
+            continue
         if path and value is not None:
             tokens.append(f"{path}={_token(value)}")
             paths.append(path)

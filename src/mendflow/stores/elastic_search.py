@@ -50,8 +50,9 @@ class Finder:
             return (await self._sorted_here(kind, where, order_by, descending, behind, after))[first:]
         sort, start = _sort(order_by, descending), _sort_values(after, order_by)
         if behind <= PAGE:
-            page = await self._page(kind, query(kind, where), sort, start, behind - first, first)
-            return [document for document, _ in page]
+            skip = first if start is None else 0
+            page = await self._page(kind, query(kind, where), sort, start, behind - skip, skip)
+            return [document for document, _ in page[first - skip :]]
         found: list[Document] = []
         async for document in self._all(kind, query(kind, where), sort, start):
             found.append(document)
@@ -124,7 +125,7 @@ class Finder:
         search |= {"seq_no_primary_term": True, "track_total_hits": False}
         if after is not None:
             search["search_after"] = after
-        if skip and after is None:
+        if skip:
             search["from"] = skip
         hits = (await self._shelf.find(search))["hits"]["hits"]
         return [(self.document(kind, item(hit)), hit["sort"]) for hit in hits]

@@ -25,6 +25,7 @@ REQUEST_BYTES_MAX = 8 << 20
 REMEMBERED_MAX = 50_000
 TRIES_WITHOUT_REST = 2
 CONFLICT = 409
+NOT_TO_BE_STORED = (400, 413)
 
 
 class Memory:
@@ -153,10 +154,13 @@ class Writer:
                 self._streams.reached(each.write.stream, each.write.expected + len(each.write.entries))
         elif result.status in PASSING or result.status >= 500:
             each.tries += TRIES_WITHOUT_REST
-        elif result.status == 404:
-            raise unavailable(self._shelf.http.address, f"its index is gone ({result.trouble}): restore it")
-        elif result.status != CONFLICT:
+        elif result.status in NOT_TO_BE_STORED:
             raise BadDocument(f"{each.id[:80]!r} cannot be stored: {result.trouble}")
+        elif result.status != CONFLICT:
+            what = (
+                f"it takes no writes ({result.status}, {result.trouble}): check its indices and the space on its disks"
+            )
+            raise unavailable(self._shelf.http.address, what)
 
     async def _look_first(self, tries: list[Try], patience: Patience) -> None:
         unknown = []
