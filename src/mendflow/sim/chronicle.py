@@ -92,11 +92,11 @@ class Chronicle:
 
     # the disk
 
-    def written(self, write: Write) -> None:
+    def written(self, write: Write, by: str) -> None:
         if isinstance(write, Append):
-            self.tell(f"journal {write.stream} +{len(write.entries)} at {write.expected}")
+            self.tell(f"{by}: journal {write.stream} +{len(write.entries)} at {write.expected}")
         else:
-            self.tell(f"{type(write).__name__} {write.kind} {write.id}")
+            self.tell(f"{by}: {type(write).__name__} {write.kind} {write.id}")
             if isinstance(write, Put) and write.kind == JOB_KIND:
                 self._look_at_job(_decode_job(write.body))
 

@@ -64,9 +64,9 @@ class LaggingIndex(MemoryStore):
 
 
 class Disk:
-    """`watch` is shown each write that took effect."""
+    """`watch` is shown each write that took effect, and whose it is."""
 
-    def __init__(self, loop: VirtualLoop, chance: Random, counts: Counts, watch: Callable[[Write], None]) -> None:
+    def __init__(self, loop: VirtualLoop, chance: Random, counts: Counts, watch: Callable[[Write, str], None]) -> None:
         self.loop = loop
         self.chance = chance
         self.counts = counts
@@ -76,11 +76,11 @@ class Disk:
         self.cut: set[str] = set()  # machines that cannot reach it
         self._watch = watch
 
-    async def apply(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def apply(self, writes: Sequence[Write], by: str) -> list[Done | Taken]:
         results = await self.truth.write(writes)
         for write, result in zip(writes, results, strict=True):
             if isinstance(result, Done):
-                self._watch(write)
+                self._watch(write, by)
                 if isinstance(write, (Put, Delete)):
                     self.index.note(write.kind, write.id, self.faults.lag_s)
         return results
@@ -109,6 +109,7 @@ class DiskLine:
 
     async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
         chance, faults = self._disk.chance, self._disk.faults
+        await self._process.tread()
         fails = faults.fail_share and chance.random() < faults.fail_share
         if self._unreachable() or (fails and chance.random() < 0.3):
             self._disk.counts.add("store: failed before it was done")
@@ -144,10 +145,10 @@ class DiskLine:
         results: list[Done | Taken] = []
         if len(writes) > 1 and chance.random() < self._disk.faults.piecewise_share:
             for write in writes:
-                results += await self._disk.apply([write])
+                results += await self._disk.apply([write], self._process.machine.name)
                 await asyncio.sleep(chance.uniform(0, 0.02))
         else:
-            results = await self._disk.apply(writes)
+            results = await self._disk.apply(writes, self._process.machine.name)
         await asyncio.sleep(self._travel_s())
         return results
 

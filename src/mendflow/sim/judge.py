@@ -1,25 +1,33 @@
-"""Whether the laws held: at the end, over all that the disk knows and all that truly happened."""
+"""Whether the laws held: at the end, over all that the disk knows and all that truly happened; and meanwhile, looking
+over the shoulders of servers as nobody in the world could."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from typing import Protocol
 
 import msgspec
 
-from mendflow.core.engine import Case, evolve
+from mendflow.core.engine import Case, evolve, snapshot
 from mendflow.core.engine.messages import Event, FinishItem
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
 from mendflow.core.scheduling import jobs as life
-from mendflow.services.case_book import CASE_KIND, CaseDocument, journal_of
+from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase, journal_of
+from mendflow.services.cluster.contract import HOME_KIND, JOURNALS, HomeDocument, root_of
 from mendflow.services.meta_scheduler import JOB_KIND
 from mendflow.sim.chronicle import Chronicle
 from mendflow.sim.disk import Disk
 from mendflow.sim.servers import VirtualServer
 from mendflow.sim.work import DrawnNature
+from mendflow.stores.contract import Append, Delete, Put, Write
 
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
+_decode_home = msgspec.json.Decoder(HomeDocument).decode
 _decode_event = msgspec.json.Decoder(Event).decode
+
+VISIT_S = 4.0
+"""How often the judge looks into the memory of servers."""
 
 
 class Court(Protocol):
@@ -36,6 +44,7 @@ class Judge:
     def __init__(self, world: Court) -> None:
         self._world = world
         self._accuse = world.chronicle.accuse
+        self._homes: dict[str, str] = {}
 
     async def all_over(self) -> bool:
         """Whether every case that the disk knows has come to its end."""
@@ -46,6 +55,50 @@ class Judge:
     async def _cases(self) -> AsyncIterator[CaseDocument]:
         async for found in self._world.disk.truth.scan(CASE_KIND):
             yield _decode_case(found.body)
+
+    # while it goes on
+
+    def watch(self, write: Write, by: str) -> None:
+        """Who may write: only the home that a case has now, once that goes on with it."""
+        if isinstance(write, Put) and write.kind == HOME_KIND:
+            servers = self._world.servers
+            self._homes[write.id] = _decode_home(write.body).server if len(servers) > 1 else servers[0].name
+        elif isinstance(write, Delete) and write.kind == HOME_KIND:
+            self._homes.pop(write.id, None)
+        elif isinstance(write, Append) and write.stream.startswith(JOURNALS):
+            case = CaseId(write.stream.removeprefix(JOURNALS))
+            home = self._homes.get(root_of(case), by)
+            if home != by and self._goes_on(home, case):
+                self._accuse("law 2", f"{by} writes to the journal of {case}, which {home} goes on with")
+
+    def _goes_on(self, server: str, case: CaseId) -> bool:
+        services = next(each.services for each in self._world.servers if each.name == server)
+        return services is not None and services.homes.mine(case)
+
+    async def visit_now_and_then(self) -> None:
+        while True:
+            await asyncio.sleep(VISIT_S)
+            for server in self._world.servers:
+                services = server.services
+                if services is not None and services.ledger.idle and not services.ledger.broken:
+                    for live in list(services.manager.live.values()):
+                        await self._look_at_memory(server.name, live)
+
+    async def _look_at_memory(self, server: str, live: LiveCase) -> None:
+        """What a home at rest has in memory is what the journal says."""
+        if self._homes.get(root_of(live.id)) != server or not self._goes_on(server, live.id):
+            return
+        entries = await self._world.disk.truth.read(journal_of(live.id), 0, 1_000_000)
+        case = Case.blank()
+        for entry in entries:
+            evolve(case, _decode_event(entry))
+        if len(entries) != live.position:
+            what = f"{server} has {live.position} of the {len(entries)} entries in memory"
+            self._accuse("law 5", f"case {live.id}: {what}")
+        elif snapshot(case) != snapshot(live.case):
+            self._accuse("law 5", f"case {live.id}: its journal does not give what {server} has in memory")
+
+    # when it is over
 
     async def look_at_the_end(self) -> None:
         known = {document.id: document async for document in self._cases()}

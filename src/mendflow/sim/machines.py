@@ -53,15 +53,17 @@ class Machine:
 
 
 class Process(Host):
-    """`lost` are told when it dies, in the order in which they asked to be."""
+    """`lost` are told when it dies, in the order in which they asked to be. A `snare` catches it at the most awkward
+    moment: when it has made up its mind and is about to write or to answer."""
 
-    __slots__ = ("context", "lost", "machine", "name")
+    __slots__ = ("context", "lost", "machine", "name", "snare")
 
     def __init__(self, machine: Machine, name: str) -> None:
         super().__init__(rate=machine.rate)
         self.machine = machine
         self.name = name
         self.lost: list[Callable[[], None]] = []
+        self.snare: Callable[[], None] | None = None
         self.context: Context = within(self)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
@@ -86,6 +88,13 @@ class Process(Host):
 
     def _fresh(self) -> Context:
         return self.context.copy()
+
+    async def tread(self) -> None:
+        """It is about to do what cannot be taken back."""
+        if self.snare is not None:
+            snare, self.snare = self.snare, None
+            snare()
+            await asyncio.sleep(0)
 
     def stop(self) -> None:
         self.stopped = True

@@ -123,10 +123,11 @@ class _Call:
         if not self.answered.done():
             self._hangups.append((process, hung_up))
             process.lost.append(self._reset)
-        process.spawn(self._serve(handler, hung_up))
+        process.spawn(self._serve(process, handler, hung_up))
 
-    async def _serve(self, handler: Handler, hung_up: asyncio.Event) -> None:
+    async def _serve(self, process: Process, handler: Handler, hung_up: asyncio.Event) -> None:
         answer = await handler(self._path, self._body, hung_up)
+        await process.tread()
         self._network.send(self._there, self._here, lambda: self._hear(answer))
 
     def _hear(self, answer: Answer) -> None:

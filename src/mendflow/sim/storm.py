@@ -19,6 +19,9 @@ from mendflow.sim.servers import VirtualServer
 FUSE_STEPS_MAX = 400
 """A process that is to be hit in the middle of something is hit at one of its next so many steps."""
 
+KINDS_SHARE = 0.5
+"""How many of the kinds of faults come in one storm."""
+
 
 class Stage(Protocol):
     """What a storm is let loose on."""
@@ -40,32 +43,43 @@ class Storm:
         self._chance = chance
         self._lasts_s = lasts_s
         self._faults = faults
+        self._gone: set[VirtualPilot] = set()
         self._kinds: list[tuple[str, Callable[[], Awaitable[None]], int]] = [
             ("server killed", self._kill_server, 4),
-            ("server stopped", self._stop_server, 4),
+            ("server stopped", self._stop_server, 7),
             ("agent killed", self._kill_agent, 2),
             ("agent stopped", self._stop_agent, 2),
             ("slot killed", self._kill_slot, 2),
             ("slot stopped", self._stop_slot, 2),
             ("pilot stopped", self._stop_pilot, 3),
             ("machine of a pilot lost", self._lose_machine, 3),
+            ("machine of a pilot lost for good", self._lose_for_good, 1),
             ("cut between pilot and server", self._cut_pilot, 4),
             ("cut between servers", self._cut_servers, 3),
             ("cut between server and store", self._cut_store, 2),
             ("bad lines", self._bad_lines, 4),
             ("store slow", self._slow_store, 2),
-            ("store failing", self._failing_store, 3),
+            ("store failing", self._failing_store, 5),
             ("store away", self._store_away, 1),
         ]
 
+    def _drawn_kinds(self) -> list[tuple[str, Callable[[], Awaitable[None]], float]]:
+        """Each storm has its own character: some kinds do not come at all, and others come the more often. A mixture of
+        everything hides what takes many faults of one kind."""
+        chance = self._chance
+        drawn = [(name, befall, weight * chance.uniform(0.2, 3.0)) for name, befall, weight in self._kinds]
+        kept = [each for each in drawn if chance.random() < KINDS_SHARE]
+        return kept or drawn
+
     async def rage(self) -> None:
         """To the end of the storm, and until all is well again."""
+        kinds = self._drawn_kinds()
         moments = sorted(self._chance.uniform(0.2, self._lasts_s) for _ in range(self._faults))
         loop = self._world.loop
         hits = []
         for moment in moments:
             await asyncio.sleep(max(0.0, moment - loop.true_s))
-            name, befall, _ = self._chance.choices(self._kinds, [weight for *_, weight in self._kinds])[0]
+            name, befall, _ = self._chance.choices(kinds, [weight for *_, weight in kinds])[0]
             hits.append(loop.create_task(self._hit(name, befall)))
         await asyncio.gather(*hits)
         self._clear()
@@ -79,14 +93,13 @@ class Storm:
         self._world.tell("the storm is over")
         for server in self._world.servers:
             if server.process is not None:
-                server.process.fuse = None
-                server.process.go_on()
+                _spare(server.process)
             server.start()
         for pilot in self._world.pilots:
             for process in pilot.processes:
-                process.fuse = None
-                process.go_on()
-            pilot.start()
+                _spare(process)
+            if pilot not in self._gone:
+                pilot.start()
 
     # lengths
 
@@ -101,9 +114,12 @@ class Storm:
         return self._chance.choice(self._world.pilots)
 
     def _in_the_middle(self, process: Process, happen: Callable[[], None]) -> None:
-        """Now, or between any two steps of what it does next."""
-        if self._chance.random() < 0.5:
+        """Now, or between any two steps of what it does next, or when it is about to write or to answer."""
+        kind = self._chance.random()
+        if kind < 0.25:
             happen()
+        elif kind < 0.65:
+            process.snare = happen
         else:
             process.fuse = (self._chance.randint(0, FUSE_STEPS_MAX), happen)
 
@@ -121,8 +137,7 @@ class Storm:
         if process is not None:
             self._in_the_middle(process, process.stop)
             await self._last(0.05, 2.0)
-            process.fuse = None
-            process.go_on()
+            _spare(process)
 
     # pilots
 
@@ -131,15 +146,15 @@ class Storm:
         if pilot.agent is not None:
             self._in_the_middle(pilot.agent, pilot.agent.kill)
         await self._last(0.01, 1.5)
-        pilot.start()
+        if pilot not in self._gone:
+            pilot.start()
 
     async def _stop_agent(self) -> None:
         process = self._pilot().agent
         if process is not None:
             self._in_the_middle(process, process.stop)
             await self._last(0.1, 2.0)
-            process.fuse = None
-            process.go_on()
+            _spare(process)
 
     async def _kill_slot(self) -> None:
         slots = [slot for slot in self._pilot().slots.values() if slot.process.alive]
@@ -168,9 +183,16 @@ class Storm:
         pilot = self._pilot()
         pilot.machine.power_off()
         await self._last(0.05, 2.0)
-        if not pilot.processes:
+        if not pilot.processes and pilot not in self._gone:
             pilot.machine.boot()
             pilot.start()
+
+    async def _lose_for_good(self) -> None:
+        """Its jobs have to run elsewhere; half of the pilots are left in any case."""
+        pilot = self._pilot()
+        if len(self._gone) < len(self._world.pilots) // 2:
+            self._gone.add(pilot)
+            pilot.machine.power_off()
 
     # lines
 
@@ -214,7 +236,7 @@ class Storm:
 
     async def _failing_store(self) -> None:
         faults = self._world.disk.faults
-        faults.fail_share = self._chance.choice((0.01, 0.05, 0.2))
+        faults.fail_share = self._chance.choice((0.02, 0.1, 0.3))
         await self._last(0.1, 2.0)
         faults.fail_share = 0.0
 
@@ -223,3 +245,9 @@ class Storm:
         faults.away = True
         await self._last(0.05, 0.8)
         faults.away = False
+
+
+def _spare(process: Process) -> None:
+    """Nothing more happens to it, and it goes on if it stood still."""
+    process.fuse = process.snare = None
+    process.go_on()

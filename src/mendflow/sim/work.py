@@ -4,7 +4,7 @@ A job's command says its nature: how long each attempt takes, and how many of th
 
 from random import Random
 
-from mendflow.core.model.flow import Flow, Job, Parallel, Sequence
+from mendflow.core.model.flow import Flow, Job, Parallel, Sequence, Wait
 from mendflow.core.model.ids import FlowName
 from mendflow.pilot.wire import Work
 from mendflow.sim.chronicle import Chronicle
@@ -25,10 +25,12 @@ def command(chance: Random) -> tuple[str, int]:
 
 def flow(name: str, jobs: int, chance: Random) -> Flow:
     """Steps one after the other, each of several jobs at once."""
-    steps = []
+    steps: list[Parallel | Wait] = []
     left = jobs
     while left:
         width = min(left, chance.randint(1, 6))
+        if chance.random() < 0.3:
+            steps.append(Wait(name=f"pause-{left}", duration=chance.randint(10, 4_000)))
         steps.append(Parallel(name=f"step-{left}", branches=tuple(_job(f"j{left - n}", chance) for n in range(width))))
         left -= width
     return Flow(name=FlowName(name), body=Sequence(name="steps", body=tuple(steps)))

@@ -27,6 +27,7 @@ from mendflow.sim.pilots import VirtualPilot
 from mendflow.sim.servers import START_PATH, Start, VirtualServer
 from mendflow.sim.storm import Storm
 from mendflow.sim.work import DrawnNature, flow
+from mendflow.stores.contract import Write
 
 DRIFT_MAX = 0.01
 """How much faster or slower a machine's clock may go than true time. Real ones are off by a hundredth of that."""
@@ -38,6 +39,8 @@ CALM_LEASES_MAX = 60
 """Within so many leases after the storm everything must have ended."""
 
 PATIENCE_S = 3.0
+FAULTS = (0, 5, 10, 20, 40)
+"""How many faults a storm may have, if nobody says."""
 
 
 class Scene(msgspec.Struct, frozen=True, kw_only=True):
@@ -74,7 +77,7 @@ class World:
         self.chronicle = Chronicle(lambda: self.loop.true_s, self.counts)
         self.chronicle.story = [] if story else None
         self.network = Network(self.loop, self.chance("lines"), self.counts)
-        self.disk = Disk(self.loop, self.chance("disk"), self.counts, self.chronicle.written)
+        self.disk = Disk(self.loop, self.chance("disk"), self.counts, self._written)
         self.nature = DrawnNature(self.chronicle)
         self._machines = self.chance("machines")
         rules = HouseRules(lease_ms=scene.lease_ms, losses_max=1_000, recovery=False)
@@ -111,6 +114,10 @@ class World:
     def tell(self, line: str) -> None:
         self.chronicle.tell(line)
 
+    def _written(self, write: Write, by: str) -> None:
+        self.chronicle.written(write, by)
+        self.judge.watch(write, by)
+
     def _machine(self, name: str) -> Machine:
         chance = self._machines
         rate = 1 + chance.uniform(-DRIFT_MAX, DRIFT_MAX)
@@ -122,11 +129,13 @@ class World:
         for pilot in self.pilots:
             pilot.start()
         chance = self.chance("storm")
-        faults = self.scene.faults if self.scene.faults >= 0 else chance.choice((0, 3, 8, 15, 30))
+        faults = self.scene.faults if self.scene.faults >= 0 else chance.choice(FAULTS)
         storm = Storm(self, chance, lasts_s=self.scene.storm_s, faults=faults)
         clients = self._clients()
+        visits = self.loop.create_task(self.judge.visit_now_and_then())
         await asyncio.gather(storm.rage(), *clients)
         await self._calm()
+        visits.cancel()
         await self.judge.look_at_the_end()
 
     def _clients(self) -> list["asyncio.Task[None]"]:
