@@ -19,6 +19,11 @@ def boot_ms() -> int:
     return time.clock_gettime_ns(_CLOCK) // 1_000_000
 
 
+def wall_ms() -> int:
+    """The time of day, which slots tell people the measures of their jobs by."""
+    return time.time_ns() // 1_000_000
+
+
 def margin_ms(lease_ms: int) -> int:
     """How long before a lease ends the killing begins: enough for a slow machine, never a large part of the lease."""
     return min(max(lease_ms // 10, 500), lease_ms // 3)

@@ -16,7 +16,7 @@ import msgspec
 from mendflow.core.model.sync import SYNC_VERSION, Capacity, SyncAnswer
 from mendflow.pilot.agent import Agent
 from mendflow.pilot.http import Exchanges, ServerAway, ServerRefused
-from mendflow.pilot.lease import boot_ms
+from mendflow.pilot.lease import boot_ms, wall_ms
 from mendflow.pilot.wire import RawRequest
 
 log = logging.getLogger("mendflow.pilot")
@@ -101,10 +101,12 @@ class Link:
         others: Others | None = None,
         host: str = "",
         boot_ms: Callable[[], int] = boot_ms,
+        wall_ms: Callable[[], int] = wall_ms,
     ) -> None:
         """`seek` looks where the server is now, and says whether it has moved. `host` is this machine if not given, and
-        `boot_ms` its clock."""
+        `boot_ms` its clock; `wall_ms` is the one that its slots measure jobs by."""
         self._boot_ms = boot_ms
+        self._wall_ms = wall_ms
         self._agent = agent
         self._exchanges = exchanges
         self._pilot, self._site, self._capacity = pilot, site, capacity
@@ -188,6 +190,7 @@ class Link:
             version=SYNC_VERSION,
             taken=attempts.taken() if self._several else None,
             knows=self._others.mark if self._others is not None else 0,
+            sent_at=self._wall_ms(),
         )
         self._agent.state_news = self._agent.live_news = False
         reports = frozenset(attempts.reports)

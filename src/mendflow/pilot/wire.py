@@ -176,6 +176,7 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
     version: int
     taken: Taken | None
     knows: int
+    sent_at: int
 
 
 NIL = msgspec.Raw(b"\xc0")

@@ -39,6 +39,7 @@ from mendflow.services.cluster.homes import HomeBook, Tree
 from mendflow.services.contracts import Clock
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
+from mendflow.services.metering import Counts
 from mendflow.stores.contract import Append, Done, Store
 
 log = logging.getLogger("mendflow.cases")
@@ -71,6 +72,7 @@ class FlowManager:
         self.checkpoints: Checkpoints
         self.remember: Callable[[], tuple[str, ...]] = tuple  # tasks that somebody outside knows how to undo
         self.live: dict[CaseId, LiveCase] = {}
+        self.counts = Counts()
 
     async def load(self, tree: Tree) -> list[LiveCase]:
         """Read the cases of a tree that are not over. All are in memory at once, so that none is seen without those
@@ -114,6 +116,7 @@ class FlowManager:
     def _give_up(self, document: CaseDocument, message: str) -> None:
         """A fault of ours in one case ends that case, and no other."""
         self._forget(document.id)
+        self.counts.cases_ended.add(document.flow, "failed")
         document.status, document.ended_at = "failed", self._clock.now()
         document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
         self._ledger.touch(CASE_KIND, document.id, document, last=True)
@@ -236,6 +239,7 @@ class FlowManager:
         document.started_at = now
         self.live[live.id] = live
         self._homes.hold(live.id, live.id)
+        self.counts.cases_started.add(document.flow)
         self._ledger.touch(CASE_KIND, live.id, document)
         self._happenings.tell(now, "case", live.id, state="running")
         await self._carry_out(live, self._record(live, events))

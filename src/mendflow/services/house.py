@@ -39,6 +39,7 @@ from mendflow.services.ledger import Ledger
 from mendflow.services.levels import DEFAULT_WAITS_MS, Levels
 from mendflow.services.mending import MendingWing
 from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.metering import Counts
 from mendflow.services.notices import Notices
 from mendflow.services.proxy import Proxy
 from mendflow.services.proxy.pattern_book import PatternBook
@@ -82,6 +83,7 @@ class Services:
             promise=membership.promise(),
             shared=membership.shared,
             on_shared=membership.has_changed if isinstance(membership, ServerMembership) else None,
+            counts=house.counts.ledger,
         )
         self.homes = HomeBook(store, ledger, membership)
         self.happenings = happenings = Happenings(clock.now())
@@ -95,7 +97,9 @@ class Services:
             policy=Policy(losses_max=rules.losses_max),
             lease_ms=rules.lease_ms,
             steady=house.meter,
+            counts=house.counts.jobs,
         )
+        self.counts = self.manager.counts = house.counts
         self.meta.moved = self._moved
         self.meta.renewed_at = self._renewed_at
         self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
@@ -184,6 +188,7 @@ class Services:
             check_ms=house.rules.check_ms,
         )
         wing.exceptions.rules.shared = self._membership.shared
+        wing.exceptions.decisions.over = house.counts.repaired
         if house.rules.recovery:
             wing.connect(self.manager, self.calls, self.proxy, self.exchange)
             self.desk.mending = wing
@@ -231,6 +236,7 @@ class Services:
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
         await self.mending.resume(roots)
+        self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.came(trees)
         for root in roots:
             self._promised.pop(root, None)
@@ -304,6 +310,7 @@ class House:
         server: ServerDocument | None = None,
         neighbours: Neighbours = NO_NEIGHBOURS,
         meter: Meter | None = None,
+        counts: Counts | None = None,
     ) -> None:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
@@ -316,6 +323,7 @@ class House:
         self.rules = rules
         self._version = version
         self._started_at: Instant = clock.now()
+        self.counts = counts or Counts()
         self.meter = meter or clock.now
         self.neighbours = neighbours
         self.membership: OwnMembership = self._member(server) if server is not None else Alone()
@@ -387,6 +395,7 @@ class House:
             return
         log.error("store away: %s", reason)
         self._services, self._away = None, reason
+        self.counts.store_went(self.meter())
         self._mending = asyncio.get_running_loop().create_task(self._mend(services))
 
     async def _mend(self, old: Services) -> None:
@@ -409,6 +418,7 @@ class House:
                 await services.stop()
                 continue
             self._services = services
+            self.counts.store_came(self.meter())
             log.warning("store is back: all cases were read again")
 
     def health(self) -> Health:

@@ -18,6 +18,7 @@ import msgspec
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.services.cluster.contract import JOURNALS, root_of
 from mendflow.services.cluster.membership import ALWAYS, Promise
+from mendflow.services.metering import LedgerCounts
 from mendflow.stores.contract import Append, Delete, Done, Put, Store, Write
 
 _encode = msgspec.json.Encoder().encode
@@ -40,7 +41,9 @@ class Ledger:
         promise: Promise = ALWAYS,
         shared: bool = False,
         on_shared: Callable[[], None] | None = None,
+        counts: LedgerCounts | None = None,
     ) -> None:
+        self._counts = counts or LedgerCounts()
         self._store = store
         self._on_broken = on_broken
         self._promise = promise
@@ -175,8 +178,10 @@ class Ledger:
             waiters, self._waiters = self._waiters, []
             gone, self._gone = self._gone, set()
             # A waiter that comes while we write stands on what gathers now, or on this batch: it waits for the next.
+            self._counts.began(len(self._writing))
             try:
                 await self._write(self._writing)
+                self._counts.ended()
                 for key in gone:
                     self._versions.pop(key, None)
             except StoreUnavailable as error:

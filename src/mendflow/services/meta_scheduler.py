@@ -22,6 +22,7 @@ from mendflow.core.scheduling.queue import Queue, Waiting
 from mendflow.services.cluster.work_signs import Nudges
 from mendflow.services.contracts import Callback, CapacityReport, Clock, NewJob, Status
 from mendflow.services.ledger import Ledger
+from mendflow.services.metering import JobCounts
 from mendflow.services.pilot_book import Held, PilotRecord
 from mendflow.stores.contract import Store
 
@@ -60,10 +61,12 @@ class QueueAndPilots:
         policy: Policy,
         lease_ms: int,
         steady: Callable[[], int] | None = None,
+        counts: JobCounts | None = None,
     ) -> None:
         """Leases are measured by `steady`: the clock itself may jump ahead when a case comes from another server."""
         self._store = store
         self.steady = steady or clock.now
+        self.counts = counts or JobCounts()
         self._ledger = ledger
         self._clock = clock
         self.policy = policy
@@ -94,6 +97,7 @@ class QueueAndPilots:
         if again:
             jobs = await self._take_up(jobs)
         now = self._clock.now()
+        self.counts.submitted += len(jobs)
         for new in jobs:
             job = life.create(new.id, new.case, new.spec, now=now, not_before=new.not_before)
             job.reused = new.note
@@ -203,12 +207,12 @@ class QueueAndPilots:
 
     # What the exchange and the views use
 
-    @staticmethod
-    def apply(job: Job, events: Iterable[life.Event]) -> bool:
+    def apply(self, job: Job, events: Iterable[life.Event]) -> bool:
         """Let the events happen; whether there were any."""
         happened = False
         for event in events:
             life.evolve(job, event)
+            self.counts.happened(job, event)
             happened = True
         return happened
 

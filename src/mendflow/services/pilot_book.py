@@ -54,6 +54,7 @@ class PilotRecord:
         self.want = 0
         self.attempts = 0  # that it has in all, whichever servers they live on, as far as it says
         self.seen_at: Instant = 0
+        self.sent_at = 0  # its newest request, by its own clock
         self.ends_at: Instant = 0
         self.newest = 0
         self.front = ""  # the server that the pilot speaks to, if it is not this one
@@ -71,6 +72,7 @@ class PilotRecord:
         self.want = request.want
         self.attempts = request.taken.attempts if request.taken is not None else 0
         self.seen_at = now
+        self.sent_at = request.sent_at
         self.ends_at = now + request.ttl_ms if request.ttl_ms else 0
         self.newest = request.serial
         self.front = request.front

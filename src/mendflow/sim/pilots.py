@@ -78,6 +78,7 @@ class VirtualPilot:
             others=servers,
             host=self.name,
             boot_ms=boot_ms,
+            wall_ms=boot_ms,
         )
         await agent.start()
         process.spawn(self._look_after(agent))

@@ -113,6 +113,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     taken: Taken | None = None  # said by a pilot that knows of several servers
     knows: int = 0  # the mark of the servers that the pilot knows; 0: none were told
     front: str = ""  # the server that passes this on; pilots leave it empty
+    sent_at: int = 0  # by the clock that its measures are told by: only lengths of time are taken from it; 0: not said
 
 
 def flaw(request: SyncRequest) -> str:
@@ -121,6 +122,7 @@ def flaw(request: SyncRequest) -> str:
     numbers = {"slots": has.slots, "cpus": has.cpus, "memory_bytes": has.memory_bytes}
     numbers |= {"disk_bytes": has.disk_bytes, "gpus": has.gpus, "want": request.want, "heard": request.heard}
     numbers |= {"serial": request.serial, "ttl_ms": request.ttl_ms, "wait_ms": request.wait_ms}
+    numbers |= {"sent_at": request.sent_at}
     if (taken := request.taken) is not None:
         numbers |= {"taken": min(taken.cpus, taken.memory_bytes, taken.disk_bytes, taken.gpus, taken.attempts)}
     for name, number in numbers.items():

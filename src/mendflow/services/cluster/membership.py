@@ -136,6 +136,7 @@ class ServerMembership:
         self.looked: Callable[[], None] = _nothing
         self.news = asyncio.Event()
         self.sights: dict[str, Sight] = {}
+        self.found_dead = 0  # servers that this one was the first to find so
         self._version = 0
         self._promised_until = 0
         self._looked_at = 0
@@ -297,6 +298,7 @@ class ServerMembership:
         closed = msgspec.structs.replace(sight.document, ended=True, silent_ms=max(1, now - sight.moved_at))
         [result] = await self._store.write([Put(SERVER_KIND, closed.id, _encode(closed), sight.version)])
         if isinstance(result, Done):
+            self.found_dead += 1
             log.warning("server %s was silent for %d ms, and is taken over", closed.id, closed.silent_ms)
             self.sights[closed.id] = Sight(closed, result.version, now)
 

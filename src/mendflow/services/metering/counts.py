@@ -1,0 +1,207 @@
+"""The counters and histograms of one server. They outlive its services, which may be built anew.
+
+Instants of two machines are never compared. A pilot says when it sent its request, by the clock that also timed the
+attempt; so what it tells are lengths of time, and so is what this server knows by its own clock. How long a job waited
+for its start is the time from when it could have run until we hear of its end, less the time from its start until the
+pilot sent that: each measured by one clock. What the line itself takes is the only error."""
+
+import time
+from bisect import bisect_left
+from collections.abc import Iterable
+from typing import Final
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.jobs import Job, JobState, Measures
+from mendflow.core.model.mending import Decision
+from mendflow.core.model.stats import REST, HistogramView
+from mendflow.core.scheduling import jobs as life
+
+SERIES_MAX: Final = 100
+"""So many flows, rules or sites have a series of their own: those that came first. A counter must not move from one
+series to another, so the greatest cannot be chosen."""
+
+LATENCY_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0)
+WAIT_S: Final = (
+    0.005,
+    0.01,
+    0.025,
+    0.05,
+    0.1,
+    0.25,
+    0.5,
+    1.0,
+    2.5,
+    5.0,
+    10.0,
+    30.0,
+    60.0,
+    300.0,
+    900.0,
+    3600.0,
+    14400.0,
+)
+STORE_S: Final = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+SIZES: Final = (1.0, 2.0, 5.0, 10.0, 20.0, 50.0, 100.0, 200.0, 500.0, 1000.0, 2000.0, 5000.0)
+
+
+class Histogram:
+    """Counts in fixed buckets. `bounds` are in the unit that is told, in which `observe` is given its values too."""
+
+    __slots__ = ("bounds", "counts", "sum")
+
+    def __init__(self, bounds: tuple[float, ...]) -> None:
+        self.bounds = bounds
+        self.counts = [0] * (len(bounds) + 1)
+        self.sum = 0.0
+
+    def observe(self, value: float) -> None:
+        self.counts[bisect_left(self.bounds, value)] += 1
+        self.sum += value
+
+    def view(self) -> HistogramView:
+        return HistogramView(bounds=list(self.bounds), counts=list(self.counts), sum=self.sum)
+
+
+class Series:
+    """A counter for each of a bounded number of keys; all others share the key of the rest."""
+
+    def __init__(self, *, width: int = 1, most: int = SERIES_MAX) -> None:
+        self.counts: dict[tuple[str, ...], int] = {}
+        self._rest = (REST,) * width
+        self._most = most
+
+    def add(self, *key: str) -> None:
+        counts = self.counts
+        if key in counts:
+            counts[key] += 1
+            return
+        if len(counts) >= self._most:
+            key = self._rest
+        counts[key] = counts.get(key, 0) + 1
+
+    def items(self) -> Iterable[tuple[tuple[str, ...], int]]:
+        return self.counts.items()
+
+    def flat(self) -> dict[str, int]:
+        """Of keys of one word."""
+        return {word: count for (word,), count in self.counts.items()}
+
+
+class JobCounts:
+    """Attempts and jobs. `trusted_since` is when cases were last read from the store: what began to wait before that
+    did so by another's clock, or before ours was moved on to theirs, and is not measured."""
+
+    def __init__(self) -> None:
+        self.submitted = 0
+        self.granted = 0
+        self.leases_lost = 0
+        self.reports_refused = 0
+        self.ends = Series(width=2)
+        self.ended = {JobState.COMPLETED.value: 0, JobState.FAILED.value: 0}
+        self.queue_s = Histogram(WAIT_S)
+        self.start_s = Histogram(WAIT_S)
+        self.known_s = Histogram(LATENCY_S)
+        self.run_s = Histogram(WAIT_S)
+        self.trusted_since: Instant = 0
+
+    def happened(self, job: Job, event: life.Event) -> None:
+        """Called when the event has changed the job."""
+        kind = type(event)
+        if kind is life.Granted:
+            self.granted += 1
+            could_run_at = max(job.created_at, job.available_at)
+            if could_run_at >= self.trusted_since:
+                self.queue_s.observe(max(0, job.history[-1].granted_at - could_run_at) / 1000)
+        elif kind is life.Ended or kind is life.PutBack or kind is life.TakenOver:
+            self._over(job, event)
+
+    def _over(self, job: Job, event: life.Event) -> None:
+        if isinstance(event, (life.Ended, life.PutBack)) and job.history:
+            last = job.history[-1]
+            if last.ended_at == event.at and last.end == event.end:  # else nobody held it when it was cancelled
+                self.ends.add(last.end, last.site)
+        if job.finished:
+            self.ended[job.state.value] += 1
+
+    def reported(self, job: Job, measures: Measures, *, now: Instant, sent_at: Instant) -> None:
+        """A pilot's report was accepted; the job is still as it was before. `sent_at` is when the pilot sent it, by the
+        clock that timed the attempt; 0: it does not say."""
+        if not sent_at or not measures.started_at or not measures.ended_at:
+            return
+        self.known_s.observe(max(0, sent_at - measures.ended_at) / 1000)
+        self.run_s.observe((measures.ran_ms or max(0, measures.ended_at - measures.started_at)) / 1000)
+        could_run_at = max(job.created_at, job.available_at)
+        if could_run_at >= self.trusted_since:
+            self.start_s.observe(max(0, now - could_run_at - (sent_at - measures.started_at)) / 1000)
+
+
+class LedgerCounts:
+    """Batches, one at a time: how much was in each, and how long it took to the disk. One that failed is not among
+    them."""
+
+    def __init__(self) -> None:
+        self.writes = Histogram(SIZES)
+        self.seconds = Histogram(STORE_S)
+        self._began_ns = self._size = 0
+
+    def began(self, size: int) -> None:
+        self._began_ns, self._size = time.perf_counter_ns(), size
+
+    def ended(self) -> None:
+        self.writes.observe(self._size)
+        self.seconds.observe((time.perf_counter_ns() - self._began_ns) / 1e9)
+
+
+class StoreCounts:
+    def __init__(self) -> None:
+        self.seconds: dict[str, Histogram] = {}
+        self.errors: dict[str, int] = {}
+        self.conflicts = Series()
+
+    def took(self, operation: str, ns: int) -> None:
+        known = self.seconds.get(operation)
+        if known is None:
+            known = self.seconds[operation] = Histogram(STORE_S)
+        known.observe(ns / 1e9)
+
+    def failed(self, operation: str) -> None:
+        self.errors[operation] = self.errors.get(operation, 0) + 1
+
+
+class Counts:
+    """All of one server."""
+
+    def __init__(self) -> None:
+        self.jobs = JobCounts()
+        self.ledger = LedgerCounts()
+        self.store = StoreCounts()
+        self.cases_started = Series()
+        self.cases_ended = Series(width=2)
+        self.repairs = Series(width=4)
+        self.trees_taken = 0
+        self.store_away_ms = 0
+        self.store_away_since: int | None = None  # by the house's meter, while it is
+
+    def repaired(self, decision: Decision) -> None:
+        """A decision that nothing more follows from."""
+        found = decision.conclusion
+        rules, rule = (found.rules, str(found.rule)) if found is not None else ("", "")
+        self.repairs.add(rules, rule, decision.exlet, decision.result or decision.state)
+
+    def took_up(self, *, trees: int, now: Instant) -> None:
+        """Cases were read from the store, so many trees of them after another server."""
+        self.trees_taken += trees
+        self.jobs.trusted_since = now
+
+    def store_went(self, now: int) -> None:
+        if self.store_away_since is None:
+            self.store_away_since = now
+
+    def store_came(self, now: int) -> None:
+        self.store_away_ms = self.away_ms(now)
+        self.store_away_since = None
+
+    def away_ms(self, now: int) -> int:
+        """For how long the store was away in all."""
+        since = self.store_away_since
+        return self.store_away_ms + (now - since if since is not None else 0)
