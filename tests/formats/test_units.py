@@ -2,8 +2,8 @@
 
 import pytest
 
+from mendflow.core.model.units import duration_ms, size_bytes
 from mendflow.formats.spelling import nearest
-from mendflow.formats.units import duration_ms, size_bytes
 
 
 @pytest.mark.parametrize(

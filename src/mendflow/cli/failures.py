@@ -13,7 +13,7 @@ from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.repair_views import DecisionView, FailureGroup, FailureView, Handling
-from mendflow.formats.units import DURATION_EXAMPLES, duration_ms
+from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.pages.words import count_text, duration_text, one_line, short_time_text
 
 app = typer.Typer()

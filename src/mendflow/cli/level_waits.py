@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from mendflow.core.model.problems import Invalid
-from mendflow.formats.units import DURATION_EXAMPLES, duration_ms
+from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 from mendflow.wiring import DEFAULT_WAITS_MS
 
 VARIABLE: Final = "MENDFLOW_LEVELS"

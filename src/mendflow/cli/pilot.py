@@ -7,7 +7,7 @@ import typer
 
 from mendflow.cli.options import Target, TokenFile
 from mendflow.core.model.problems import Invalid
-from mendflow.formats.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
+from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.pilot.main import PilotOptions, run_pilot
 
 app = typer.Typer()

@@ -6,10 +6,10 @@ from typing import Any, Literal, TypedDict
 from mendflow.core.model.flow import NeededResources
 from mendflow.core.model.jobs import Limits, Submission
 from mendflow.core.model.problems import Problem
+from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.python.handles import Handle, template_of
 from mendflow.formats.python.places import bad
 from mendflow.formats.spelling import nearest
-from mendflow.formats.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 
 
 class JobOptions(TypedDict, total=False):

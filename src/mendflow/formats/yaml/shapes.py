@@ -6,9 +6,9 @@ from typing import Any, Final, Protocol
 
 from mendflow.core.expressions import RESERVED, ExpressionError, pieces
 from mendflow.core.model.flow import DURATION_MS_MAX, Expr
+from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest
-from mendflow.formats.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.yaml.document import Entries, Items, Node, Scalar, describe, plain
 from mendflow.formats.yaml.reading import Reading
 
