@@ -74,6 +74,7 @@ class Exchange:
         self._judging: set[JobId] = set()  # jobs of which somebody is asked whether another attempt is wanted
         self._stopping = False
         self.beat: Callable[[JobId], None] | None = None  # whoever wants to know of each heartbeat
+        self.gone: Callable[[PilotRecord], None] | None = None  # ... and of each pilot that is gone without a word
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._watch_leases(), name="leases")
@@ -216,8 +217,10 @@ class Exchange:
         verdict = life.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._meta.counts.reports_refused += 1
+            self._meta.counts.reports_refused += 1
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
         if verdict.events:
+            self._meta.counts.reported(job, outcome.measures, now=now, sent_at=pilot.sent_at)
             self._meta.counts.reported(job, outcome.measures, now=now, sent_at=pilot.sent_at)
             await self._end_attempt(job, verdict.events, outcome)
         return verdict.accepted
@@ -382,6 +385,8 @@ class Exchange:
             for attempt in self._meta.leases.expired(now=self._meta.steady()):
                 await self._expire(attempt)
             for id in self._meta.leases.gone(now=self._meta.steady()):
+                if self.gone is not None and (pilot := self._meta.pilots.get(id)) is not None:
+                    self.gone(pilot)
                 self._meta.forget(id)
                 if self._relay is not None:
                     self._relay.forget(id)
@@ -393,6 +398,7 @@ class Exchange:
         job = self._meta.jobs.get(attempt.job)
         if job is None or job.state is not JobState.RUNNING or job.fence != attempt.fence:
             return  # it has ended while others were seen to
+        self._meta.counts.leases_lost += 1
         self._meta.counts.leases_lost += 1
         why = "it was silent for a whole lease"
         if job.released is None:

@@ -35,10 +35,13 @@ from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
 from mendflow.services.gates import Gates
 from mendflow.services.happenings import Happenings
+from mendflow.services.job_monitor.monitor import Monitor
+from mendflow.services.job_monitor.rules import MonitorRules
 from mendflow.services.ledger import Ledger
 from mendflow.services.levels import DEFAULT_WAITS_MS, Levels
 from mendflow.services.mending import MendingWing
 from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.metering import Counts
 from mendflow.services.metering import Counts
 from mendflow.services.notices import Notices
 from mendflow.services.proxy import Proxy
@@ -69,6 +72,7 @@ class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
     recovery: bool = True
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
     check_ms: int = CHECK_MS
+    monitor: MonitorRules = MonitorRules()
 
 
 class Services:
@@ -84,6 +88,7 @@ class Services:
             shared=membership.shared,
             on_shared=membership.has_changed if isinstance(membership, ServerMembership) else None,
             counts=house.counts.ledger,
+            counts=house.counts.ledger,
         )
         self.homes = HomeBook(store, ledger, membership)
         self.happenings = happenings = Happenings(clock.now())
@@ -98,7 +103,9 @@ class Services:
             lease_ms=rules.lease_ms,
             steady=house.meter,
             counts=house.counts.jobs,
+            counts=house.counts.jobs,
         )
+        self.counts = self.manager.counts = house.counts
         self.counts = self.manager.counts = house.counts
         self.meta.moved = self._moved
         self.meta.renewed_at = self._renewed_at
@@ -139,6 +146,16 @@ class Services:
         self.exceptions = self.mending.exceptions
         self.administration = self.mending.administration
         self.engines = self.mending.engines
+        self.monitor = Monitor(
+            store=store,
+            clock=clock,
+            rules=rules.monitor,
+            membership=membership,
+            manager=self.manager,
+            meta=self.meta,
+            levels=self.levels,
+        )
+        self.exchange.gone = self.monitor.pilot_gone
         self._clock = clock
         self._takeover = self._taking_over(house)
         self._reading: asyncio.Task[None] | None = None
@@ -189,6 +206,7 @@ class Services:
         )
         wing.exceptions.rules.shared = self._membership.shared
         wing.exceptions.decisions.over = house.counts.repaired
+        wing.exceptions.decisions.over = house.counts.repaired
         if house.rules.recovery:
             wing.connect(self.manager, self.calls, self.proxy, self.exchange)
             self.desk.mending = wing
@@ -203,6 +221,7 @@ class Services:
         self.mending.start()
         self.timers.start()
         self.exchange.start()
+        self.monitor.start()
         if self._takeover is not None:
             self._takeover.start()
 
@@ -237,6 +256,7 @@ class Services:
         await self.tasks.resume(roots)
         await self.mending.resume(roots)
         self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
+        self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.came(trees)
         for root in roots:
             self._promised.pop(root, None)
@@ -246,6 +266,7 @@ class Services:
         return min(now, self._promised.get(root_of(job.case), now))
 
     async def stop(self) -> None:
+        await self.monitor.stop()
         if self._takeover is not None:
             await self._takeover.stop()
         if self._reading is not None:
@@ -280,6 +301,8 @@ class Services:
         if live is None:
             return
         state = state_of(job, runs=self.meta.runs(job))
+        if state == "completed":
+            self.monitor.runtimes.note(live.document.flow, job)
         moved = live.move_job(job, state)
         if job.spec.expected_ms and self.desk.mending is not None:
             self.mending.watches.moved(job)
@@ -311,6 +334,7 @@ class House:
         neighbours: Neighbours = NO_NEIGHBOURS,
         meter: Meter | None = None,
         counts: Counts | None = None,
+        counts: Counts | None = None,
     ) -> None:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
@@ -322,6 +346,7 @@ class House:
         self.clock = clock
         self.rules = rules
         self._version = version
+        self.counts = counts or Counts()
         self._started_at: Instant = clock.now()
         self.counts = counts or Counts()
         self.meter = meter or clock.now
@@ -393,6 +418,7 @@ class House:
         are the business of whoever builds them."""
         if services is not self._services:
             return
+        self.counts.store_went(self.meter())
         log.error("store away: %s", reason)
         self._services, self._away = None, reason
         self.counts.store_went(self.meter())
@@ -415,6 +441,7 @@ class House:
                     log.exception("the services could not be built anew")
                 self._away = error.message if isinstance(error, StoreUnavailable) else repr(error)
                 wait_ms = min(wait_ms * 2, _LONGEST_RETRY_MS)
+            self.counts.store_came(self.meter())
                 await services.stop()
                 continue
             self._services = services

@@ -1,5 +1,5 @@
-"""A person takes an attempt from its pilot: what it reports counts for nothing, and nobody else gets the job before it is
-certain that the attempt has ended."""
+"""A person takes an attempt from its pilot: what it reports counts for nothing, and nobody else gets the job before the
+attempt is certain to have ended."""
 
 import asyncio
 

@@ -128,7 +128,7 @@ def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Insta
         return _no_holder(job, pilot, fence)
     if job.released is not None:
         reason = f"job {job.id}: lease {fence} is over ({job.released.sentence()})"
-        return Verdict(False, reason, (_freed(job, job.released, now),))
+        return Verdict(False, reason, (_freed(job.released, now),))
     fault = outcome.fault
     if fault is None:
         return Verdict(True, "completed", (Ended(outcome, "completed", now),))
@@ -146,7 +146,7 @@ def lose(job: Job, *, now: Instant, policy: Policy, why: str = "its lease ended"
     if job.state is not JobState.RUNNING:
         return []
     if job.released is not None:
-        return [_freed(job, job.released, now)]
+        return [_freed(job.released, now)]
     fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}")
     return [_lost(job, fault, Outcome(fault=fault), now=now, policy=policy)]
 
@@ -166,7 +166,7 @@ def release(job: Job, fence: int, *, now: Instant) -> list[Event]:
     """A pilot gives back an attempt that it never started. Nobody is charged."""
     if job.state is not JobState.RUNNING or job.fence != fence:
         return []
-    return [_freed(job, job.released, now) if job.released is not None else PutBack("released", now, now)]
+    return [_freed(job.released, now) if job.released is not None else PutBack("released", now, now)]
 
 
 def take_away(job: Job, *, by: str, reason: str, now: Instant) -> list[Event]:
@@ -259,7 +259,7 @@ def _no_holder(job: Job, pilot: PilotId, fence: int) -> Verdict:
     return Verdict(False, f"job {job.id}: lease {fence} is over ({end})")
 
 
-def _freed(job: Job, release: Release, now: Instant) -> PutBack:
+def _freed(release: Release, now: Instant) -> PutBack:
     """The attempt that was released has ended. Nobody is charged."""
     return PutBack("released", now, now, why=release.sentence())
 

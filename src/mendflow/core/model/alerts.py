@@ -1,0 +1,76 @@
+"""What administrators and clients are told by themselves: alerts, notifications, and where these are sent."""
+
+from typing import Final, Literal
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.views import View
+
+AlertKind = Literal["orphan", "long-job", "pilot-gone", "server-gone", "queue-grows", "level-fills", "not-delivered"]
+NotificationKind = Literal["completed", "failed", "cancelled", "item-failed", "alert", "test"]
+WANTED: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "cancelled", "item-failed", "alert")
+WANTED_USUALLY: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "alert")
+
+
+class AlertView(View, frozen=True):
+    """Something that somebody should look at; `sentence` says what to do. Raised once for as long as it lasts, and
+    closed when it is over. `id` is the same on every server that finds the same."""
+
+    id: str
+    kind: AlertKind
+    subject: str
+    sentence: str
+    raised_at: Instant
+    raised_by: str  # the server that found it
+    case: CaseId = CaseId("")
+    item: ItemId | None = None
+    closed_at: Instant = 0
+    acknowledged_at: Instant = 0
+    acknowledged_by: str = ""
+
+
+class Notification(View, frozen=True):
+    """Something that clients want to hear of. `id` is the same however often it is told; `serial` is its place among
+    all of them, and where reading goes on."""
+
+    id: str
+    kind: NotificationKind
+    at: Instant
+    message: str
+    case: CaseId = CaseId("")
+    flow: str = ""
+    owner: str = ""
+    item: ItemId | None = None
+    alert: str = ""  # the id of the alert that it tells of
+    serial: int = 0
+
+
+class WebhookView(View, frozen=True):
+    """An address that is told of what happens; its secret is never shown. Empty `flow` and `owner` mean any. `case` is
+    that of a webhook that was given with one, and ends with it."""
+
+    id: str
+    url: str
+    on: list[NotificationKind]
+    flow: str = ""
+    owner: str = ""
+    case: CaseId = CaseId("")
+    signed: bool = False
+    made_at: Instant = 0
+    made_by: str = ""
+
+
+class WebhookWish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    url: str
+    on: tuple[NotificationKind, ...] = WANTED_USUALLY
+    flow: str = ""
+    owner: str = ""
+    secret: str = ""
+
+
+class Delivered(View, frozen=True):
+    """How a trial delivery went."""
+
+    ok: bool
+    message: str

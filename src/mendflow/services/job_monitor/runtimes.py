@@ -1,0 +1,103 @@
+"""How long jobs of a name usually take: a small document for each, shared by all servers.
+
+The end of a job only puts a number into a short list in memory. From time to time what has gathered is merged into the
+documents by compare-and-set; whoever comes second merges again. The estimate is the median and four times the usual
+distance from it, so that a few that hung or failed early move it little."""
+
+from collections import deque
+from statistics import median
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.stores.contract import Done, Put, Store
+
+RUNTIME_KIND: Final = "runtime"
+KEPT: Final = 64
+SPREADS: Final = 4
+NAMES_MAX: Final = 10_000
+"""More names than these are not learned by one server: something makes them up."""
+
+Name = tuple[str, str]
+
+
+class Runtime(msgspec.Struct, frozen=True, kw_only=True):
+    """The latest durations of a flow's jobs of one name, and how many there ever were."""
+
+    flow: str
+    name: str
+    jobs: int = 0
+    latest_ms: list[int] = []
+    at: Instant = 0
+
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Runtime).decode
+
+
+def estimate_ms(latest_ms: list[int]) -> int:
+    """What a job of this name takes at most, as a rule."""
+    middle = median(latest_ms)
+    spread = median(abs(each - middle) for each in latest_ms)
+    return int(middle + SPREADS * spread)
+
+
+class Runtimes:
+    def __init__(self, store: Store, *, learn_min: int) -> None:
+        self._store = store
+        self._learn_min = learn_min
+        self._known: dict[Name, Runtime] = {}
+        self._asked: set[Name] = set()
+        self._new: dict[Name, deque[int]] = {}
+        self._counts: dict[Name, int] = {}
+
+    def note(self, flow: str, job: Job) -> None:
+        """A job has completed."""
+        measures = job.outcome.measures if job.outcome is not None else None
+        if job.state is not JobState.COMPLETED or measures is None or not measures.ran_ms:
+            return
+        name = (flow, job.name)
+        if name not in self._new and len(self._new) >= NAMES_MAX:
+            return
+        self._new.setdefault(name, deque(maxlen=KEPT)).append(measures.ran_ms)
+        self._counts[name] = self._counts.get(name, 0) + 1
+
+    async def expected_ms(self, flow: str, name: str) -> int:
+        """What is learned of this name so far; 0 if too little."""
+        key = (flow, name)
+        if key not in self._asked:
+            await self._read(key)
+        known = self._known.get(key)
+        return estimate_ms(known.latest_ms) if known is not None and known.jobs >= self._learn_min else 0
+
+    async def merge(self, now: Instant) -> None:
+        """Write down what was learned since the last time."""
+        gathered, self._new = self._new, {}
+        counts, self._counts = self._counts, {}
+        for name, latest in gathered.items():
+            while not await self._merge(name, list(latest), counts[name], now):
+                pass
+
+    async def _merge(self, name: Name, latest_ms: list[int], jobs: int, now: Instant) -> bool:
+        version, known = await self._read(name)
+        merged = Runtime(
+            flow=name[0],
+            name=name[1],
+            jobs=known.jobs + jobs,
+            latest_ms=[*known.latest_ms, *latest_ms][-KEPT:],
+            at=now,
+        )
+        [result] = await self._store.write([Put(RUNTIME_KIND, f"{name[0]}/{name[1]}", _encode(merged), version)])
+        if isinstance(result, Done):
+            self._known[name] = merged
+        return isinstance(result, Done)
+
+    async def _read(self, name: Name) -> tuple[int, Runtime]:
+        found = await self._store.get(RUNTIME_KIND, f"{name[0]}/{name[1]}")
+        known = _decode(found.body) if found is not None else Runtime(flow=name[0], name=name[1])
+        self._asked.add(name)
+        if found is not None:
+            self._known[name] = known
+        return (found.version if found is not None else 0), known
