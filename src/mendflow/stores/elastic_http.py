@@ -26,8 +26,8 @@ CONNECTIONS_MAX = 32
 FIRST_WAIT_S = 0.05
 LONGEST_WAIT_S = 2.0
 BUSY = 429
-PASSING = frozenset({BUSY, 502, 503, 504})
-"""The cluster is busy, or elects, or a door to it is closed. Only the first certainly did nothing."""
+PASSING = frozenset({408, BUSY, 502, 503, 504})
+"""The cluster is busy, or elects, or a door to it is closed. Only one that is busy certainly did nothing."""
 
 _REFUSED = {
     401: "it does not know us: check user and password, or the API key",

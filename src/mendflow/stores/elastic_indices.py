@@ -79,7 +79,7 @@ async def prepare(http: Http) -> None:
     if number < NUMBER:
         await http.ask("PUT", f"/{alias}/_mapping", msgspec.json.encode(_mapping()))
     await _history_template(http)
-    await http.ask("GET", f"/_cluster/health/{alias}?wait_for_status=yellow&timeout=30s")
+    await http.ask("GET", f"/_cluster/health/{alias}?wait_for_status=yellow&timeout=5s")
 
 
 async def make(http: Http, index: str, form: Json) -> None:
