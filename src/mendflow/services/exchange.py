@@ -217,10 +217,8 @@ class Exchange:
         verdict = life.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
         if not verdict.accepted:
             self._meta.counts.reports_refused += 1
-            self._meta.counts.reports_refused += 1
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
         if verdict.events:
-            self._meta.counts.reported(job, outcome.measures, now=now, sent_at=pilot.sent_at)
             self._meta.counts.reported(job, outcome.measures, now=now, sent_at=pilot.sent_at)
             await self._end_attempt(job, verdict.events, outcome)
         return verdict.accepted
@@ -398,7 +396,6 @@ class Exchange:
         job = self._meta.jobs.get(attempt.job)
         if job is None or job.state is not JobState.RUNNING or job.fence != attempt.fence:
             return  # it has ended while others were seen to
-        self._meta.counts.leases_lost += 1
         self._meta.counts.leases_lost += 1
         why = "it was silent for a whole lease"
         if job.released is None:

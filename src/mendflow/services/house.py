@@ -42,7 +42,6 @@ from mendflow.services.levels import DEFAULT_WAITS_MS, Levels
 from mendflow.services.mending import MendingWing
 from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.metering import Counts
-from mendflow.services.metering import Counts
 from mendflow.services.notices import Notices
 from mendflow.services.proxy import Proxy
 from mendflow.services.proxy.pattern_book import PatternBook
@@ -88,7 +87,6 @@ class Services:
             shared=membership.shared,
             on_shared=membership.has_changed if isinstance(membership, ServerMembership) else None,
             counts=house.counts.ledger,
-            counts=house.counts.ledger,
         )
         self.homes = HomeBook(store, ledger, membership)
         self.happenings = happenings = Happenings(clock.now())
@@ -103,9 +101,7 @@ class Services:
             lease_ms=rules.lease_ms,
             steady=house.meter,
             counts=house.counts.jobs,
-            counts=house.counts.jobs,
         )
-        self.counts = self.manager.counts = house.counts
         self.counts = self.manager.counts = house.counts
         self.meta.moved = self._moved
         self.meta.renewed_at = self._renewed_at
@@ -206,7 +202,6 @@ class Services:
         )
         wing.exceptions.rules.shared = self._membership.shared
         wing.exceptions.decisions.over = house.counts.repaired
-        wing.exceptions.decisions.over = house.counts.repaired
         if house.rules.recovery:
             wing.connect(self.manager, self.calls, self.proxy, self.exchange)
             self.desk.mending = wing
@@ -255,7 +250,6 @@ class Services:
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
         await self.mending.resume(roots)
-        self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.came(trees)
         for root in roots:
@@ -334,7 +328,6 @@ class House:
         neighbours: Neighbours = NO_NEIGHBOURS,
         meter: Meter | None = None,
         counts: Counts | None = None,
-        counts: Counts | None = None,
     ) -> None:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
@@ -346,7 +339,6 @@ class House:
         self.clock = clock
         self.rules = rules
         self._version = version
-        self.counts = counts or Counts()
         self._started_at: Instant = clock.now()
         self.counts = counts or Counts()
         self.meter = meter or clock.now
@@ -418,7 +410,6 @@ class House:
         are the business of whoever builds them."""
         if services is not self._services:
             return
-        self.counts.store_went(self.meter())
         log.error("store away: %s", reason)
         self._services, self._away = None, reason
         self.counts.store_went(self.meter())
@@ -441,7 +432,6 @@ class House:
                     log.exception("the services could not be built anew")
                 self._away = error.message if isinstance(error, StoreUnavailable) else repr(error)
                 wait_ms = min(wait_ms * 2, _LONGEST_RETRY_MS)
-            self.counts.store_came(self.meter())
                 await services.stop()
                 continue
             self._services = services
