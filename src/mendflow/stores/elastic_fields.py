@@ -34,6 +34,7 @@ KNOWN = (
     "owner",
     "pilot",
     "place",
+    "raised_at",
     "result",
     "server",
     "signature",
