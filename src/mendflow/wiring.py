@@ -37,6 +37,7 @@ from mendflow.services.contracts import Keeper, MetaScheduler
 from mendflow.services.house import NO_DOMAINS, House, HouseRules
 from mendflow.services.levels import DEFAULT_WAITS_MS
 from mendflow.services.local_domain import LocalDomain
+from mendflow.services.metering import Counts, MeteredStore
 from mendflow.stores.contract import Store
 from mendflow.stores.file_lock import FileLock
 from mendflow.stores.files import FolderKeeper
@@ -166,8 +167,10 @@ def _house(
     domains: Mapping[str, MetaScheduler],
     others: Others | None,
 ) -> House:
+    counts = Counts()
     return House(
-        store=located.store,
+        store=MeteredStore(located.store, counts.store),
+        counts=counts,
         keeper=keeper,
         server=others.document if others is not None else None,
         neighbours=others.neighbours if others is not None else NO_NEIGHBOURS,
@@ -191,7 +194,7 @@ def _house(
 async def _served(
     options: ServerOptions, place: str, house: House, keeper: FolderKeeper | SharedKeeper, others: Others | None
 ) -> AsyncIterator[RunningServer]:
-    data, domain = options.data, LocalDomain(house)
+    data, domain = options.data, LocalDomain(house, elsewhere=others.neighbours if others is not None else None)
     try:
         await house.open()
         keeper.open()

@@ -16,6 +16,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.repair_views import Explanation
+from mendflow.core.model.stats import HistogramView, StatsView
 from mendflow.core.model.sync import Assignment, AttemptRef, SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
@@ -243,6 +244,16 @@ class MemoryDomain(MemoryRepairs):
 
     async def servers(self) -> list[ServerView]:
         return []
+
+    async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
+        empty = HistogramView(bounds=[1.0], counts=[0, 0])
+        return [
+            StatsView(
+                **{"server": "memory", "version": "0", "store": "memory", "at": 1, "uptime_ms": 1},
+                **{"store_up": True, "store_away_s": 0.0, "servers_alive": 1},
+                **dict.fromkeys(("queue_s", "start_s", "known_s", "run_s", "ledger_writes", "ledger_s"), empty),
+            )
+        ]
 
     def let_go(self, pilot: str | None) -> None:
         self._let_go += 1

@@ -12,7 +12,7 @@ from mendflow.server.app import create_app
 from mendflow.server.runner import Served, serve
 from tests.server.memory_domain import MemoryDomain
 
-ROLES = ("admin", "user", "reader", "editor", "pilot", "engine")
+ROLES = ("admin", "user", "reader", "editor", "pilot", "engine", "metrics")
 """`editor` stands for any role that only tasks know."""
 
 ALL = set(ROLES)
@@ -35,6 +35,7 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("kept", "kept_size"), FETCH),
     "keep": CHANGE | {"pilot"},
     "sync": {"admin", "pilot"},
+    "stats": READ | {"metrics"},
     "engines": READ | {"engine"},
     **dict.fromkeys(("register_engine", "engine_event", "engine_orders", "engine_done"), SERVED),
 }

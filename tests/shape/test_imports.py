@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "msgspec",
             "aiohttp",
             "litestar",
+            "prometheus_client",
             "uvicorn",
             "httptools",
         }

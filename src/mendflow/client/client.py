@@ -24,6 +24,7 @@ from mendflow.client.transport import UNBOUNDED, Transport
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import NotFound, Unreachable
 from mendflow.core.model.repair_views import Explanation
+from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
@@ -172,6 +173,10 @@ class Client(RepairCalls):
 
     async def servers(self) -> list[ServerView]:
         return await self._line.ask("GET", "/servers", list[ServerView])
+
+    async def stats(self, *, running: int = 0) -> list[StatsView]:
+        """The living servers in numbers; with so many running jobs of each, those that run longest."""
+        return await self._line.ask("GET", "/stats", list[StatsView], query={"running": running})
 
     async def sync(self, request: SyncRequest) -> SyncAnswer:
         """A pilot's exchange, asked once: the pilot's next exchange says all that this one said."""

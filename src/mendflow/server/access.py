@@ -19,6 +19,8 @@ import msgspec
 from mendflow.core.model.problems import Forbidden, Invalid, NotFound, Unauthorized
 
 ADMIN, USER, PILOT, READER, ENGINE = "admin", "user", "pilot", "reader", "engine"
+METRICS = "metrics"
+"""Whoever gathers numbers may read these, and nothing else."""
 
 API = "/api/v1"
 PEERS = f"{API}/peers/"
@@ -26,6 +28,8 @@ PEERS = f"{API}/peers/"
 
 OPEN = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
 """What anyone may read: it tells nothing of flows, jobs or data."""
+
+NUMBERS = frozenset({"/metrics", f"{API}/stats"})
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}")
@@ -36,7 +40,7 @@ ROLE_RULE = "use small letters, digits, -"
 
 
 class Token(msgspec.Struct, frozen=True):
-    """A token as the server knows it. Roles beside the five of ours are people's, for tasks."""
+    """A token as the server knows it. Roles beside the six of ours are people's, for tasks."""
 
     name: str
     roles: frozenset[str]
@@ -185,7 +189,9 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
         return True
     if ENGINE in roles and (below == "/engines" or below.startswith("/engines/")):
         return True
-    people = roles - {PILOT, ENGINE}
+    if METRICS in roles and path in NUMBERS and method in _READING:
+        return True
+    people = roles - {PILOT, ENGINE, METRICS}
     if method in _READING:
         return bool(people)
     if below.startswith("/tasks/"):

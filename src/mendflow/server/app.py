@@ -29,6 +29,7 @@ from mendflow.server.routes import (
     given,
     history,
     jobs,
+    metrics,
     repairs,
     rules,
     tasks,
@@ -38,6 +39,7 @@ from mendflow.services.domain import Domain
 JSON_BYTES_MAX = 16 << 20
 ROUTES: list[Any] = [
     *about.ROUTES,
+    *metrics.ROUTES,
     *flows.ROUTES,
     *cases.ROUTES,
     *events.ROUTES,
@@ -106,7 +108,7 @@ def create_app(
     provided["description"] = Provide(described, sync_to_thread=False)
     provided["file_bytes_max"] = Provide(lambda: file_bytes_max, sync_to_thread=False)
     app = Api(
-        route_handlers=[Router(API, route_handlers=ROUTES)],
+        route_handlers=[Router(API, route_handlers=ROUTES), *metrics.AT_ROOT],
         dependencies=provided,
         exception_handlers=answers.HANDLERS,
         request_max_body_size=JSON_BYTES_MAX,

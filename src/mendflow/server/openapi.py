@@ -36,6 +36,7 @@ from mendflow.core.model.repair_views import (
     TriggerView,
 )
 from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CaseView, FlowView, Happening, Health, ItemView, PilotView, ServerView, TaskView
@@ -63,6 +64,7 @@ class MistakeView(msgspec.Struct, frozen=True):
 _TYPES = [
     *(Flow, Job, FileRef, MistakeView, SyncRequest, SyncAnswer),
     *(CaseView, FlowView, Happening, Health, ItemView, PilotView, ServerView, TaskView, Explanation),
+    StatsView,
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
     *(RuleSet, RuleSetView, RuleWish, RuleAdded, TrialView, PutRules, Restore),
     *(

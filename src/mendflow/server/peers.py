@@ -13,6 +13,7 @@ from litestar.types import Receive, Scope, Send
 
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.problems import Invalid, Mistake, NotFound
+from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
 from mendflow.server.access import PEERS
@@ -49,6 +50,7 @@ class Peer(Protocol):
     async def sync(self, request: SyncRequest, who: str) -> SyncAnswer: ...
     def nudged(self, pilots: list[PilotId], *, work: bool, by: str) -> None: ...
     def pilots(self) -> list[PilotView]: ...
+    async def stats(self, running: int) -> StatsView: ...
 
 
 class PeerRoutes:
@@ -85,6 +87,8 @@ class PeerRoutes:
             return _encode(None)
         if what == "pilots":
             return _encode(self._peer.pilots())
+        if what == "stats":
+            return _encode(await self._peer.stats(_decoded(body, int)))
         raise NotFound("servers say nothing of this kind to each other")
 
 
@@ -113,6 +117,9 @@ class HttpNeighbours:
 
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
         return await self._ask(server, "pilots", None, list[PilotView], ANSWER_S)
+
+    async def stats(self, server: ServerDocument, running: int) -> StatsView:
+        return await self._ask(server, "stats", running, StatsView, ANSWER_S)
 
     async def _ask(self, server: ServerDocument, what: str, said: object, type: type[T], patience_s: float) -> T:
         if self._session is None:

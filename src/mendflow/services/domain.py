@@ -32,6 +32,7 @@ from mendflow.core.model.repair_views import (
     TriggerView,
 )
 from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
@@ -106,6 +107,11 @@ class Domain(Protocol):
         ...
 
     async def servers(self) -> list[ServerView]: ...
+    async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
+        """The living servers in numbers, the one that is asked first, or that one alone; with so many running jobs of
+        each, those that run longest. Answered also while the store is away."""
+        ...
+
     async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer: ...
 
     # a person's work

@@ -41,7 +41,7 @@ from mendflow.services.ledger import Ledger
 from mendflow.services.levels import DEFAULT_WAITS_MS, Levels
 from mendflow.services.mending import MendingWing
 from mendflow.services.meta_scheduler import QueueAndPilots
-from mendflow.services.metering import Counts
+from mendflow.services.metering import Counts, store_name
 from mendflow.services.notices import Notices
 from mendflow.services.proxy import Proxy
 from mendflow.services.proxy.pattern_book import PatternBook
@@ -355,6 +355,11 @@ class House:
             raise StoreUnavailable(self._away)
         return self._services
 
+    @property
+    def present(self) -> Services | None:
+        """The living services, if there are some."""
+        return self._services
+
     def _member(self, server: ServerDocument) -> ServerMembership:
         server.lease_ms, server.version, server.started_at = self.rules.lease_ms, self._version, self._started_at
         member = ServerMembership(store=self.store, clock=self.clock, own=server, meter=self.meter, load=self._load)
@@ -444,7 +449,7 @@ class House:
             status="ok" if services else "store-away",
             version=self._version,
             uptime_ms=self.clock.now() - self._started_at,
-            store=type(self.store).__name__,
+            store=store_name(self.store),
             cases_live=len(services.manager.live) if services else 0,
             jobs_waiting=services.meta.jobs_waiting() if services else 0,
             jobs_running=services.meta.jobs_running() if services else 0,

@@ -14,6 +14,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
+from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
@@ -35,6 +36,7 @@ from mendflow.services.holds import holds_of
 from mendflow.services.house import House
 from mendflow.services.item_list import ItemList
 from mendflow.services.local_repairs import LocalRepairs
+from mendflow.services.metering.everywhere import Elsewhere, look_everywhere
 from mendflow.stores.contract import Store, Where
 
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
@@ -47,7 +49,11 @@ class LocalDomain(LocalRepairs):
     """`house` holds the services; it is replaced as a whole when they are built anew after the store was away. `chance`
     gives new names: so many random bytes, in hexadecimal."""
 
-    def __init__(self, house: House, *, chance: Callable[[int], str] = secrets.token_hex) -> None:
+    def __init__(
+        self, house: House, *, chance: Callable[[int], str] = secrets.token_hex, elsewhere: Elsewhere | None = None
+    ) -> None:
+        """`elsewhere` is the way to the numbers of other servers, if there may be some."""
+        self._elsewhere = elsewhere
         self._house = house
         self._chance = chance
 
@@ -256,6 +262,9 @@ class LocalDomain(LocalRepairs):
 
     async def servers(self) -> list[ServerView]:
         return self._overview().servers(self._house.health())
+
+    async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
+        return await look_everywhere(self._house, self._elsewhere if everywhere else None, running=running)
 
     def _overview(self) -> Overview:
         return Overview(self._house.membership, self._house.neighbours, self._house.meter)

@@ -8,6 +8,7 @@ pilot, so a large job costs others no more than that.
 
 A match looks at shapes, not at jobs (line.py, match.py), so a million waiting jobs cost it no more than a thousand."""
 
+from collections import Counter
 from collections.abc import Iterable
 from heapq import heappop, heappush
 
@@ -133,6 +134,17 @@ class Queue:
             for shape in place.shapes.values()
             for head, jobs in ((shape.heap[0], len(shape.heap) - shape.dead),)
         ]
+
+    def depths(self) -> dict[str, int]:
+        """How many jobs may be taken now, by the site that they must run at."""
+        return {
+            site: sum(len(shape.heap) - shape.dead for shape in place.shapes.values())
+            for site, place in self._line.places.items()
+        }
+
+    def depths_later(self) -> dict[str, int]:
+        """How many wait for their time, by site."""
+        return Counter(needs.site for _, _, _, needs in self._later.values())
 
     def like(self, first: JobId, most: int) -> list[JobId]:
         """Waiting jobs of the same needs as this one, itself among them; at most so many, of those near it in line."""

@@ -1,9 +1,11 @@
 """What a server does when another one asks: the other end of `Neighbours`."""
 
 from mendflow.core.model.ids import PilotId
+from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
 from mendflow.services.house import House
+from mendflow.services.metering.census import Census
 
 
 class Counterpart:
@@ -20,3 +22,6 @@ class Counterpart:
     def pilots(self) -> list[PilotView]:
         """Those that speak to this server, or have something of it."""
         return self._house.services.meta.pilot_views()
+
+    async def stats(self, running: int) -> StatsView:
+        return await Census(self._house).look(running=running)

@@ -4,6 +4,6 @@ To count is to add to an integer in a place where something happens anyway; noth
 Whatever can be told from the present state is not counted at all but looked at when somebody asks (census.py)."""
 
 from mendflow.services.metering.counts import Counts, Histogram, JobCounts, LedgerCounts, Series, StoreCounts
-from mendflow.services.metering.store import MeteredStore
+from mendflow.services.metering.store import MeteredStore, store_name
 
-__all__ = ["Counts", "Histogram", "JobCounts", "LedgerCounts", "MeteredStore", "Series", "StoreCounts"]
+__all__ = ["Counts", "Histogram", "JobCounts", "LedgerCounts", "MeteredStore", "Series", "StoreCounts", "store_name"]

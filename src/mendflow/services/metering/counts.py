@@ -179,6 +179,7 @@ class Counts:
         self.cases_ended = Series(width=2)
         self.repairs = Series(width=4)
         self.trees_taken = 0
+        self.spans = {"sent": 0, "dropped": 0}
         self.store_away_ms = 0
         self.store_away_since: int | None = None  # by the house's meter, while it is
 

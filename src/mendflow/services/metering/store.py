@@ -98,3 +98,8 @@ class MeteredStore:
     async def refresh(self) -> None:
         with self._timed("refresh"):
             await self.inner.refresh()
+
+
+def store_name(store: Store) -> str:
+    """The kind of store, whether its calls are timed or not."""
+    return type(store.inner if isinstance(store, MeteredStore) else store).__name__

@@ -1,0 +1,163 @@
+"""A server's numbers in the words of Prometheus.
+
+The numbers are made into metrics when somebody asks, and at no other time. Names follow the conventions there: base
+units, `_total` for what only grows, and labels of which there are few."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from platform import python_version
+from typing import NamedTuple, get_args
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from mendflow.core.model.alerts import AlertKind
+from mendflow.core.model.stats import HistogramView, StatsView
+
+ALERT_KINDS: tuple[str, ...] = get_args(AlertKind)
+
+
+class Exposition(NamedTuple):
+    content: bytes
+    content_type: str
+
+
+class _Numbers(Collector):
+    """One look, as a collector."""
+
+    def __init__(self, stats: StatsView) -> None:
+        self._stats = stats
+
+    def collect(self) -> Iterable[Metric]:
+        for part in (_server, _present, _jobs, _cases, _latencies, _store):
+            yield from part(self._stats)
+
+
+def exposed(stats: StatsView, accept: str) -> Exposition:
+    """The metrics in the format that whoever asks likes best: the classic text, or OpenMetrics."""
+    registry = CollectorRegistry()
+    ProcessCollector(registry=registry)
+    registry.register(_Numbers(stats))
+    encode, content_type = choose_encoder(accept)
+    return Exposition(encode(registry), content_type)
+
+
+def _server(stats: StatsView) -> Iterator[Metric]:
+    info = GaugeMetricFamily(
+        "mendflow_build_info", "Always 1; the labels say what runs.", labels=["version", "python", "store", "server"]
+    )
+    info.add_metric([stats.version, python_version(), stats.store, stats.server], 1)
+    yield info
+    yield _gauge("mendflow_uptime_seconds", "Since the server was started.", stats.uptime_ms / 1000)
+    yield _gauge("mendflow_servers", "Living servers on the store, as this one sees them.", stats.servers_alive)
+    yield _counter("mendflow_servers_closed", "Servers that this one was the first to find dead.", stats.servers_closed)
+    yield _counter("mendflow_takeovers", "Trees of cases that were taken over from other servers.", stats.trees_taken)
+    yield _counters("mendflow_trace_spans", "Spans for the collector of traces.", ["result"], _flat(stats.spans))
+
+
+def _present(stats: StatsView) -> Iterator[Metric]:
+    yield _gauges(
+        "mendflow_jobs",
+        "Jobs that are not over, by state and site.",
+        ["state", "site"],
+        (((each.state, each.site), each.jobs) for each in stats.jobs),
+    )
+    levels = (((str(level),), count) for level, count in stats.levels.items())
+    yield _gauges("mendflow_level_jobs", "Failed jobs that wait in a level for another try.", ["level"], levels)
+    for name, help, field in (
+        ("mendflow_pilots", "Pilots that speak to this server.", "pilots"),
+        ("mendflow_slots", "Slots of these pilots.", "slots"),
+        ("mendflow_slots_free", "Slots of these pilots that hold nothing.", "free_slots"),
+    ):
+        yield _gauges(name, help, ["site"], (((each.site,), getattr(each, field)) for each in stats.pilots))
+    live = (((each.flow, each.status), each.cases) for each in stats.cases)
+    yield _gauges("mendflow_cases", "Cases that are not over.", ["flow", "status"], live)
+    alerts = (((kind,), stats.alerts.get(kind, 0)) for kind in ALERT_KINDS)
+    yield _gauges("mendflow_alerts_open", "Open alerts, of all servers on the store.", ["kind"], alerts)
+
+
+def _jobs(stats: StatsView) -> Iterator[Metric]:
+    yield _counter("mendflow_jobs_submitted", "Jobs that came into the queue, new ones only.", stats.jobs_submitted)
+    yield _counters("mendflow_jobs_ended", "Jobs that are over.", ["state"], _flat(stats.jobs_ended))
+    yield _counter("mendflow_attempts_granted", "Jobs given to pilots.", stats.attempts_granted)
+    ends = (((each.end, each.site), each.attempts) for each in stats.attempts)
+    yield _counters("mendflow_attempts_ended", "Attempts by how they ended.", ["end", "site"], ends)
+    yield _counter("mendflow_leases_lost", "Attempts whose pilot was silent for a lease.", stats.leases_lost)
+    yield _counter("mendflow_reports_refused", "Reports under a lease that was over.", stats.reports_refused)
+
+
+def _cases(stats: StatsView) -> Iterator[Metric]:
+    yield _counters("mendflow_cases_started", "Cases that began.", ["flow"], _flat(stats.cases_started))
+    ended = (((each.flow, each.status), each.cases) for each in stats.cases_ended)
+    yield _counters("mendflow_cases_ended", "Cases that are over.", ["flow", "status"], ended)
+    repairs = (((each.rules, each.rule, each.exlet, each.outcome), each.repairs) for each in stats.repairs)
+    labels = ["rules", "rule", "exlet", "outcome"]
+    yield _counters(
+        "mendflow_repairs", "Exceptions by the rule that took care of them, and what came of it.", labels, repairs
+    )
+
+
+def _latencies(stats: StatsView) -> Iterator[Metric]:
+    for name, help, seconds in (
+        ("mendflow_job_queue_seconds", "From when a job could run until a pilot got it.", stats.queue_s),
+        ("mendflow_job_start_seconds", "From when a job could run until it started, known at its end.", stats.start_s),
+        ("mendflow_job_run_seconds", "How long attempts ran.", stats.run_s),
+        ("mendflow_job_end_known_seconds", "From an attempt's end until its pilot told it.", stats.known_s),
+        ("mendflow_ledger_batch_writes", "Writes in one batch of the ledger.", stats.ledger_writes),
+        ("mendflow_ledger_flush_seconds", "From a batch's beginning until it is on disk.", stats.ledger_s),
+    ):
+        yield _histograms(name, help, [], [((), seconds)])
+
+
+def _store(stats: StatsView) -> Iterator[Metric]:
+    yield _gauge("mendflow_store_up", "1 while the server can work with its store.", int(stats.store_up))
+    yield _counter("mendflow_store_away_seconds", "For how long it could not, in all.", stats.store_away_s)
+    calls = [((each.operation,), each.seconds) for each in stats.store_calls]
+    yield _histograms("mendflow_store_seconds", "Calls of the store.", ["operation"], calls)
+    errors = (((each.operation,), each.errors) for each in stats.store_calls)
+    yield _counters("mendflow_store_errors", "Calls that found the store away.", ["operation"], errors)
+    conflicts = _flat(stats.store_conflicts)
+    yield _counters("mendflow_store_conflicts", "Writes refused because another was faster.", ["kind"], conflicts)
+
+
+Samples = Iterable[tuple[tuple[str, ...], float]]
+
+
+def _flat(counts: dict[str, int]) -> Samples:
+    return (((word,), count) for word, count in counts.items())
+
+
+def _gauge(name: str, help: str, value: float) -> Metric:
+    return GaugeMetricFamily(name, help, value=value)
+
+
+def _counter(name: str, help: str, value: float) -> Metric:
+    return CounterMetricFamily(name, help, value=value)
+
+
+def _gauges(name: str, help: str, labels: Sequence[str], samples: Samples) -> Metric:
+    family = GaugeMetricFamily(name, help, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
+def _counters(name: str, help: str, labels: Sequence[str], samples: Samples) -> Metric:
+    family = CounterMetricFamily(name, help, labels=labels)
+    for values, value in samples:
+        family.add_metric(values, value)
+    return family
+
+
+def _histograms(
+    name: str, help: str, labels: Sequence[str], samples: Iterable[tuple[tuple[str, ...], HistogramView]]
+) -> Metric:
+    family = HistogramMetricFamily(name, help, labels=labels)
+    for values, seen in samples:
+        buckets, below = list[tuple[str, float]](), 0
+        for bound, count in zip((*map(str, seen.bounds), "+Inf"), seen.counts, strict=True):
+            below += count
+            buckets.append((bound, below))
+        family.add_metric(values, buckets, sum_value=seen.sum)
+    return family
