@@ -58,6 +58,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.stores.contract",
             "mendflow.stores.memory",
             "mendflow.pilot",
+            "mendflow.server.access",
+            "mendflow.server.peers",
             "mendflow.server.pilots",
             "msgspec",
         }

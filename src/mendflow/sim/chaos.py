@@ -47,13 +47,14 @@ class Summary:
         self.runs = 0
         self.failed: list[int] = []
         self._counts: Counter[str] = Counter()
-        self._gap_s = self._seconds = 0.0
+        self._gap_s = self._seconds = self._calm_s = 0.0
 
     def add(self, verdict: Verdict) -> None:
         self.runs += 1
         self._counts.update(verdict.counts)
         self._gap_s = max([self._gap_s, *verdict.gaps_s])
         self._seconds += verdict.seconds
+        self._calm_s = max(self._calm_s, verdict.calm_s)
         if verdict.broken:
             self.failed.append(verdict.seed)
 
@@ -61,6 +62,7 @@ class Summary:
         for what, number in sorted(self._counts.items()):
             yield f"{number:>9}  {what}"
         hours = self._seconds / 3600
+        yield f"longest from the end of the storm to the end of everything: {self._calm_s / self._lease_s:.2f} leases"
         yield f"longest from the violent end of an attempt to the next one: {self._gap_s / self._lease_s:.2f} leases"
         yield f"{self.runs} seeds, {hours:.1f} hours of virtual time, {len(self.failed)} of them broke a law"
 

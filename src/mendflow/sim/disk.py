@@ -5,7 +5,6 @@ after some or all of it happened, or before it happens all the same a moment lat
 leaves open to whoever calls, and no more."""
 
 import asyncio
-import contextlib
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
 from random import Random
@@ -15,15 +14,11 @@ from mendflow.core.model.problems import StoreUnavailable
 from mendflow.sim.counting import Counts
 from mendflow.sim.loop import VirtualLoop
 from mendflow.sim.machines import Process
-from mendflow.stores.contract import Delete, Document, Done, Put, Taken, Where, Write
+from mendflow.stores.contract import Append, Delete, Document, Done, Put, Taken, Where, Write
 from mendflow.stores.memory import MemoryStore
 
 T = TypeVar("T")
 PAGE = 200
-
-
-class _NeverSent(Exception):
-    """A machine died before what it had to write left it."""
 
 
 class DiskFaults:
@@ -76,8 +71,8 @@ class Disk:
         self.cut: set[str] = set()  # machines that cannot reach it
         self._watch = watch
 
-    async def apply(self, writes: Sequence[Write], by: str) -> list[Done | Taken]:
-        results = await self.truth.write(writes)
+    def apply(self, writes: Sequence[Write], by: str) -> list[Done | Taken]:
+        results = at_once(self.truth.write(writes))
         for write, result in zip(writes, results, strict=True):
             if isinstance(result, Done):
                 self._watch(write, by)
@@ -109,48 +104,49 @@ class DiskLine:
 
     async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
         chance, faults = self._disk.chance, self._disk.faults
-        await self._process.tread()
+        await self._process.tread("journal" if any(isinstance(write, Append) for write in writes) else "write")
         fails = faults.fail_share and chance.random() < faults.fail_share
         if self._unreachable() or (fails and chance.random() < 0.3):
             self._disk.counts.add("store: failed before it was done")
             await self._lose_patience()
         if fails:
-            return await self._of_unknown_outcome(writes)
-        return await self._beyond(self._perform(writes))
+            await self._of_unknown_outcome(writes)
+        answer: asyncio.Future[list[Done | Taken]] = self._loop.create_future()
+        self._send(writes, self._travel_s(), answer)
+        return await answer
 
-    async def _of_unknown_outcome(self, writes: Sequence[Write]) -> list[Done | Taken]:
+    async def _of_unknown_outcome(self, writes: Sequence[Write]) -> NoReturn:
         """Some of it, or all, happens, or will in a moment; nobody hears which."""
         chance = self._disk.chance
         some = writes[: chance.randint(0, len(writes))] if chance.random() < 0.5 else writes
         late = chance.random() < 0.4
         self._disk.counts.add("store: done later, and nobody heard" if late else "store: done, and nobody heard")
-        work = self._later(some, chance.uniform(0.01, 3.0) if late else 0.0)
-        if late:
-            self._loop.outside(work)
-        else:
-            await self._beyond(work)
+        self._send(some, chance.uniform(0.01, 3.0) if late else self._travel_s(), None)
         await self._lose_patience()
 
-    async def _later(self, writes: Sequence[Write], wait_s: float) -> None:
-        await asyncio.sleep(wait_s)
-        with contextlib.suppress(_NeverSent):
-            await self._perform(writes)
+    def _send(
+        self, writes: Sequence[Write], after_s: float, answer: "asyncio.Future[list[Done | Taken]] | None"
+    ) -> None:
+        """From here on it is on its way, whatever becomes of this process."""
+        self._loop.at(self._loop.true_s + after_s, self._arrive, writes, [], answer)
 
-    async def _perform(self, writes: Sequence[Write]) -> list[Done | Taken]:
-        """On the store's side of the line."""
+    def _arrive(
+        self,
+        writes: Sequence[Write],
+        done: list[Done | Taken],
+        answer: "asyncio.Future[list[Done | Taken]] | None",
+    ) -> None:
+        """It is there, and happens; sometimes not all of it in the same moment."""
         chance = self._disk.chance
-        await asyncio.sleep(self._travel_s())
-        if not self._process.alive and chance.random() < 0.5:
-            raise _NeverSent
-        results: list[Done | Taken] = []
-        if len(writes) > 1 and chance.random() < self._disk.faults.piecewise_share:
-            for write in writes:
-                results += await self._disk.apply([write], self._process.machine.name)
-                await asyncio.sleep(chance.uniform(0, 0.02))
-        else:
-            results = await self._disk.apply(writes, self._process.machine.name)
-        await asyncio.sleep(self._travel_s())
-        return results
+        if not done and not self._process.alive and chance.random() < 0.5:
+            return  # it never left the machine that has died
+        piecewise = len(writes) > 1 and (done or chance.random() < self._disk.faults.piecewise_share)
+        now = writes[:1] if piecewise else writes
+        done = done + self._disk.apply(now, self._process.machine.name)
+        if piecewise:
+            self._loop.at(self._loop.true_s + chance.uniform(0, 0.02), self._arrive, writes[1:], done, answer)
+        elif answer is not None:
+            self._loop.at(self._loop.true_s + self._travel_s(), _hear, answer, done)
 
     # reading
 
@@ -207,29 +203,14 @@ class DiskLine:
     # the line
 
     async def _ask(self, look: Callable[[], Coroutine[Any, Any, T]]) -> T:
+        """Looked up as late, or as early, as can be while the question is on its way."""
         chance, faults = self._disk.chance, self._disk.faults
         if self._unreachable() or (faults.fail_share and chance.random() < faults.fail_share):
             self._disk.counts.add("store: failed reads")
             await self._lose_patience()
+        early = await look() if (is_early := chance.random() < 0.5) else None
         await asyncio.sleep(self._travel_s())
-        found = await look()
-        await asyncio.sleep(self._travel_s())
-        return found
-
-    async def _beyond(self, work: Coroutine[Any, Any, T]) -> T:
-        """Done on the other side, whatever becomes of this process; the answer comes when it is there to hear it."""
-        answer: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-
-        async def do() -> None:
-            try:
-                result = await work
-            except _NeverSent:
-                return
-            if not answer.done():
-                answer.set_result(result)
-
-        self._loop.outside(do())
-        return await answer
+        return early if is_early else await look()  # type: ignore[return-value]  # if early, it was looked up
 
     async def _lose_patience(self) -> NoReturn:
         await asyncio.sleep(self._disk.chance.uniform(*self._disk.faults.patience_s))
@@ -244,3 +225,18 @@ class DiskLine:
             self._disk.counts.add("store: slow calls")
             return chance.uniform(*faults.slow_s)
         return chance.uniform(*faults.quick_s)
+
+
+def at_once(work: Coroutine[Any, Any, T]) -> T:
+    """The result of something that never really waits."""
+    try:
+        work.send(None)
+    except StopIteration as over:
+        result: T = over.value
+        return result
+    raise AssertionError("the store in memory does not wait")
+
+
+def _hear(answer: "asyncio.Future[list[Done | Taken]]", done: list[Done | Taken]) -> None:
+    if not answer.done():
+        answer.set_result(done)

@@ -7,6 +7,7 @@ what belongs to a dead one never runs. Time, asked from inside a process, is wha
 import asyncio
 import contextlib
 import heapq
+import warnings
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
 from concurrent.futures import Executor
@@ -148,10 +149,12 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             self._running = False
             self._closed = True
             asyncio._set_running_loop(None)
-            self._bury()
+            with warnings.catch_warnings():
+                self._bury()
 
     def _bury(self) -> None:
         """Let go of what will never end, quietly: it was meant to be lost."""
+        warnings.simplefilter("ignore", RuntimeWarning)  # of what was never begun
         for task in self.tasks:
             task._log_destroy_pending = False  # type: ignore[attr-defined]  # the library has no other way to say so
             if not task.done() and (coroutine := task.get_coro()) is not None:

@@ -54,7 +54,7 @@ class Machine:
 
 class Process(Host):
     """`lost` are told when it dies, in the order in which they asked to be. A `snare` catches it at the most awkward
-    moment: when it has made up its mind and is about to write or to answer."""
+    moment: when it has made up its mind and is about to write, to add to a journal, or to answer."""
 
     __slots__ = ("context", "lost", "machine", "name", "snare")
 
@@ -63,7 +63,7 @@ class Process(Host):
         self.machine = machine
         self.name = name
         self.lost: list[Callable[[], None]] = []
-        self.snare: Callable[[], None] | None = None
+        self.snare: tuple[str, Callable[[], None]] | None = None
         self.context: Context = within(self)
 
     def spawn(self, work: Coroutine[Any, Any, None], name: str = "") -> None:
@@ -89,11 +89,11 @@ class Process(Host):
     def _fresh(self) -> Context:
         return self.context.copy()
 
-    async def tread(self) -> None:
+    async def tread(self, what: str) -> None:
         """It is about to do what cannot be taken back."""
-        if self.snare is not None:
-            snare, self.snare = self.snare, None
-            snare()
+        if self.snare is not None and self.snare[0] == what:
+            (_, happen), self.snare = self.snare, None
+            happen()
             await asyncio.sleep(0)
 
     def stop(self) -> None:

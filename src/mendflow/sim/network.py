@@ -127,7 +127,7 @@ class _Call:
 
     async def _serve(self, process: Process, handler: Handler, hung_up: asyncio.Event) -> None:
         answer = await handler(self._path, self._body, hung_up)
-        await process.tread()
+        await process.tread("answer")
         self._network.send(self._there, self._here, lambda: self._hear(answer))
 
     def _hear(self, answer: Answer) -> None:

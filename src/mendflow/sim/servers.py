@@ -2,36 +2,31 @@
 meet over HTTP."""
 
 import asyncio
-import contextlib
 from collections.abc import Callable
 from random import Random
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import PilotId
 from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
-from mendflow.core.model.views import PilotView
 from mendflow.pilot.link import SYNC_PATH
+from mendflow.server.access import PEERS
+from mendflow.server.peers import HttpNeighbours, PeerRoutes
 from mendflow.server.pilots import Exchange
 from mendflow.services.cluster.contract import NeighbourAway, ServerDocument
+from mendflow.services.cluster.counterpart import Counterpart
 from mendflow.services.house import House, HouseRules, Services
 from mendflow.services.local_domain import LocalDomain
 from mendflow.sim.disk import Disk, DiskLine
 from mendflow.sim.machines import Machine, Process, WallClock
 from mendflow.sim.network import Answer, Network, Unreached
 
+T = TypeVar("T")
 START_PATH = "/start"
-PASS_PATH = "/neighbours/sync"
-NUDGE_PATH = "/neighbours/nudge"
-NEIGHBOUR_S = 5.0
 RESTART_S = 1.0
 """A server that could not start is started again after this long, as whoever keeps services running would."""
-
-_encode = msgspec.msgpack.Encoder().encode
 
 
 class Start(msgspec.Struct):
@@ -111,8 +106,7 @@ class VirtualServer:
             return
         self.house = house
         domain = LocalDomain(house, chance=self._token)
-        exchange = Exchange(domain, house.let_go)
-        self._network.listen(self.address, process, Desk(house, domain, exchange).answer)
+        self._network.listen(self.address, process, Desk(house, domain).answer)
 
     def _again(self, process: Process) -> None:
         loop = self.machine.loop
@@ -123,92 +117,64 @@ class VirtualServer:
         return self._chance.randbytes(size).hex()
 
 
-class Passed(msgspec.Struct, array_like=True):
-    """A pilot's request that another server passes on."""
-
-    request: SyncRequest
-    who: str
-
-
-class Nudge(msgspec.Struct, array_like=True):
-    pilots: list[PilotId]
-    work: bool
-    by: str
-
-
-_decode_passed = msgspec.msgpack.Decoder(Passed).decode
-_decode_nudge = msgspec.msgpack.Decoder(Nudge).decode
-_decode_answer = msgspec.msgpack.Decoder(SyncAnswer).decode
-
-
-class Lines:
+class Lines(HttpNeighbours):
     """The way to other servers, over the imagined lines."""
 
     def __init__(self, network: Network, process: Process) -> None:
+        super().__init__()
         self._network = network
         self._process = process
 
-    async def sync(self, server: ServerDocument, request: SyncRequest, who: str) -> SyncAnswer:
-        body = _encode(Passed(request, who))
+    async def _ask(self, server: ServerDocument, what: str, said: object, type: type[T], patience_s: float) -> T:
+        body, path = msgspec.msgpack.encode(said), f"{PEERS}{what}"
         try:
-            status, answer = await self._network.call(self._process, server.url, PASS_PATH, body, NEIGHBOUR_S)
+            status, answer = await self._network.call(self._process, server.url, path, body, patience_s)
         except Unreached as error:
             raise NeighbourAway(str(error)) from None
         if status != 200:
             raise NeighbourAway(f"it answered {status}: {answer.decode(errors='replace')}")
-        return _decode_answer(answer)
-
-    async def pilots(self, server: ServerDocument) -> list[PilotView]:
-        return []
-
-    async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
-        body = _encode(Nudge(pilots, work, by))
-        with contextlib.suppress(Unreached):
-            await self._network.call(self._process, server.url, NUDGE_PATH, body, NEIGHBOUR_S)
+        return msgspec.msgpack.decode(answer, type=type)
 
 
 class Desk:
     """What comes over the line, brought to whom it is meant for."""
 
-    def __init__(self, house: House, domain: LocalDomain, exchange: Exchange) -> None:
-        self._house = house
+    def __init__(self, house: House, domain: LocalDomain) -> None:
         self._domain = domain
-        self._exchange = exchange
+        self._exchange = Exchange(domain, house.let_go)
+        self._peers = PeerRoutes(Counterpart(house))
 
     async def answer(self, path: str, body: bytes, hung_up: asyncio.Event) -> Answer:
         if path == SYNC_PATH:
-            return await _Request(body, hung_up).put_to(self._exchange)
+            return await _Request(path, body, hung_up).put_to(self._pilots)
+        if path.startswith(PEERS):
+            return await _Request(path, body, hung_up).put_to(self._peers)
+        assert path == START_PATH
         try:
-            return 200, await self._do(path, body)
+            return 200, (await self._start(msgspec.json.decode(body, type=Start))).encode()
         except Mistake as mistake:
             return mistake.status, mistake.message.encode()
 
-    async def _do(self, path: str, body: bytes) -> bytes:
-        if path == PASS_PATH:
-            passed = _decode_passed(body)
-            return _encode(await self._domain.sync(passed.request, who=passed.who))
-        if path == NUDGE_PATH:
-            nudge = _decode_nudge(body)
-            self._house.services.exchange.nudged(nudge.pilots, work=nudge.work, by=nudge.by)
-            return b""
-        assert path == START_PATH
-        wanted = msgspec.json.decode(body, type=Start)
+    async def _pilots(self, scope: Any, receive: Any, send: Any) -> None:
+        await self._exchange(scope, receive, send, "local")
+
+    async def _start(self, wanted: Start) -> str:
         await self._domain.deploy(wanted.flow)
-        view = await self._domain.start(wanted.flow.name, {}, who="client", key=wanted.key)
-        return view.id.encode()
+        return (await self._domain.start(wanted.flow.name, {}, who="client", key=wanted.key)).id
 
 
 class _Request:
     """One HTTP request, as a server hands it to its application."""
 
-    def __init__(self, body: bytes, hung_up: asyncio.Event) -> None:
+    def __init__(self, path: str, body: bytes, hung_up: asyncio.Event) -> None:
+        self._scope = {"type": "http", "path": path}
         self._body: bytes | None = body
         self._hung_up = hung_up
         self._status = 0
         self._answer = b""
 
     async def put_to(self, application: Callable[..., Any]) -> Answer:
-        await application({"type": "http", "path": SYNC_PATH}, self._receive, self._send, "local")
+        await application(self._scope, self._receive, self._send)
         return self._status, self._answer
 
     async def _receive(self) -> dict[str, Any]:

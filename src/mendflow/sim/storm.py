@@ -119,7 +119,7 @@ class Storm:
         if kind < 0.25:
             happen()
         elif kind < 0.65:
-            process.snare = happen
+            process.snare = (self._chance.choice(("journal", "journal", "write", "answer")), happen)
         else:
             process.fuse = (self._chance.randint(0, FUSE_STEPS_MAX), happen)
 

@@ -11,7 +11,7 @@ from mendflow.sim.chronicle import Chronicle
 
 SHORT_S = (0.003, 0.03)
 USUAL_S = (0.3, 3.0)
-LONG_S = (4.0, 12.0)
+LONG_S = (3.0, 9.0)
 FAILURES_MAX = 2
 
 

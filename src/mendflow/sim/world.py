@@ -35,7 +35,7 @@ DRIFT_MAX = 0.01
 SKEW_MS_MAX = 120_000
 """How far off a machine's wall clock may be."""
 
-CALM_LEASES_MAX = 60
+CALM_LEASES_MAX = 30
 """Within so many leases after the storm everything must have ended."""
 
 PATIENCE_S = 3.0
@@ -51,7 +51,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     pilots: int = 6
     jobs: int = 60
     lease_ms: int = 6_000
-    storm_s: float = 40.0
+    storm_s: float = 30.0
     faults: int = -1  # so many; -1: drawn
 
 
@@ -64,6 +64,7 @@ class Verdict(msgspec.Struct, frozen=True, kw_only=True):
     counts: dict[str, int]
     gaps_s: list[float]
     seconds: float
+    calm_s: float  # from the storm's end until all was over
     steps: int
     story: list[str] = []
 
@@ -105,6 +106,7 @@ class World:
             for n in range(1, scene.pilots + 1)
         ]
         self.acknowledged: dict[CaseId, str] = {}
+        self.calm_s = 0.0
         self.judge = Judge(self)
 
     def chance(self, what: str) -> Random:
@@ -174,6 +176,7 @@ class World:
     async def _calm(self) -> None:
         began_s = self.loop.true_s
         while not await self.judge.all_over():
+            self.calm_s = self.loop.true_s - began_s
             if self.loop.true_s > began_s + CALM_LEASES_MAX * self.lease_s:
                 return  # the judge will say what is missing
             await asyncio.sleep(0.5)
@@ -216,6 +219,7 @@ def play(scene: Scene, *, story: bool = False) -> Verdict:
         counts=dict(world.counts.of),
         gaps_s=chronicle.gaps_s,
         seconds=world.loop.true_s,
+        calm_s=world.calm_s,
         steps=world.loop.steps,
         story=chronicle.story or [],
     )
