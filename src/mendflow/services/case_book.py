@@ -57,6 +57,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     owner: str = ""
     rerun_of: CaseId | None = None
     key: str = ""
+    notify: str = ""  # an address that is told of its end
     counts: list[NameCount] = []
     serials: int = 0  # of one that is over: how many there are
     posted: bool = False  # over, and something that nobody waits for is still under way

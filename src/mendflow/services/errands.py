@@ -114,6 +114,7 @@ class OrderDesk:
         self._happenings = happenings
         self._notices = notices
         self.mending: Mending | None = None
+        self.failed: Callable[[LiveCase, int, Outcome], None] | None = None  # told of jobs that failed for good
         self._soon: set[asyncio.Task[None]] = set()
         self._handlers: dict[type, Handler] = {
             SubmitJob: self._submit,
@@ -172,6 +173,8 @@ class OrderDesk:
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         if self.mending is not None and self.mending.tried_again(case, serial):
             self.mending.job_over(case, serial, outcome.ok)
+        if not outcome.ok and self.failed is not None and (live := self._manager.live.get(case)) is not None:
+            self.failed(live, serial, outcome)
         await self._manager.finish(case, serial, outcome)
 
     async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:

@@ -61,6 +61,9 @@ class Errands(Protocol):
     async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None: ...
 
 
+def _nobody(document: CaseDocument) -> None: ...
+
+
 class FlowManager:
     def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, happenings: Happenings, homes: HomeBook) -> None:
         self._homes = homes
@@ -71,6 +74,7 @@ class FlowManager:
         self.errands: Errands
         self.checkpoints: Checkpoints
         self.remember: Callable[[], tuple[str, ...]] = tuple  # tasks that somebody outside knows how to undo
+        self.ended: Callable[[CaseDocument], None] = _nobody  # told of each end before its document is noted
         self.live: dict[CaseId, LiveCase] = {}
         self.counts = Counts()
 
@@ -119,6 +123,7 @@ class FlowManager:
         self.counts.cases_ended.add(document.flow, "failed")
         document.status, document.ended_at = "failed", self._clock.now()
         document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
+        self.ended(document)
         self._ledger.touch(CASE_KIND, document.id, document, last=True)
         self._happenings.tell(document.ended_at, "case", document.id, state="failed", message=message)
         self._happenings.ended(document.id)

@@ -35,7 +35,6 @@ from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
 from mendflow.services.gates import Gates
 from mendflow.services.happenings import Happenings
-from mendflow.services.job_monitor.monitor import Monitor
 from mendflow.services.job_monitor.rules import MonitorRules
 from mendflow.services.ledger import Ledger
 from mendflow.services.levels import DEFAULT_WAITS_MS, Levels
@@ -43,6 +42,7 @@ from mendflow.services.mending import MendingWing
 from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.metering import Counts, store_name
 from mendflow.services.notices import Notices
+from mendflow.services.notifier.contract import NO_POSTER, Poster
 from mendflow.services.proxy import Proxy
 from mendflow.services.proxy.pattern_book import PatternBook
 from mendflow.services.proxy.recovery import OUR_QUEUE
@@ -51,6 +51,7 @@ from mendflow.services.staging import Staging
 from mendflow.services.submission import Submitter
 from mendflow.services.tasks import Tasks
 from mendflow.services.timers import Timers
+from mendflow.services.watch_wing import WatchWing
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.house")
@@ -142,16 +143,21 @@ class Services:
         self.exceptions = self.mending.exceptions
         self.administration = self.mending.administration
         self.engines = self.mending.engines
-        self.monitor = Monitor(
+        self.watch = WatchWing(
             store=store,
+            ledger=ledger,
             clock=clock,
             rules=rules.monitor,
+            poster=house.poster,
             membership=membership,
+            homes=self.homes,
+            notices=self.notices,
             manager=self.manager,
             meta=self.meta,
             levels=self.levels,
         )
-        self.exchange.gone = self.monitor.pilot_gone
+        self.watch.connect(self.manager, self.desk, self.exchange)
+        self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         self._clock = clock
         self._takeover = self._taking_over(house)
         self._reading: asyncio.Task[None] | None = None
@@ -216,7 +222,7 @@ class Services:
         self.mending.start()
         self.timers.start()
         self.exchange.start()
-        self.monitor.start()
+        self.watch.start()
         if self._takeover is not None:
             self._takeover.start()
 
@@ -224,6 +230,7 @@ class Services:
         """What all servers on the store share; others may have changed it."""
         await self.flows.start()
         await self.patterns.start()
+        await self.watch.read_shared()
         await self.mending.read_shared()
 
     def read_shared_soon(self) -> None:
@@ -244,6 +251,7 @@ class Services:
             each.root: now + each.promised_ms - lease_ms for each in trees if each.promised_ms is not None
         }
         self.homes.coming(trees)
+        await self.watch.load(roots)
         await self.mending.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
         await self.manager.give_again(cases)
@@ -260,7 +268,7 @@ class Services:
         return min(now, self._promised.get(root_of(job.case), now))
 
     async def stop(self) -> None:
-        await self.monitor.stop()
+        await self.watch.stop()
         if self._takeover is not None:
             await self._takeover.stop()
         if self._reading is not None:
@@ -327,10 +335,12 @@ class House:
         server: ServerDocument | None = None,
         neighbours: Neighbours = NO_NEIGHBOURS,
         meter: Meter | None = None,
+        poster: Poster = NO_POSTER,
         counts: Counts | None = None,
     ) -> None:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
+        self.poster = poster
         self.way_to_queue = way_to_queue
         self.shipped = shipped
         self.patterns = patterns

@@ -25,7 +25,7 @@ _encode = msgspec.json.Encoder().encode
 _Key = tuple[str, str]
 _Pending = dict[_Key, object]
 _ANYWHERE = None
-SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine"})
+SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", "webhook"})
 NO_PROMISE = "this server could not renew its right to decide about its cases; reading everything again"
 
 
@@ -108,6 +108,11 @@ class Ledger:
         else:
             self._gone.discard(key)
         self._work.set()
+
+    def defer(self, kind: str, id: str) -> None:
+        """What is noted of this document, and what will be, is written after all that is noted so far."""
+        if (kind, id) in self._pending:
+            self._pending[(kind, id)] = self._pending.pop((kind, id))
 
     def leave(self, kind: str, id: str) -> None:
         """This document will not be written again: forget its version, after what is noted of it is written."""

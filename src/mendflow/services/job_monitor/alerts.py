@@ -121,7 +121,7 @@ class AlertBook:
     async def tell_for(self, ended: Callable[[AlertDocument], bool]) -> None:
         """Tell of alerts whose makers have ended before they could: of those, one server tells."""
         for known in [each for each in self.open.values() if not each.alert.told and ended(each.alert)]:
-            mine = msgspec.structs.replace(known.alert, raised_by=self._server(), raised_at=self._clock.now())
+            mine = msgspec.structs.replace(known.alert, raised_by=self._server())
             if await self._put(mine, known.version):
                 self._tell(mine)
 

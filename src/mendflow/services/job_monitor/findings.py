@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
+from mendflow.core.model.alerts import Notification
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Job, Resources
 from mendflow.core.scheduling.amounts import duration, size
@@ -9,6 +10,8 @@ from mendflow.core.scheduling.queue import Waiting
 from mendflow.services.job_monitor.alerts import Finding
 from mendflow.services.job_monitor.rules import MonitorRules
 from mendflow.services.pilot_book import PilotRecord
+
+DAY_MS = 86_400_000
 
 
 def ran_ms(job: Job, pilot: PilotRecord, now: Instant) -> int:
@@ -73,6 +76,18 @@ def about_server(server: str, incarnation: str, host: str, silent_ms: int) -> Fi
         sentence=f"server {server}{f' at {host}' if host else ''} was silent for {duration(silent_ms)}, and others have"
         " taken its cases. Look at that machine and start the server again, or acknowledge this if it is not to come"
         " back",
+    )
+
+
+def about_delivery(to: str, told: Notification, why: str, now: Instant) -> Finding:
+    """At most one a day for each receiver."""
+    return Finding(
+        kind="not-delivered",
+        subject=to,
+        episode=str(now // DAY_MS),
+        sentence=f"{to} did not take the notification {told.id} in {duration(now - told.at)}: {why}. Others may be"
+        f" missing there too; read them with `mendflow notifications --after {max(0, told.serial - 1)}`, and put the receiver"
+        f" right or remove it with `mendflow webhooks remove`",
     )
 
 

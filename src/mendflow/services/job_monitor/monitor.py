@@ -6,12 +6,12 @@ the next one sees what this one would have seen."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from typing import Protocol
 
 import msgspec
 
-from mendflow.core.model.alerts import AlertView
+from mendflow.core.model.alerts import AlertView, Notification
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import StoreUnavailable
@@ -21,6 +21,7 @@ from mendflow.services.flow_manager import FlowManager
 from mendflow.services.job_monitor.alerts import AlertBook, AlertDocument, Finding
 from mendflow.services.job_monitor.findings import (
     Growths,
+    about_delivery,
     about_job,
     about_level,
     about_pilot,
@@ -29,6 +30,7 @@ from mendflow.services.job_monitor.findings import (
 )
 from mendflow.services.job_monitor.rules import MonitorRules
 from mendflow.services.job_monitor.runtimes import Runtimes
+from mendflow.services.ledger import Ledger
 from mendflow.services.meta_scheduler import JOB_KIND, QueueAndPilots
 from mendflow.services.pilot_book import PilotRecord
 from mendflow.stores.contract import Store
@@ -58,6 +60,7 @@ class Monitor:
         manager: FlowManager,
         meta: QueueAndPilots,
         levels: LevelCounts,
+        ledger: Ledger,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -72,6 +75,10 @@ class Monitor:
         self._queues = Growths(rules.queue_looks)
         self._filling = Growths(rules.queue_looks)
         self._gone: list[Finding] = []
+        self._ledger = ledger
+        self._told: list[str] = []
+        self.tell: Callable[[AlertDocument], None] | None = None  # notes the alert for clients
+        self.alerts.tell = self._tell
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -98,6 +105,15 @@ class Monitor:
         else:
             return
         self._gone.append(about_pilot(pilot, episode, lease_ms=self._meta.leases.lease_ms))
+
+    async def not_delivered(self, to: str, told: Notification, why: str) -> None:
+        """A notification could not be brought to somebody in all the time that it may take."""
+        await self.alerts.raise_(about_delivery(to, told, why, self._clock.now()))
+
+    def _tell(self, alert: AlertDocument) -> None:
+        if self.tell is not None:
+            self.tell(alert)
+            self._told.append(alert.id)
 
     async def acknowledge(self, id: str, *, who: str) -> AlertView:
         return await self.alerts.acknowledge(id, who=who)
@@ -129,6 +145,11 @@ class Monitor:
             if await self._over(known.alert):
                 await self.alerts.close(known)
         await self.alerts.tell_for(self._left_behind)
+        if self._told:
+            await self._ledger.settled()
+            told, self._told = self._told, []
+            for id in told:
+                await self.alerts.told(id)
 
     async def _over_time(self) -> AsyncIterator[Finding]:
         now, silent_ms = self._clock.now(), self._meta.leases.lease_ms // 2

@@ -1,0 +1,53 @@
+"""Which addresses webhooks may have. Whoever can name one could otherwise let the server ask on his behalf what he
+cannot reach himself: so only http and https, and nothing private unless whoever runs the server allows it. A name is
+looked up when something is sent, and what it then stands for is looked at in the same way."""
+
+import ipaddress
+from typing import Final
+from urllib.parse import urlsplit
+
+from mendflow.core.model.problems import Invalid
+
+URL_CHARS_MAX: Final = 2_000
+_EMBEDDED: Final = ipaddress.ip_network("64:ff9b::/96")
+"""Addresses of the old kind, as the new kind writes them for a translator in between."""
+
+
+def check_url(url: str, *, private: bool) -> None:
+    """Raise if nothing may be sent there."""
+    try:
+        parts = urlsplit(url)
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port, parts = None, None, urlsplit("")
+    fit = parts.scheme in ("http", "https") and host and port != 0 and url.isprintable() and " " not in url
+    if not fit or len(url) > URL_CHARS_MAX:
+        raise Invalid(f"{url[:100]!r} is no address for a webhook; give one like https://example.org/hook", field="url")
+    if parts.username is not None or parts.password is not None:
+        raise Invalid("the address of a webhook has no user and password; sign with a secret instead", field="url")
+    assert host is not None
+    if not private and (host == "localhost" or host.endswith(".localhost") or is_private_text(host)):
+        raise Invalid(private_sentence(host), field="url")
+
+
+def private_sentence(host: str) -> str:
+    return f"{host} is a private address; a server started with --webhooks-to-private would send webhooks there"
+
+
+def is_private_text(host: str) -> bool:
+    """Whether it is an address, not a name, and a private one."""
+    try:
+        return is_private(ipaddress.ip_address(host.partition("%")[0]))
+    except ValueError:
+        return False
+
+
+def is_private(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> bool:
+    """Whether it is no public host's. An address inside another counts as what it is."""
+    if isinstance(address, ipaddress.IPv6Address):
+        inside = address.ipv4_mapped or address.sixtofour
+        if inside is None and address in _EMBEDDED:
+            inside = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
+        if inside is not None:
+            return is_private(inside)
+    return not address.is_global or address.is_multicast

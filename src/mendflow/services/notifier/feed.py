@@ -1,0 +1,36 @@
+"""All notifications in one stream, for whoever was away. All servers add to it, each at the end that it finds; so there
+is one order, a notification's serial is its place, and whoever goes on after the last serial he read misses none."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.alerts import Notification
+from mendflow.stores.contract import Append, Done, Store
+
+FEED: Final = "notifications"
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Notification).decode
+
+
+class Feed:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._length = 0
+
+    async def add(self, told: Sequence[Notification]) -> int:
+        """Written when this returns: the serial of the first. After an error it may be there or not: added again it has
+        the same id."""
+        entries = [_encode(each) for each in told]
+        while True:
+            [result] = await self._store.write([Append(FEED, entries, self._length)])
+            self._length = result.version if isinstance(result, Done) else result.actual
+            if isinstance(result, Done):
+                return self._length - len(entries) + 1
+
+    async def after(self, serial: int | None, limit: int) -> list[Notification]:
+        """Those after a serial, the oldest first; without one, the newest."""
+        start = max(0, await self._store.length(FEED) - limit) if serial is None else serial
+        entries = await self._store.read(FEED, start, limit)
+        return [msgspec.structs.replace(_decode(entry), serial=place) for place, entry in enumerate(entries, start + 1)]

@@ -1,0 +1,20 @@
+"""How whoever gets a notification can tell that it is from here, and that nobody sends an old one again.
+
+The signature is over the moment of sending, a dot, and the body: `t=SECONDS,v1=HEX`. The receiver makes the same with
+the secret, compares the two in constant time, and refuses what is older than a few minutes."""
+
+import hashlib
+import hmac
+from typing import Final
+
+from mendflow.core.model.ids import Instant
+
+SIGNATURE: Final = "Mendflow-Signature"
+EVENT: Final = "Mendflow-Event"
+KIND: Final = "Mendflow-Event-Kind"
+
+
+def signature(secret: str, body: bytes, at: Instant) -> str:
+    seconds = at // 1000
+    made = hmac.new(secret.encode(), f"{seconds}.".encode() + body, hashlib.sha256)
+    return f"t={seconds},v1={made.hexdigest()}"
