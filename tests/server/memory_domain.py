@@ -20,11 +20,16 @@ from mendflow.core.model.stats import HistogramView, StatsView
 from mendflow.core.model.sync import Assignment, AttemptRef, SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
+    CasePage,
+    CaseQuery,
     CaseView,
+    Counts,
     FlowView,
     Happening,
     Health,
+    ItemPage,
     ItemView,
+    JobPage,
     JobQuery,
     PilotView,
     ServerView,
@@ -143,6 +148,33 @@ class MemoryDomain(MemoryRepairs):
             raise NotFound(f"there is no case {case!r}; `mendflow cases` lists them", case=case)
         return self._cases[id]
 
+    async def find_cases(self, query: CaseQuery) -> CasePage:
+        rows = await self.cases(flow=query.flow, status=query.status, limit=query.limit, offset=query.offset)
+        return CasePage(rows=rows)
+
+    async def count_cases(self, query: CaseQuery, *, by: str = "") -> Counts:
+        return Counts(counts={"": len((await self.find_cases(query)).rows)})
+
+    async def find_items(
+        self,
+        case: str,
+        *,
+        state: str = "",
+        name: str = "",
+        where: str = "",
+        limit: int = 1000,
+        offset: int = 0,
+        after: str = "",
+    ) -> ItemPage:
+        rows = await self.items(case, state=state, name=name, limit=limit, offset=offset, after=after)
+        return ItemPage(rows=rows)
+
+    async def find_jobs(self, query: JobQuery) -> JobPage:
+        return JobPage(rows=await self.jobs(query))
+
+    async def count_jobs(self, query: JobQuery, *, by: str = "") -> Counts:
+        return Counts(counts={"": len(await self.jobs(query))})
+
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
@@ -246,14 +278,24 @@ class MemoryDomain(MemoryRepairs):
         return []
 
     async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
-        empty = HistogramView(bounds=[1.0], counts=[0, 0])
-        return [
-            StatsView(
-                **{"server": "memory", "version": "0", "store": "memory", "at": 1, "uptime_ms": 1},
-                **{"store_up": True, "store_away_s": 0.0, "servers_alive": 1},
-                **dict.fromkeys(("queue_s", "start_s", "known_s", "run_s", "ledger_writes", "ledger_s"), empty),
-            )
-        ]
+        none = HistogramView(bounds=[1.0], counts=[0, 0])
+        stats = StatsView(
+            server="memory",
+            version="0",
+            store="memory",
+            at=1,
+            uptime_ms=1,
+            store_up=True,
+            store_away_s=0.0,
+            servers_alive=1,
+            queue_s=none,
+            start_s=none,
+            known_s=none,
+            run_s=none,
+            ledger_writes=none,
+            ledger_s=none,
+        )
+        return [stats]
 
     def let_go(self, pilot: str | None) -> None:
         self._let_go += 1

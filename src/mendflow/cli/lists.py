@@ -12,8 +12,10 @@ from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.cli.server_file import find_server
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.views import (
+    CaseQuery,
     CaseStatus,
     CaseView,
+    Counts,
     ItemState,
     ItemView,
     JobQuery,
@@ -43,6 +45,18 @@ def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only thos
     )
 
 
+Condition = Annotated[
+    str, typer.Option("--where", metavar="CONDITION", help="Only those that it holds for.", show_default=False)
+]
+Order = Annotated[
+    str, typer.Option("--order", metavar="NAME", help="By this name; -NAME from the greatest on.", show_default=False)
+]
+After = Annotated[str, typer.Option("--after", metavar="PLACE", help="Go on from here.", show_default=False)]
+Count = Annotated[bool, typer.Option("--count", help="Only say how many.")]
+CountBy = Annotated[
+    str, typer.Option("--count-by", metavar="NAME", help="Only say how many, by this name.", show_default=False)
+]
+
 Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only those of this name.", show_default=False)]
 
 
@@ -57,11 +71,22 @@ def cases(
         ),
     ] = "",
     status: Annotated[str, _state(CASE_WORDS, "--status", "Only those with this status.")] = "",
+    where: Condition = "",
+    order: Order = "",
     limit: Limit = 100,
     offset: Offset = 0,
+    after: After = "",
+    count: Count = False,
+    count_by: CountBy = "",
 ) -> None:
     """List the cases, newest first."""
-    views = ask.of(lambda client: client.cases(flow=flow, status=status, limit=limit, offset=offset))
+    query = CaseQuery(flow=flow, status=status, limit=limit, offset=offset, where=where, order=order, after=after)
+    if count or count_by:
+        _print_counts(ask, ask.of(lambda client: client.count_cases(query, by=count_by)), count_by)
+        return
+    page = ask.of(lambda client: client.find_cases(query))
+    views = page.rows
+    _say_more(page.next, len(views), limit, searched=bool(where or order or after))
     if ask.json:
         print_json(views)
     elif not views:
@@ -82,12 +107,16 @@ def items(
     case: CaseArgument,
     state: Annotated[str, _state(ITEM_WORDS)] = "",
     name: Name = "",
+    where: Condition = "",
     limit: Limit = 1000,
     offset: Offset = 0,
     runs: Annotated[bool, typer.Option("--runs", help="Show each run of items that were restarted.")] = False,
 ) -> None:
     """List the items of a case, in the order in which they last began."""
-    views = ask.of(lambda client: client.items(case, state=state, name=name, limit=limit, offset=offset))
+    page = ask.of(
+        lambda client: client.find_items(case, state=state, name=name, where=where, limit=limit, offset=offset)
+    )
+    views = page.rows
     if ask.json:
         print_json(views)
     elif not views:
@@ -114,10 +143,15 @@ def jobs(
     attempts: Annotated[
         int, typer.Option("--attempts", min=0, metavar="N", help="Only with at least so many attempts.")
     ] = 0,
+    where: Condition = "",
+    order: Order = "",
     limit: Limit = 100,
     offset: Offset = 0,
+    after: After = "",
+    count: Count = False,
+    count_by: CountBy = "",
 ) -> None:
-    """List jobs, by case, state, name, owner or pilot."""
+    """List jobs, by case, state, name, owner or pilot, or by any condition."""
     query = JobQuery(
         case=case,
         state=JOB_WORDS.get(state, ""),
@@ -127,8 +161,16 @@ def jobs(
         attempts_min=attempts,
         limit=limit,
         offset=offset,
+        where=where,
+        order=order,
+        after=after,
     )
-    views = ask.of(lambda client: client.jobs(query))
+    if count or count_by:
+        _print_counts(ask, ask.of(lambda client: client.count_jobs(query, by=count_by)), count_by)
+        return
+    page = ask.of(lambda client: client.find_jobs(query))
+    views = page.rows
+    _say_more(page.next, len(views), limit, searched=bool(where or order or after))
     if ask.json:
         print_json(views)
     elif not views:
@@ -189,6 +231,24 @@ def notices(ask: Ask, limit: Limit = 100) -> None:
         say("There is nothing to know.")
     else:
         print_table(("at", "case", "notice"), ((short_time_text(v.at), str(v.case), v.message) for v in views))
+
+
+def _print_counts(ask: Ask, found: Counts, by: str) -> None:
+    if ask.json:
+        print_json(found.counts)
+    elif not by:
+        say(f"{sum(found.counts.values()):,}")
+    else:
+        rows = sorted(found.counts.items(), key=lambda each: (-each[1], each[0]))
+        print_table((by, "count"), ((name or "-", f"{number:,}") for name, number in rows))
+
+
+def _say_more(place: str, found: int, limit: int, *, searched: bool) -> None:
+    """Where to go on, on the error stream, so that what a program reads stays what it is."""
+    if place and found < limit:
+        say(f"Not everything was looked at yet, there may be more: --after {place}", err=True)
+    elif place and searched:
+        say(f"There may be more: --after {place}", err=True)
 
 
 def _print_cases(views: list[CaseView]) -> None:

@@ -26,7 +26,7 @@ COMMANDS: dict[str, Entry] = {
     "schema": _entry("check", "Print the JSON Schema of flow files, for editors.", _RUN),
     "cases": _entry("lists", "List the cases, newest first.", _LOOK),
     "items": _entry("lists", "List the items of a case, in the order in which they last began.", _LOOK),
-    "jobs": _entry("lists", "List jobs, by case, state, name, owner or pilot.", _LOOK),
+    "jobs": _entry("lists", "List jobs, by case, state, name, owner or pilot, or by any condition.", _LOOK),
     "flows": _entry("lists", "List the deployed flows.", _LOOK),
     "pilots": _entry("lists", "List the pilots.", _LOOK),
     "servers": _entry("lists", "List the servers on the store.", _LOOK),

@@ -38,12 +38,17 @@ from mendflow.core.model.repair_views import (
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
+    CasePage,
+    CaseQuery,
     CaseView,
+    Counts,
     FlowView,
     Happening,
     HappeningKind,
     Health,
+    ItemPage,
     ItemView,
+    JobPage,
     JobQuery,
     JobView,
     PilotView,
@@ -104,6 +109,21 @@ class SyncClient:
 
     def start(self, name: str, inputs: dict[str, Value] | None = None, *, reuse: str = "", key: str = "") -> CaseView:
         return self._wait(self._client.start(name, inputs, reuse=reuse, key=key))
+
+    def find_cases(self, query: CaseQuery) -> CasePage:
+        return self._wait(self._client.find_cases(query))
+
+    def count_cases(self, query: CaseQuery | None = None, *, by: str = "") -> Counts:
+        return self._wait(self._client.count_cases(query, by=by))
+
+    def find_jobs(self, query: JobQuery) -> JobPage:
+        return self._wait(self._client.find_jobs(query))
+
+    def count_jobs(self, query: JobQuery | None = None, *, by: str = "") -> Counts:
+        return self._wait(self._client.count_jobs(query, by=by))
+
+    def find_items(self, case: str, *, where: str = "", limit: int = 1000, after: str = "") -> ItemPage:
+        return self._wait(self._client.find_items(case, where=where, limit=limit, after=after))
 
     def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
         return self._wait(self._client.cases(flow=flow, status=status, limit=limit, offset=offset))

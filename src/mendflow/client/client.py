@@ -28,12 +28,17 @@ from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
+    CasePage,
+    CaseQuery,
     CaseView,
+    Counts,
     FlowView,
     Happening,
     HappeningKind,
     Health,
+    ItemPage,
     ItemView,
+    JobPage,
     JobQuery,
     JobView,
     PilotView,
@@ -94,6 +99,15 @@ class Client(RepairCalls):
         query: dict[str, str | int] = {"flow": flow, "status": status, "limit": limit, "offset": offset}
         return await self._line.ask("GET", "/cases", list[CaseView], query=query)
 
+    async def find_cases(self, query: CaseQuery) -> CasePage:
+        """What fulfils the query's condition; the page's `next` is the `after` of the next query."""
+        rows, place = await self._line.page("/cases", list[CaseView], query=msgspec.structs.asdict(query))
+        return CasePage(rows=rows, next=place)
+
+    async def count_cases(self, query: CaseQuery | None = None, *, by: str = "") -> Counts:
+        """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""
+        return await self._counted("/cases/count", query or CaseQuery(), by)
+
     async def case(self, case: str) -> CaseView:
         return await self._line.ask("GET", _case(case), CaseView)
 
@@ -106,6 +120,22 @@ class Client(RepairCalls):
         """In the order in which they last began; `after` is the `place` of the last item of the page before."""
         query: dict[str, str | int] = {"state": state, "name": name, "limit": limit, "offset": offset, "after": after}
         return await self._line.ask("GET", f"{_case(case)}/items", list[ItemView], query=query)
+
+    async def find_items(
+        self,
+        case: str,
+        *,
+        state: str = "",
+        name: str = "",
+        where: str = "",
+        limit: int = 1000,
+        offset: int = 0,
+        after: str = "",
+    ) -> ItemPage:
+        query: dict[str, str | int] = {"state": state, "name": name, "where": where}
+        query |= {"limit": limit, "offset": offset, "after": after}
+        rows, place = await self._line.page(f"{_case(case)}/items", list[ItemView], query=query)
+        return ItemPage(rows=rows, next=place)
 
     async def item(self, case: str, item: str) -> ItemView:
         return await self._line.ask("GET", f"{_case(case)}/items/{quote(item, safe='')}", ItemView)
@@ -161,6 +191,30 @@ class Client(RepairCalls):
 
     async def jobs(self, query: JobQuery | None = None) -> list[JobView]:
         return await self._line.ask("GET", "/jobs", list[JobView], query=msgspec.structs.asdict(query or JobQuery()))
+
+    async def find_jobs(self, query: JobQuery) -> JobPage:
+        """What fulfils the query's condition; the page's `next` is the `after` of the next query."""
+        rows, place = await self._line.page("/jobs", list[JobView], query=msgspec.structs.asdict(query))
+        return JobPage(rows=rows, next=place)
+
+    async def count_jobs(self, query: JobQuery | None = None, *, by: str = "") -> Counts:
+        """How many there are, by the value of a name. All of them are looked at, in as many steps as it takes."""
+        return await self._counted("/jobs/count", query or JobQuery(), by)
+
+    async def _counted(self, path: str, query: JobQuery | CaseQuery, by: str) -> Counts:
+        sums, looked_at, place = dict[str, int](), 0, query.after
+        given = {
+            name: value
+            for name, value in msgspec.structs.asdict(query).items()
+            if name not in ("limit", "offset", "order")
+        }
+        while True:
+            part = await self._line.ask("GET", path, Counts, query={**given, "by": by, "after": place})
+            for name, number in part.counts.items():
+                sums[name] = sums.get(name, 0) + number
+            looked_at, place = looked_at + part.looked_at, part.next
+            if not place:
+                return Counts(counts=sums, looked_at=looked_at)
 
     async def job(self, job: str) -> JobView:
         return await self._line.ask("GET", f"/jobs/{_numbered(job)}", JobView)

@@ -8,7 +8,7 @@ import getpass
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import aiohttp
 import msgspec
@@ -28,6 +28,7 @@ from mendflow.core.model.problems import (
 T = TypeVar("T")
 
 API = "/api/v1"
+NEXT = "Mendflow-Next"
 REPEAT_WAITS_S = (0.1, 0.3, 0.8, 1.5)
 UNBOUNDED = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
 """For answers and bodies without a known length: each piece must come in time, the whole may take long."""
@@ -146,13 +147,23 @@ class Transport:
         repeatable: bool | None = None,
     ) -> T:
         """Ask and decode the answer. Reads are repeated while the server is away; `repeatable` says so of others."""
+        answer, _ = await self._asked(method, path, query, body, method == "GET" if repeatable is None else repeatable)
+        return _decoded(answer, type)
+
+    async def page(self, path: str, type: type[T], *, query: Mapping[str, str | int]) -> tuple[T, str]:
+        """A part of a list, and where to go on; empty if there is no more."""
+        answer, headers = await self._asked("GET", path, query, None, True)
+        return _decoded(answer, type), unquote(headers.get(NEXT, ""))
+
+    async def _asked(
+        self, method: str, path: str, query: Mapping[str, str | int] | None, body: object, repeatable: bool
+    ) -> tuple[bytes, Mapping[str, str]]:
         sent = None if body is None else msgspec.json.encode(body)
         headers = None if sent is None else {"Content-Type": "application/json"}
-        waits = REPEAT_WAITS_S if (method == "GET" if repeatable is None else repeatable) else ()
-        for wait_s in (*waits, None):
+        for wait_s in (*(REPEAT_WAITS_S if repeatable else ()), None):
             try:
                 async with self.open(method, path, query=query, body=sent, headers=headers) as response:
-                    return _decoded(await response.read(), type)
+                    return await response.read(), response.headers
             except Unreachable:
                 if wait_s is None:
                     raise

@@ -39,7 +39,17 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
-from mendflow.core.model.views import CaseView, FlowView, Happening, Health, ItemView, PilotView, ServerView, TaskView
+from mendflow.core.model.views import (
+    CaseView,
+    Counts,
+    FlowView,
+    Happening,
+    Health,
+    ItemView,
+    PilotView,
+    ServerView,
+    TaskView,
+)
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.server.access import API
 from mendflow.server.routes.cases import Removal, Rerun, Sent, Start, Which
@@ -63,7 +73,7 @@ class MistakeView(msgspec.Struct, frozen=True):
 
 _TYPES = [
     *(Flow, Job, FileRef, MistakeView, SyncRequest, SyncAnswer),
-    *(CaseView, FlowView, Happening, Health, ItemView, PilotView, ServerView, TaskView, Explanation),
+    *(CaseView, Counts, FlowView, Happening, Health, ItemView, PilotView, ServerView, TaskView, Explanation),
     StatsView,
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
     *(RuleSet, RuleSetView, RuleWish, RuleAdded, TrialView, PutRules, Restore),

@@ -36,11 +36,16 @@ from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
+    CasePage,
+    CaseQuery,
     CaseView,
+    Counts,
     FlowView,
     Happening,
     Health,
+    ItemPage,
     ItemView,
+    JobPage,
     JobQuery,
     JobView,
     PilotView,
@@ -65,6 +70,11 @@ class Domain(Protocol):
         ...
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]: ...
+    async def find_cases(self, query: CaseQuery) -> CasePage:
+        """What fulfils the query's condition, in its order, page by page. Raises BadSearch."""
+        ...
+
+    async def count_cases(self, query: CaseQuery, *, by: str = "") -> Counts: ...
     async def case(self, case: str) -> CaseView: ...
     async def flow_of(self, case: str) -> Flow:
         """The flow that the case was started with, which may not be the newest version."""
@@ -77,6 +87,17 @@ class Domain(Protocol):
         is on it, and what `offset`, a state or a name pass over."""
         ...
 
+    async def find_items(
+        self,
+        case: str,
+        *,
+        state: str = "",
+        name: str = "",
+        where: str = "",
+        limit: int = 1000,
+        offset: int = 0,
+        after: str = "",
+    ) -> ItemPage: ...
     async def item(self, case: str, item: str) -> ItemView: ...
     async def why(self, subject: str) -> Explanation:
         """`subject` is a case, a job id `CASE/SERIAL`, an item `CASE:ITEM`, or a pilot."""
@@ -100,6 +121,8 @@ class Domain(Protocol):
 
     # jobs and pilots
     async def jobs(self, query: JobQuery) -> list[JobView]: ...
+    async def find_jobs(self, query: JobQuery) -> JobPage: ...
+    async def count_jobs(self, query: JobQuery, *, by: str = "") -> Counts: ...
     async def job(self, job: str) -> JobView: ...
     async def log(self, job: str) -> str: ...
     async def pilots(self) -> list[PilotView]:

@@ -1,19 +1,23 @@
 """Jobs as people look for them: by what their documents say, and whether they run by what their pilots say.
 
 A document says that a job was granted. Of what was granted to a pilot ahead, only the pilot knows what has begun; so
-those that have not are shown as available, under either state that is asked for. They are few: what pilots hold."""
-
-from collections.abc import Sequence
+those that have not are shown as available, and found as that. A job that lives here is looked at in memory, which is
+never behind the store; each is given once, as it is when its turn comes."""
 
 import msgspec
 
+from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.core.model.views import JobQuery
-from mendflow.services.meta_scheduler import JOB_KIND, QueueAndPilots
-from mendflow.stores.contract import Store, Where
+from mendflow.core.model.views import Counts, JobPage, JobQuery
+from mendflow.core.query.names import JOBS
+from mendflow.services import searching
+from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.searching import Wanted, equals
+from mendflow.stores.contract import Document, Store
 
-GRANTED_MAX = 100_000
 _decode = msgspec.json.Decoder(Job).decode
+_encode = msgspec.json.Encoder().encode
+_RUNNING = b"running"
 
 
 def shown(meta: QueueAndPilots, job: Job) -> Job:
@@ -23,27 +27,40 @@ def shown(meta: QueueAndPilots, job: Job) -> Job:
     return job
 
 
-async def search(store: Store, meta: QueueAndPilots, query: JobQuery) -> list[Job]:
-    """The newest first; of one moment, the last submitted first."""
-    first, last = query.offset, query.offset + query.limit
-    if query.state == JobState.RUNNING:
-        return [job for job in await _granted(store, meta, query) if job.state is JobState.RUNNING][first:last]
-    if query.state != JobState.AVAILABLE:
-        return [shown(meta, job) for job in await _found(store, query, query.state, query.limit, query.offset)]
-    held = [job for job in await _granted(store, meta, query) if job.state is JobState.AVAILABLE]
-    waiting = held + await _found(store, query, query.state, last, 0)
-    waiting.sort(key=lambda job: (job.created_at, len(job.id), job.id), reverse=True)
-    return waiting[first:last]
+async def search(store: Store, meta: QueueAndPilots, query: JobQuery, now: Instant) -> JobPage:
+    """The newest first, if nothing else is said; of one moment, the last submitted first."""
+    found = await searching.find(store, _wanted(query, now), lambda document: _seen(meta, document))
+    return JobPage(rows=[_decode(body) for body in found.bodies], next=found.next, looked_at=found.looked_at)
 
 
-async def _granted(store: Store, meta: QueueAndPilots, query: JobQuery) -> Sequence[Job]:
-    return [shown(meta, job) for job in await _found(store, query, JobState.RUNNING, GRANTED_MAX, 0)]
+async def count(store: Store, meta: QueueAndPilots, query: JobQuery, by: str, now: Instant) -> Counts:
+    counts, place, looked_at = await searching.count(
+        store, _wanted(query, now), by, lambda document: _seen(meta, document)
+    )
+    return Counts(counts=counts, next=place, looked_at=looked_at)
 
 
-async def _found(store: Store, query: JobQuery, state: str, limit: int, offset: int) -> list[Job]:
-    fields = {"case": query.case, "state": state, "spec.owner": query.owner, "pilot": query.pilot, "name": query.name}
-    where = [Where(field, value) for field, value in fields.items() if value]
+def _wanted(query: JobQuery, now: Instant) -> Wanted:
+    fields = {"case": query.case, "state": query.state, "owner": query.owner, "pilot": query.pilot, "name": query.name}
+    also = [equals(name, value) for name, value in fields.items() if value]
     if query.attempts_min:
-        where.append(Where("fence", query.attempts_min, "ge"))
-    found = await store.search(JOB_KIND, where, order_by="created_at", descending=True, limit=limit, offset=offset)
-    return [_decode(document.body) for document in found]
+        also.append(f"attempts >= {query.attempts_min}")
+    return searching.wanted(
+        JOBS,
+        query.where,
+        also,
+        now=now,
+        order=query.order,
+        usual="-created",
+        limit=query.limit,
+        offset=query.offset,
+        after=query.after,
+    )
+
+
+def _seen(meta: QueueAndPilots, document: Document) -> bytes:
+    live = meta.jobs.get(JobId(document.id))
+    if live is None and _RUNNING not in document.body:
+        return document.body
+    job = live if live is not None else _decode(document.body)
+    return _encode(shown(meta, job))

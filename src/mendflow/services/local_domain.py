@@ -18,18 +18,25 @@ from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
+    CasePage,
+    CaseQuery,
     CaseView,
+    Counts,
     FlowView,
     Happening,
     Health,
     Hold,
+    ItemPage,
     ItemView,
+    JobPage,
     JobQuery,
     PilotView,
     ServerView,
     TaskView,
 )
-from mendflow.services import item_views, job_search, reasons
+from mendflow.core.query.names import ITEMS
+from mendflow.core.query.search import Search
+from mendflow.services import case_search, item_views, job_search, reasons
 from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase
 from mendflow.services.cluster.overview import Overview
 from mendflow.services.holds import holds_of
@@ -37,6 +44,7 @@ from mendflow.services.house import House
 from mendflow.services.item_list import ItemList
 from mendflow.services.local_repairs import LocalRepairs
 from mendflow.services.metering.everywhere import Elsewhere, look_everywhere
+from mendflow.services.searching import LOOKED_MAX
 from mendflow.stores.contract import Store, Where
 
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
@@ -115,11 +123,20 @@ class LocalDomain(LocalRepairs):
         return view
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
-        where = [Where(field, value) for field, value in (("flow", flow), ("status", status)) if value]
-        found = await (await self._read()).search(
-            CASE_KIND, where, order_by="started_at", descending=True, limit=limit, offset=offset
-        )
-        return [self._view(_decode_case(document.body)) for document in found]
+        return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
+
+    async def find_cases(self, query: CaseQuery) -> CasePage:
+        store = await self._searchable(query)
+        found = await case_search.search(store, self._house.services.manager.live, query, self._house.clock.now())
+        rows = [self._view(_decode_case(body)) for body in found.bodies]
+        await self._settled()
+        return CasePage(rows=rows, next=found.next, looked_at=found.looked_at)
+
+    async def count_cases(self, query: CaseQuery, *, by: str = "") -> Counts:
+        store = await self._searchable(query)
+        counts = await case_search.count(store, self._house.services.manager.live, query, by, self._house.clock.now())
+        await self._settled()
+        return counts
 
     async def case(self, case: str) -> CaseView:
         return self._view(await self._document(await self._id(case)))
@@ -175,16 +192,30 @@ class LocalDomain(LocalRepairs):
     async def items(
         self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
     ) -> list[ItemView]:
-        found: list[ItemView] = []
+        found = await self.find_items(case, state=state, name=name, limit=limit, offset=offset, after=after)
+        return found.rows
+
+    async def find_items(
+        self,
+        case: str,
+        *,
+        state: str = "",
+        name: str = "",
+        where: str = "",
+        limit: int = 1000,
+        offset: int = 0,
+        after: str = "",
+    ) -> ItemPage:
+        search, found, looked_at = Search(ITEMS, where, self._house.clock.now()), list[ItemView](), 0
         async for view in (await self._items(await self._id(case))).rows(after):
-            if (state and view.state != state) or (name and view.name != name):
-                continue
-            offset -= 1
-            if offset < 0:
-                found.append(view)
-            if len(found) == limit:
-                break
-        return found
+            looked_at += 1
+            passed = (state and view.state != state) or (name and view.name != name)
+            if not passed and (not where or search.holds(msgspec.to_builtins(view))):
+                offset -= 1
+                found += [view] if offset < 0 else []
+            if len(found) == limit or looked_at == LOOKED_MAX:
+                return ItemPage(rows=found, next=view.place, looked_at=looked_at)
+        return ItemPage(rows=found, looked_at=looked_at)
 
     async def item(self, case: str, item: str) -> ItemView:
         """The item; of one that was restarted, what goes on, or else what came last."""
@@ -222,10 +253,22 @@ class LocalDomain(LocalRepairs):
     # Jobs and pilots
 
     async def jobs(self, query: JobQuery) -> list[Job]:
-        if query.case:
-            query = msgspec.structs.replace(query, case=await self._id(query.case))
-        store = await self._read()
-        return await job_search.search(store, self._house.services.meta, query)
+        return (await self.find_jobs(query)).rows
+
+    async def find_jobs(self, query: JobQuery) -> JobPage:
+        query, store = await self._of_case(query), await self._searchable(query)
+        page = await job_search.search(store, self._house.services.meta, query, self._house.clock.now())
+        await self._settled()
+        return page
+
+    async def count_jobs(self, query: JobQuery, *, by: str = "") -> Counts:
+        query, store = await self._of_case(query), await self._searchable(query)
+        counts = await job_search.count(store, self._house.services.meta, query, by, self._house.clock.now())
+        await self._settled()
+        return counts
+
+    async def _of_case(self, query: JobQuery) -> JobQuery:
+        return msgspec.structs.replace(query, case=await self._id(query.case)) if query.case else query
 
     async def job(self, job: str) -> Job:
         return job_search.shown(self._house.services.meta, await self._job(job))
@@ -348,6 +391,14 @@ class LocalDomain(LocalRepairs):
         """The store, when it has caught up with what happened here: what has left memory is then to be found there."""
         await self._settled()
         return self._house.store
+
+    async def _searchable(self, query: JobQuery | CaseQuery) -> Store:
+        """The store, when a search with a condition finds there what happened before it. Lists that are asked for again
+        and again do not wait for that, and a page after the first has waited already."""
+        store = await self._read()
+        if query.where and not query.after:
+            await store.refresh()
+        return store
 
     async def _settled(self) -> None:
         await self._house.services.ledger.settled()

@@ -225,6 +225,51 @@ class JobQuery(View, frozen=True):
     attempts_min: int = 0
     limit: int = 100
     offset: int = 0
+    where: str = ""  # a condition in CEL; docs/reference/search.md has the names
+    order: str = ""  # a name, or with - before it, from the greatest on; empty: the newest first
+    after: str = ""  # the `next` of the page before
+
+
+class CaseQuery(View, frozen=True):
+    flow: str = ""
+    status: str = ""
+    limit: int = 100
+    offset: int = 0
+    where: str = ""
+    order: str = ""
+    after: str = ""
+
+
+class Counts(View, frozen=True):
+    """How many there are by the value of a name, or all under the empty one. With `next`, so many documents were looked
+    at and there are more: the rest is counted from there."""
+
+    counts: dict[str, int]
+    next: str = ""
+    looked_at: int = 0
 
 
 JobView = Job
+
+
+class JobPage(View, frozen=True):
+    """What was found, and where to go on; without `next` there is no more. A search that looks at very many documents
+    stops, and says so by a page with less than was asked for and a `next`."""
+
+    rows: list[Job]
+    next: str = ""
+    looked_at: int = 0
+
+
+class CasePage(View, frozen=True):
+    rows: list[CaseView]
+    next: str = ""
+    looked_at: int = 0
+
+
+class ItemPage(View, frozen=True):
+    """`next` is the place of the item that was looked at last."""
+
+    rows: list[ItemView]
+    next: str = ""
+    looked_at: int = 0

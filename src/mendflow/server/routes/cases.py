@@ -3,13 +3,25 @@
 from typing import Annotated
 
 import msgspec
-from litestar import get, post
+from litestar import Response, get, post
 from litestar.params import FromPath, FromQuery, JSONBody, QueryParameter
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import CaseStatus, CaseView, ItemState, ItemView
-from mendflow.server.routes.given import CaseName, Limit, Offset, Text, TheCaller, TheDomain
+from mendflow.core.model.views import CaseQuery, CaseStatus, CaseView, Counts, ItemState, ItemView
+from mendflow.server.routes.given import (
+    After,
+    CaseName,
+    Condition,
+    CountedBy,
+    Limit,
+    Offset,
+    Order,
+    Text,
+    TheCaller,
+    TheDomain,
+    page,
+)
 
 ItemsLimit = Annotated[int, QueryParameter(ge=1, le=100_000, description="At most so many.")]
 
@@ -63,8 +75,30 @@ async def cases(
     status: FromQuery[CaseStatus | None] = None,
     limit: Limit = 100,
     offset: Offset = 0,
-) -> list[CaseView]:
-    return await domain.cases(flow=flow, status=status or "", limit=limit, offset=offset)
+    where: Condition = "",
+    order: Order = "",
+    after: After = "",
+) -> Response[list[CaseView]]:
+    """In another order, if one is given. With a condition the page may be short, and `Mendflow-Next` says from where to
+    go on."""
+    wanted = CaseQuery(
+        flow=flow, status=status or "", limit=limit, offset=offset, where=where, order=order, after=after
+    )
+    found = await domain.find_cases(wanted)
+    return page(found.rows, found.next)
+
+
+@get("/cases/count", summary="How many cases match", operation_id="count_cases", tags=["cases"])
+async def count_cases(
+    domain: TheDomain,
+    flow: Text = "",
+    status: FromQuery[CaseStatus | None] = None,
+    where: Condition = "",
+    by: CountedBy = "",
+    after: After = "",
+) -> Counts:
+    """All under the empty name, or by the value of a name."""
+    return await domain.count_cases(CaseQuery(flow=flow, status=status or "", where=where, after=after), by=by)
 
 
 @get("/cases/{case:str}", summary="One case", operation_id="case", tags=["cases"])
@@ -86,9 +120,14 @@ async def items(
     limit: ItemsLimit = 1000,
     offset: Offset = 0,
     after: Text = "",
-) -> list[ItemView]:
-    """In the order in which they last began. `after` is the `place` of the last item of the page before."""
-    return await domain.items(case, state=item_state or "", name=name, limit=limit, offset=offset, after=after)
+    where: Condition = "",
+) -> Response[list[ItemView]]:
+    """In the order in which they last began. `after` is the `place` of the last item of the page before, or the header
+    `Mendflow-Next`."""
+    found = await domain.find_items(
+        case, state=item_state or "", name=name, where=where, limit=limit, offset=offset, after=after
+    )
+    return page(found.rows, found.next)
 
 
 @get("/cases/{case:str}/items/{item:path}", summary="One item", operation_id="item", tags=["cases"])
@@ -157,4 +196,4 @@ async def send(domain: TheDomain, case: CaseName, data: JSONBody[Sent]) -> CaseV
     return await domain.send(case, data.channel, data.value, correlation=data.correlation, id=data.id)
 
 
-ROUTES = [start, cases, case, flow_of, items, item, suspend, resume, remove, rerun, send]
+ROUTES = [start, cases, count_cases, case, flow_of, items, item, suspend, resume, remove, rerun, send]

@@ -1,8 +1,9 @@
 """What a handler can ask for by name, and the parameters that many routes share."""
 
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
+from urllib.parse import quote
 
-from litestar import Request
+from litestar import Request, Response
 from litestar.di import NamedDependency, Provide
 from litestar.params import FromQuery, PathParameter, QueryParameter, SkipValidation
 
@@ -20,6 +21,22 @@ Offset = Annotated[int, QueryParameter(ge=0, le=2**53, description="Pass over so
 Serial = Annotated[int, PathParameter(ge=0, le=2**53, description="The number after the slash of the id.")]
 
 Text = FromQuery[str]
+
+Condition = Annotated[str, QueryParameter(description="A condition in CEL, such as `attempts > 2`.")]
+Order = Annotated[str, QueryParameter(description="A name; with `-` before it, from the greatest on.")]
+After = Annotated[str, QueryParameter(description="The header `Mendflow-Next` of the page before.")]
+CountedBy = Annotated[str, QueryParameter(description="Count by the value of this name.")]
+
+NEXT = "Mendflow-Next"
+"""In the answer of a list: where to go on. It is not there if there is no more."""
+
+T = TypeVar("T")
+
+
+def page(rows: list[T], next: str) -> Response[list[T]]:
+    """A part of a list; with a condition it may be short of what was asked for, and more may follow."""
+    return Response(rows, headers={NEXT: quote(next, safe="")} if next else None)
+
 
 CALLER = "mendflow_caller"
 """Where the gate leaves the caller in the request's scope."""

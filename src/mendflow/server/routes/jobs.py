@@ -2,12 +2,23 @@
 
 from typing import Annotated
 
-from litestar import MediaType, get
+from litestar import MediaType, Response, get
 from litestar.params import PathParameter, QueryParameter
 
 from mendflow.core.model.jobs import JobState
-from mendflow.core.model.views import JobQuery, JobView, PilotView, ServerView
-from mendflow.server.routes.given import CaseName, Limit, Offset, Text, TheDomain
+from mendflow.core.model.views import Counts, JobQuery, JobView, PilotView, ServerView
+from mendflow.server.routes.given import (
+    After,
+    CaseName,
+    Condition,
+    CountedBy,
+    Limit,
+    Offset,
+    Order,
+    Text,
+    TheDomain,
+    page,
+)
 
 JobSerial = Annotated[
     str,
@@ -28,7 +39,12 @@ async def jobs(
     attempts_min: Annotated[int, QueryParameter(ge=0, le=2**53)] = 0,
     limit: Limit = 100,
     offset: Offset = 0,
-) -> list[JobView]:
+    where: Condition = "",
+    order: Order = "",
+    after: After = "",
+) -> Response[list[JobView]]:
+    """The newest first, if no order is given. With a condition the page may be short, and `Mendflow-Next` says from
+    where to go on."""
     wanted = JobQuery(
         case=case,
         state=job_state or "",
@@ -38,8 +54,39 @@ async def jobs(
         attempts_min=attempts_min,
         limit=limit,
         offset=offset,
+        where=where,
+        order=order,
+        after=after,
     )
-    return await domain.jobs(wanted)
+    found = await domain.find_jobs(wanted)
+    return page(found.rows, found.next)
+
+
+@get("/jobs/count", summary="How many jobs match", operation_id="count_jobs", tags=["jobs"])
+async def count_jobs(
+    domain: TheDomain,
+    case: Text = "",
+    job_state: Annotated[JobState | None, QueryParameter(name="state")] = None,
+    name: Text = "",
+    owner: Text = "",
+    pilot: Text = "",
+    attempts_min: Annotated[int, QueryParameter(ge=0, le=2**53)] = 0,
+    where: Condition = "",
+    by: CountedBy = "",
+    after: After = "",
+) -> Counts:
+    """All under the empty name, or by the value of a name. With `next`, go on from there and add."""
+    wanted = JobQuery(
+        case=case,
+        state=job_state or "",
+        name=name,
+        owner=owner,
+        pilot=pilot,
+        attempts_min=attempts_min,
+        where=where,
+        after=after,
+    )
+    return await domain.count_jobs(wanted, by=by)
 
 
 @get("/jobs/{case:str}/{serial:str}", summary="One job", operation_id="job", tags=["jobs"])
@@ -70,4 +117,4 @@ async def servers(domain: TheDomain) -> list[ServerView]:
     return await domain.servers()
 
 
-ROUTES = [jobs, job, log, pilots, servers]
+ROUTES = [jobs, count_jobs, job, log, pilots, servers]

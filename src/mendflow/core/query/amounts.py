@@ -1,0 +1,131 @@
+"""Times, durations and sizes in the text of a search, written as numbers.
+
+A text that is compared with a name that has a unit is read as that: `runtime > '10m'`, `resources.memory >= '2GB'`,
+`created > '2026-11-15'`. So a search needs no other functions than `ago`, and what is left is plain CEL."""
+
+from datetime import UTC, datetime
+from typing import NamedTuple, NoReturn
+
+from mendflow.core.expressions.scan import Token, tokenize
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.units import duration_ms, size_bytes
+from mendflow.core.query.names import KIND_WORDS, Kind, Name, Vocabulary
+
+_RELATION = ("<", ">", "=", "!")
+
+
+class BadSearch(Mistake):
+    """A search that cannot be meant. `position` is the place in its text, from 1; 0 where there is none."""
+
+    code = "bad-search"
+
+
+def refuse(message: str, position: int | None = None) -> NoReturn:
+    where = f"in the search, at character {position}: " if position else "in the search: "
+    raise BadSearch(where + message, position=position or 0)
+
+
+class Written(NamedTuple):
+    """`longer` says by how much the text grew, and where it had been grown by then."""
+
+    text: str
+    longer: list[tuple[int, int]]
+
+    def original(self, offset: int) -> int:
+        """Where a place in the text was as people wrote it."""
+        return max(0, offset - sum(by for place, by in self.longer if place <= offset))
+
+
+def in_numbers(words: Vocabulary, text: str, now: Instant) -> Written:
+    """The text with its amounts as numbers. `now` is what `ago` counts from."""
+    tokens = [each for each in tokenize(text) if each.kind != "space"]
+    made, end, longer = "", 0, list[tuple[int, int]]()
+    for place, token in enumerate(tokens):
+        start, last, number = token.start, token, None
+        if token.kind == "name" and token.text == "ago" and _is_called(tokens, place):
+            number, last = _ago(tokens, place, now)
+        elif token.kind == "string" and (kind := _unit_of(words, tokens, place)):
+            number = _number(kind, token)
+        if number is not None:
+            made += text[end:start] + str(number)
+            longer.append((len(made), len(str(number)) - (last.end - start)))
+            end = last.end
+    return Written(made + text[end:], longer)
+
+
+def _is_called(tokens: list[Token], place: int) -> bool:
+    before = tokens[place - 1].text if place else ""
+    return before != "." and place + 1 < len(tokens) and tokens[place + 1].text == "("
+
+
+def _ago(tokens: list[Token], place: int, now: Instant) -> tuple[int, Token]:
+    given = tokens[place + 2 : place + 4]
+    if len(given) < 2 or given[0].kind != "string" or given[1].text != ")":
+        refuse("`ago` wants a duration in quotes, as in ago('2h')", tokens[place].start + 1)
+    length = duration_ms(_unquoted(given[0]))
+    if length is None:
+        refuse(f"{given[0].text} is no duration; write one such as '90s', '2h', '3 days'", given[0].start + 1)
+    return now - length, given[1]
+
+
+def _number(kind: Kind, token: Token) -> int:
+    text = _unquoted(token)
+    found = _time_ms(text) if kind == "time" else duration_ms(text) if kind == "duration" else size_bytes(text)
+    if found is None:
+        refuse(f"{text!r} is not {KIND_WORDS[kind]}", token.start + 1)
+    return found
+
+
+def _time_ms(text: str) -> int | None:
+    try:
+        moment = datetime.fromisoformat(text)
+        moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+        return round(moment.timestamp() * 1000)
+    except (ValueError, OverflowError):
+        return None
+
+
+def _unquoted(token: Token) -> str:
+    return token.text.strip("\"'")
+
+
+def _unit_of(words: Vocabulary, tokens: list[Token], place: int) -> Kind | None:
+    """The kind of the name that a text is compared with, if it is one that has units."""
+    name = (
+        _compared_before(words, tokens, place)
+        or _compared_after(words, tokens, place)
+        or _of_list(words, tokens, place)
+    )
+    return name.kind if name is not None and name.kind in ("duration", "size", "time") else None
+
+
+def _compared_before(words: Vocabulary, tokens: list[Token], place: int) -> Name | None:
+    at = place - 1
+    while at >= 0 and tokens[at].text in _RELATION:
+        at -= 1
+    return _name_ending(words, tokens, at) if at < place - 1 else None
+
+
+def _compared_after(words: Vocabulary, tokens: list[Token], place: int) -> Name | None:
+    at = place + 1
+    while at < len(tokens) and tokens[at].text in _RELATION:
+        at += 1
+    return _name(words, tokens, at, at + 3) or _name(words, tokens, at, at + 1) if at > place + 1 else None
+
+
+def _of_list(words: Vocabulary, tokens: list[Token], place: int) -> Name | None:
+    at = place - 1
+    while at >= 0 and (tokens[at].kind == "string" or tokens[at].text == ","):
+        at -= 1
+    if at > 1 and tokens[at].text == "[" and tokens[at - 1].text == "in":
+        return _name_ending(words, tokens, at - 2)
+    return None
+
+
+def _name_ending(words: Vocabulary, tokens: list[Token], at: int) -> Name | None:
+    return _name(words, tokens, at - 2, at + 1) or _name(words, tokens, at, at + 1)
+
+
+def _name(words: Vocabulary, tokens: list[Token], first: int, end: int) -> Name | None:
+    return words.names.get("".join(each.text for each in tokens[first:end])) if first >= 0 else None

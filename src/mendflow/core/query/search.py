@@ -1,0 +1,201 @@
+"""A search: a condition in CEL, and what of it a store can answer.
+
+The parts that must all hold, and compare a stored field with a constant, become needs: whatever fulfils the condition
+fulfils them too. A store then gives what fulfils the needs, and the condition is asked of each document found. So the
+answer is CEL's own, on every store, however little of it a store understands; the needs only save work."""
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from mendflow.core.expressions.cel import kind_of, nearest
+from mendflow.core.expressions.conditions import Condition, Known, compares_exactly, condition_flaw, parts
+from mendflow.core.expressions.quick import Apply, Constant, Many, Path, Tree, conjuncts, parse
+from mendflow.core.expressions.scan import Reference, scan
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.values import Value
+from mendflow.core.query.amounts import in_numbers, refuse
+from mendflow.core.query.names import KIND_WORDS, Kind, Name, Vocabulary
+
+OPS: Final = {"<": "lt", "<=": "le", ">": "gt", ">=": "ge"}
+TURNED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "==", "!=": "!="}
+RELATIONS: Final = frozenset(TURNED)
+NO_ANSWER: Final = frozenset({"+", "-", "*", "/", "%", "negative", "size", "lowerAscii", "upperAscii"})
+NEEDS_LEVELS: Final = 2
+"""Fields that stand deeper are not asked of a store: some index only so much of a document, what is near its root
+first."""
+
+
+class Need(NamedTuple):
+    """What a document must have for the search to find it. `op` is one of eq ne lt le gt ge in."""
+
+    field: str
+    op: str
+    value: Value
+
+
+class Search:
+    """`text` may be empty, and then finds everything. `now` is what `ago` counts from."""
+
+    def __init__(self, words: Vocabulary, text: str, now: Instant) -> None:
+        self.words = words
+        self.text = text
+        self.needs: tuple[Need, ...] = ()
+        self._condition: Condition | None = None
+        if not text.strip():
+            return
+        plain = _Reader(words, text, now).plain()
+        self._condition = Condition(plain)
+        tree = parse(plain)
+        self.needs = tuple(_needs(words, tree)) if tree is not None else ()
+
+    def holds(self, data: Mapping[str, Value]) -> bool:
+        """Whether a document fulfils the condition. What cannot be worked out for it, such as the order of null and a
+        number, is no fulfilment; a condition that gives something else than true or false is a mistake."""
+        if self._condition is None:
+            return True
+        held, why = self._condition.holds(Known(lambda root: self.words.value(data, root)))
+        if why.endswith("a condition must give true or false"):
+            refuse(f"{why}, such as attempts > 2")
+        return held
+
+
+class _Reader:
+    """Reads the text of a search: refuses what cannot be meant."""
+
+    def __init__(self, words: Vocabulary, text: str, now: Instant) -> None:
+        self._words = words
+        self._text = text
+        self._now = now
+
+    def plain(self) -> str:
+        """The same condition with nothing in it that CEL does not know."""
+        read = in_numbers(self._words, self._text, self._now)
+        written = read.text
+        if (flaw := condition_flaw(written)) is not None:
+            refuse(flaw.message, None if flaw.offset is None else read.original(flaw.offset) + 1)
+        for reference in scan(self._text).references:
+            self._demand_known(reference)
+        tree = parse(written)
+        if tree is not None:
+            self._demand_kinds(tree)
+        return written
+
+    # Names
+
+    def _demand_known(self, reference: Reference) -> None:
+        root, members, place = reference.name, reference.members, reference.offset + 1
+        if root in self._words.groups:
+            known = [each.name for each in self._words.groups[root]]
+            if members and f"{root}.{members[0]}" not in known:
+                name = f"{root}.{members[0]}"
+                refuse(f"there is no name `{name}`{_meant(name, known)}", place)
+        elif root not in self._words.names:
+            refuse(f"there is no name `{root}`{_meant(root, list(self._words.names))}", place)
+        elif members and self._words.names[root].kind != "data":
+            refuse(f"`{root}` is {KIND_WORDS[self._words.names[root].kind]}, and has no `{members[0]}`", place)
+
+    def _place(self, name: str) -> int | None:
+        at = self._text.find(name)
+        return at + 1 if at >= 0 else None
+
+    # Kinds
+
+    def _demand_kinds(self, tree: Tree) -> None:
+        name = self._name(tree)
+        if isinstance(tree, Many) or (isinstance(tree, Apply) and tree.do in NO_ANSWER):
+            refuse("it does not give true or false; compare it with something, such as attempts > 2")
+        if name is not None and name.kind not in ("truth", "data"):
+            refuse(
+                f"`{name.name}` is {KIND_WORDS[name.kind]}, which is neither true nor false; compare it with something",
+                self._place(name.name),
+            )
+        for each in parts(tree):
+            if isinstance(each, Apply) and len(each.parts) == 2:
+                self._demand_alike(each.do, *each.parts)
+
+    def _demand_alike(self, do: str, first: Tree, second: Tree) -> None:
+        name = self._name(first) or self._name(second)
+        others: list[Tree] = [second if self._name(first) is not None else first]
+        if do == "in" and isinstance(second, Many):
+            others = list(second.parts)
+        elif do not in RELATIONS:
+            return
+        for other in others:
+            if name is None or not isinstance(other, Constant):
+                continue
+            fits = _fits(name.kind, other.value) or (other.value is None and do in ("==", "!=", "in"))
+            if not fits:
+                shown = repr(other.value) if isinstance(other.value, str) else kind_of(other.value)
+                wanted = KIND_WORDS[name.kind]
+                refuse(f"`{name.name}` is {wanted}, and cannot be compared with {shown}", self._place(name.name))
+
+    def _name(self, tree: Tree) -> Name | None:
+        if isinstance(tree, Apply) and tree.do == "()":
+            return self._name(tree.parts[0])
+        return self._words.names.get(tree.name) if isinstance(tree, Path) else None
+
+
+def _meant(name: str, known: list[str]) -> str:
+    return nearest(name, known) or f"; known are {', '.join(known)}"
+
+
+def _fits(kind: Kind, value: Value) -> bool:
+    if kind == "data":
+        return True
+    if kind == "truth":
+        return isinstance(value, bool)
+    if kind == "text":
+        return isinstance(value, str)
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _needs(words: Vocabulary, tree: Tree) -> list[Need]:
+    found: list[Need] = []
+    for each in conjuncts(tree):
+        match each:
+            case Apply("==" | "!=" | "<" | "<=" | ">" | ">=" as do, (Path() as path, Constant(value))):
+                found += _need(words, path, do, [value])
+            case Apply("==" | "!=" | "<" | "<=" | ">" | ">=" as do, (Constant(value), Path() as path)):
+                found += _need(words, path, TURNED[do], [value])
+            case Apply("in", (Path() as path, Many(listed))) if all(isinstance(part, Constant) for part in listed):
+                found += _need(words, path, "==", [part.value for part in listed if isinstance(part, Constant)])
+    return found
+
+
+def _need(words: Vocabulary, path: Path, do: str, constants: list[Value]) -> list[Need]:
+    name = words.names.get(path.name)
+    if name is None or not all(map(compares_exactly, constants)):
+        return []
+    if do == "==" and name.only and None not in constants:
+        return [Need(words.state, "in", list(name.only))]
+    if not name.field or name.kind in ("data", "truth") or len(name.field.split(".")) > NEEDS_LEVELS:
+        return []
+    if do == "==":
+        return [_equal(name, constants)]
+    if do == "!=":
+        return (
+            [] if name.looks or name.usual is not None or name.kind == "time" else [Need(name.field, "ne", *constants)]
+        )
+    return _ordered(name, do, constants[0])
+
+
+def _equal(name: Name, constants: list[Value]) -> Need:
+    """What is left out of a document, or is 0 there and means that there is none, is looked for as well."""
+    wanted = [*constants, *(more for each in constants if isinstance(each, str) for more in name.looks.get(each, ()))]
+    if name.usual in constants:
+        wanted += [None, *([0] if name.kind == "time" else [])]
+    unique = [each for place, each in enumerate(wanted) if each not in wanted[:place]]
+    return Need(name.field, "eq", unique[0]) if len(unique) == 1 else Need(name.field, "in", unique)
+
+
+def _ordered(name: Name, do: str, value: Value) -> list[Need]:
+    """Only numbers: texts that are long are ordered by their beginning in some stores. What documents leave out has to
+    be found too, which an order of stored values does not."""
+    if isinstance(value, str) or value is None:
+        return []
+    usual = name.usual
+    if isinstance(usual, int | float) and {"<": usual < value, "<=": usual <= value, ">": usual > value}.get(
+        do, usual >= value
+    ):
+        return []
+    return [Need(name.field, OPS[do], value)]

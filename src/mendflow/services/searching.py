@@ -1,0 +1,175 @@
+"""A search over the documents of a store, page by page.
+
+The store is asked for what it can answer, in an order that it keeps; each document found is then asked itself. A cursor
+is the place of the last document that was looked at, so it is good for any number of pages, whatever is written
+meanwhile. One answer looks at no more than so many documents: then it says how far it came, and what it gave is right
+for as far as it came."""
+
+import base64
+import binascii
+from collections.abc import AsyncIterator, Callable, Mapping
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.values import Value
+from mendflow.core.query.amounts import refuse
+from mendflow.core.query.names import Name, Vocabulary, value_of
+from mendflow.core.query.search import Search
+from mendflow.stores.contract import Document, Store, Where
+
+LOOKED_MAX: Final = 100_000
+"""Documents that one answer looks at."""
+PAGE: Final = 1_000
+COUNTED_NAMES_MAX: Final = 10_000
+
+Seen = Callable[[Document], bytes]
+"""A document's body as people see it now: of what lives here, memory is ahead of the store."""
+
+_data = msgspec.json.Decoder(dict[str, Value]).decode
+
+
+class Order(NamedTuple):
+    """By a field of the documents. `name` is how people call it, with - before it from the greatest on."""
+
+    name: str
+    field: str
+    descending: bool
+
+
+class Wanted(NamedTuple):
+    """`also` must hold too: what was asked for beside the condition."""
+
+    search: Search
+    also: Search
+    order: Order
+    limit: int = 100
+    offset: int = 0
+    after: str = ""
+
+    def where(self) -> list[Where]:
+        return [Where(need.field, need.value, need.op) for need in (*self.search.needs, *self.also.needs)]
+
+    def holds(self, data: Mapping[str, Value]) -> bool:
+        return self.also.holds(data) and self.search.holds(data)
+
+    @property
+    def all(self) -> bool:
+        """Whether there is no condition at all."""
+        return not self.search.text and not self.also.text
+
+
+class Found(NamedTuple):
+    bodies: list[bytes]
+    next: str
+    looked_at: int
+
+
+def order_of(words: Vocabulary, given: str, usual: str) -> Order:
+    """The order that was asked for; refused if it is not one that a store keeps."""
+    name = given or usual
+    found = words.names.get(name.removeprefix("-"))
+    if found is None or not found.field:
+        refuse(f"there is no order by {name.removeprefix('-')!r}; known are {', '.join(words.orders())}")
+    return Order(name, found.field, name.startswith("-"))
+
+
+def equals(name: str, value: str) -> str:
+    """The condition that a name has just this value."""
+    return f"{name} == {msgspec.json.encode(value).decode()}"
+
+
+def wanted(
+    words: Vocabulary, where: str, also: list[str], *, now: Instant, order: str, usual: str, **more: int | str
+) -> Wanted:
+    limits = {"limit": int(more.get("limit", 100)), "offset": int(more.get("offset", 0))}
+    both = Search(words, where, now), Search(words, " && ".join(also), now)
+    return Wanted(*both, order_of(words, order, usual), **limits, after=str(more.get("after", "")))
+
+
+async def find(store: Store, wanted: Wanted, see: Seen) -> Found:
+    """The next page of what is wanted."""
+    bodies, left, looked_at = list[bytes](), wanted.offset, 0
+    async for document in _documents(store, wanted):
+        body = see(document)
+        looked_at += 1
+        if wanted.all or wanted.holds(_data(body)):
+            left -= 1
+            bodies += [body] if left < 0 else []
+        if len(bodies) == wanted.limit or looked_at == LOOKED_MAX:
+            return Found(bodies, _cursor(wanted.order, document), looked_at)
+    return Found(bodies, "", looked_at)
+
+
+async def count(store: Store, wanted: Wanted, by: str, see: Seen) -> tuple[dict[str, int], str, int]:
+    """How many there are by the value of a name, or all under the empty name; from where to go on, if there are more;
+    and how many were looked at."""
+    name = counted_by(wanted.search.words, by) if by else None
+    counts: dict[str, int] = {} if name else {"": 0}
+    looked_at = 0
+    async for document in _documents(store, wanted):
+        data = _data(see(document))
+        looked_at += 1
+        if wanted.holds(data):
+            word = as_word(value_of(name, data)) if name else ""
+            counts[word] = counts.get(word, 0) + 1
+        if looked_at == LOOKED_MAX or len(counts) == COUNTED_NAMES_MAX:
+            return counts, _cursor(wanted.order, document), looked_at
+    return counts, "", looked_at
+
+
+def counted_by(words: Vocabulary, by: str) -> Name:
+    found = words.names.get(by)
+    if found is None or found.kind == "data":
+        refuse(f"nothing can be counted by {by!r}; known are {', '.join(words.names)}")
+    return found
+
+
+def as_word(value: Value) -> str:
+    if value is None:
+        return ""
+    return value if isinstance(value, str) else msgspec.json.encode(value).decode()
+
+
+async def _documents(store: Store, wanted: Wanted) -> AsyncIterator[Document]:
+    order, where = wanted.order, wanted.where()
+    last = _place(wanted.order, wanted.after) if wanted.after else None
+    size = PAGE if wanted.search.text or wanted.offset else min(PAGE, wanted.limit)
+    while True:
+        page = await store.search(
+            wanted.search.words.kind,
+            where,
+            order_by=order.field,
+            descending=order.descending,
+            limit=size,
+            after=last,
+        )
+        for document in page:
+            yield document
+        if len(page) < size:
+            return
+        last = page[-1]
+
+
+def _cursor(order: Order, document: Document) -> str:
+    """The order by its name, the value there, and the id: all that a place needs."""
+    data = msgspec.json.decode(document.body)
+    for part in order.field.split("."):
+        data = data.get(part) if isinstance(data, dict) else None
+    return base64.urlsafe_b64encode(msgspec.json.encode([order.name, data, document.id])).decode().rstrip("=")
+
+
+def _place(order: Order, cursor: str) -> Document:
+    """A document that stands where the cursor says; only its place is ever looked at."""
+    try:
+        text = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
+        name, value, id = msgspec.json.decode(text, type=tuple[str, str | int | float | bool | None, str])
+    except (binascii.Error, ValueError, msgspec.MsgspecError):
+        refuse(f"{cursor[:60]!r} is no place to go on from; give the `next` of the page before, as it is")
+    if name != order.name:
+        refuse(f"the place to go on from belongs to the order {name!r}, not {order.name!r}; give the same order again")
+    data: Value = value
+    for part in reversed(order.field.split(".")):
+        data = {part: data}
+    return Document("", id, 1, msgspec.json.encode(data))
