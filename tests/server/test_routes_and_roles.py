@@ -35,7 +35,8 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("kept", "kept_size"), FETCH),
     "keep": CHANGE | {"pilot"},
     "sync": {"admin", "pilot"},
-    "stats": READ | {"metrics"},
+    **dict.fromkeys(("stats", "metrics"), READ | {"metrics"}),
+    "servers": READ,
     "engines": READ | {"engine"},
     **dict.fromkeys(("register_engine", "engine_event", "engine_orders", "engine_done"), SERVED),
 }

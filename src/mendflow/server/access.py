@@ -29,7 +29,7 @@ PEERS = f"{API}/peers/"
 OPEN = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
 """What anyone may read: it tells nothing of flows, jobs or data."""
 
-NUMBERS = frozenset({"/metrics", f"{API}/stats"})
+NUMBERS = frozenset({f"{API}/metrics", f"{API}/stats"})
 
 _READING = frozenset({"GET", "HEAD", "OPTIONS"})
 _ROLE = re.compile(r"[a-z][a-z0-9_-]{0,63}")

@@ -52,6 +52,9 @@ ROUTES: list[Any] = [
     *engines.ROUTES,
 ]
 SYNC_PATH = f"{API}/pilots/sync"
+METRICS_PATH = f"{API}/metrics"
+USUAL_METRICS_PATH = "/metrics"
+"""Where collectors of metrics look by themselves."""
 
 
 class Api(Litestar):
@@ -66,6 +69,8 @@ class Api(Litestar):
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
     ) -> None:
         if scope["type"] == ScopeType.HTTP:
+            if scope["path"] == USUAL_METRICS_PATH:
+                scope["path"] = METRICS_PATH
             await self._gate(cast(HTTPScope, scope), cast(Receive, receive), cast(Send, send))
         else:
             await super().__call__(scope, receive, send)
@@ -108,7 +113,7 @@ def create_app(
     provided["description"] = Provide(described, sync_to_thread=False)
     provided["file_bytes_max"] = Provide(lambda: file_bytes_max, sync_to_thread=False)
     app = Api(
-        route_handlers=[Router(API, route_handlers=ROUTES), *metrics.AT_ROOT],
+        route_handlers=[Router(API, route_handlers=ROUTES)],
         dependencies=provided,
         exception_handlers=answers.HANDLERS,
         request_max_body_size=JSON_BYTES_MAX,

@@ -1,9 +1,9 @@
 """The server in numbers: for Prometheus, and for `mendflow top`."""
 
-from typing import Annotated
+from typing import Annotated, Any
 
-from litestar import Response, get
-from litestar.params import HeaderParameter, QueryParameter
+from litestar import MediaType, Request, Response, get
+from litestar.params import QueryParameter
 
 from mendflow.core.model.stats import StatsView
 from mendflow.server.metrics import exposed
@@ -23,13 +23,18 @@ async def stats(
     return await domain.stats(running=running)
 
 
-@get("/metrics", include_in_schema=False)
-async def metrics(domain: TheDomain, accept: Annotated[str, HeaderParameter(name="accept")] = "") -> Response[bytes]:
-    """This server alone: Prometheus asks each."""
-    [own, *_] = await domain.stats(everywhere=False)
-    shown = exposed(own, accept)
-    return Response(shown.content, headers={"content-type": shown.content_type})
+@get(
+    "/metrics",
+    summary="The server that is asked, for Prometheus",
+    operation_id="metrics",
+    tags=["server"],
+    media_type=MediaType.TEXT,
+)
+async def metrics(domain: TheDomain, request: Request[Any, Any, Any]) -> Response[str]:
+    """As text, or as OpenMetrics where that is asked for. The same is to be had under `/metrics`."""
+    [own] = await domain.stats(everywhere=False)
+    shown = exposed(own, request.headers.get("accept", ""))
+    return Response(shown.content.decode(), headers={"content-type": shown.content_type})
 
 
-ROUTES = [stats]
-AT_ROOT = [metrics]
+ROUTES = [stats, metrics]

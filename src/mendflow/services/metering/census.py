@@ -85,7 +85,9 @@ def _counted(house: House) -> StatsView:
 
 
 def _with_state(view: StatsView, services: Services, running: list[RunningJob]) -> StatsView:
-    live = Counter((case.document.flow, case.document.status) for case in services.manager.live.values())
+    live = Counter[tuple[str, str]](
+        (case.document.flow, case.document.status) for case in services.manager.live.values()
+    )
     return replace(
         view,
         jobs=_jobs(services),
