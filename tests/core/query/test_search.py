@@ -1,0 +1,114 @@
+"""What a search may say, what of it a store is asked, and what is refused with the place and the reason."""  # JS-6
+
+import pytest
+
+from mendflow.core.model.problems import Mistake
+from mendflow.core.query.amounts import BadSearch
+from mendflow.core.query.names import CASES, ITEMS, JOBS
+from mendflow.core.query.search import Need, Search
+
+NOW = 1_700_000_000_000
+JOB = {
+    "id": "align-1/1",
+    "case": "align-1",
+    "spec": {"item": "align[1]", "owner": "ann", "resources": {"memory_bytes": 2_000_000_000}},
+    "name": "align",
+    "state": "failed",
+    "created_at": NOW - 3_600_000,
+    "fence": 3,
+    "failures": 1,
+    "history": [{"fence": 3, "pilot": "p", "host": "node7", "granted_at": NOW - 60_000}],
+    "outcome": {"fault": {"name": "oom", "category": "memory", "message": "out of memory"}, "exit_code": 137},
+    "finished_at": 0,
+}
+
+
+def holds(text: str) -> bool:
+    return Search(JOBS, text, NOW).holds(JOB)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "owner == 'ann' && attempts > 2",
+        'owner == "ann" || attempts > 200',
+        "flow == 'align' && host == 'node7'",
+        "priority == 0 && resources.cpus == 1.0",
+        "created > ago('2h') && created < ago('30 min')",
+        "created > '2023-11-14' && created < '2023-11-15T00:00:00Z'",
+        "resources.memory >= '2GB' && resources.memory < '2GiB'",
+        "fault.category in ['memory', 'time'] && exit_code == 137",
+        "fault.message.contains('memory') && name.startsWith('al') && item.matches('.*[[]1[]]')",
+        "!(state == 'completed') && finished == null && pilot == null",
+        "'10m' > runtime || started > ago('2m')",
+    ],
+)
+def test_a_condition_holds_as_people_mean_it(text: str) -> None:
+    assert holds(text)
+
+
+def test_what_cannot_be_worked_out_is_no_fulfilment() -> None:
+    assert not holds("runtime > '1s'")
+    assert not holds("!(runtime > '1s')")
+
+
+@pytest.mark.parametrize(
+    ("text", "position", "part"),
+    [
+        ("ownr == 'x'", 1, "did you mean `owner`?"),
+        ("owner == 'x' && colour == 'red'", 17, "known are id, case"),
+        ("fault.categry == 'x'", 1, "did you mean `fault.category`?"),
+        ("owner.first == 'x'", 1, "`owner` is text, and has no `first`"),
+        ("attempts > 'many'", 1, "`attempts` is a number, and cannot be compared with 'many'"),
+        ("owner == 3", 1, "`owner` is text, and cannot be compared with a number"),
+        ("attempts in [1, 'two']", 1, "cannot be compared with 'two'"),
+        ("attempts > null", 1, "cannot be compared with null"),
+        ("created > 'yesterday'", 11, "'yesterday' is not a time"),
+        ("created > ago('2h') && runtime > 'long'", 34, "'long' is not a duration"),
+        ("created > ago(2)", 11, "wants a duration in quotes"),
+        ("created > ago('soon')", 15, "is no duration"),
+        ("attempts", 1, "neither true nor false"),
+        ("attempts + 1", 0, "does not give true or false"),
+        ("'x'", 0, "must give true or false"),
+        ("owner ==", 9, "ends too early"),
+        ("created > ago('2h') &&& true", 23, ""),
+        ("nope(owner)", 5, "nope"),
+        ("owner == '" + "x" * 5000 + "'", 0, "at most 4000"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_with_its_place(text: str, position: int, part: str) -> None:
+    with pytest.raises(BadSearch) as caught:
+        Search(JOBS, text, NOW)
+    assert part in caught.value.message
+    assert caught.value.fields["position"] == position
+
+
+def test_a_condition_that_turns_out_to_give_no_answer_is_a_mistake() -> None:
+    with pytest.raises(Mistake, match="must give true or false"):
+        holds("attempts > 2 ? owner : name")
+
+
+@pytest.mark.parametrize(
+    ("text", "needs"),
+    [
+        ("owner == 'a' && attempts > 2", [Need("spec.owner", "eq", "a"), Need("fence", "gt", 2)]),
+        ("2 < attempts", [Need("fence", "gt", 2)]),
+        ("owner == ''", [Need("spec.owner", "in", ["", None])]),
+        ("name in ['a', 'b']", [Need("name", "in", ["a", "b"])]),
+        ("state == 'available'", [Need("state", "in", ["available", "running", None])]),
+        ("fault.category == 'memory'", [Need("state", "in", ["failed"])]),
+        ("pilot != 'p'", [Need("pilot", "ne", "p")]),
+        ("priority < 5", []),  # documents that leave it out have 0
+        ("owner == 'a' || owner == 'b'", []),
+        ("name < 'b'", []),
+        ("attempts > 9007199254740993", []),
+    ],
+)
+def test_a_store_is_asked_only_for_what_every_find_must_have(text: str, needs: list[Need]) -> None:
+    assert list(Search(JOBS, text, NOW).needs) == needs
+
+
+def test_the_three_vocabularies_name_their_fields_once() -> None:
+    for words in (JOBS, CASES, ITEMS):
+        assert all(bool(each.field) != (each.made is not None) for each in words.names.values())
