@@ -27,12 +27,14 @@ from mendflow.formats.patterns import house_patterns
 from mendflow.formats.rules import read_rules
 from mendflow.server.access import PILOT, Access, Token, hash_of, new_token
 from mendflow.server.app import create_app
+from mendflow.server.passing import Passing
 from mendflow.server.peers import HttpNeighbours
 from mendflow.server.runner import serve
 from mendflow.services.clock import SystemClock, steady_ms
 from mendflow.services.cluster.contract import NO_NEIGHBOURS, ServerDocument
 from mendflow.services.cluster.counterpart import Counterpart
 from mendflow.services.cluster.secret import derived, shared_secret
+from mendflow.services.cluster.whereabouts import Whereabouts
 from mendflow.services.contracts import Keeper, MetaScheduler
 from mendflow.services.house import NO_DOMAINS, House, HouseRules
 from mendflow.services.levels import DEFAULT_WAITS_MS
@@ -204,9 +206,10 @@ async def _served(
         pilot_token, known = _with_local_pilot(options.tokens, others.pilot_token if others is not None else "")
         access = Access(known, servers_token=others.token if others is not None else "")
         peer = Counterpart(house) if others is not None else None
-        served = await serve(
-            create_app(domain, access=access, let_go=house.let_go, peer=peer), options.host, options.port
-        )
+        where = Whereabouts(house) if others is not None else None
+        passing = Passing(where.find, others.token) if where is not None and others is not None else None
+        app = create_app(domain, access=access, let_go=house.let_go, peer=peer, where=where, passing=passing)
+        served = await serve(app, options.host, options.port)
         if others is not None:
             others.serve_at(options.url or served.url_for_others)
         if options.announce:
@@ -217,6 +220,8 @@ async def _served(
             if options.announce:
                 (data / "server.json").unlink(missing_ok=True)
             await served.stop()
+            if passing is not None:
+                await passing.close()
     finally:
         await house.close()
         if others is not None:

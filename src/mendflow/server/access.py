@@ -136,7 +136,10 @@ class Access:
         self._callers = {token.sha256: Caller(token.name, token.roles) for token in self.tokens}
 
     def admit(self, method: str, path: str, headers: Iterable[tuple[bytes, bytes]]) -> Caller:
-        sent, path = _watched(headers), _as_routed(path)
+        sent, routed = _watched(headers), _as_routed(path)
+        if path.startswith(PEERS) or routed.startswith(PEERS):
+            return self._server(sent.get(b"authorization", b""))
+        path = routed
         if not self._callers:
             return _local(method, sent)
         caller = self._known(sent.get(b"authorization", b""))
@@ -153,8 +156,14 @@ class Access:
     def _known(self, authorization: bytes) -> Caller | None:
         return self._callers.get(_sha256_of(authorization))
 
-    def _server(self, sent: dict[bytes, bytes]) -> Caller:
-        shown = _sha256_of(sent.get(b"authorization", b""))
+    def passed_on(self, headers: Iterable[tuple[bytes, bytes]]) -> bool:
+        """Whether another server passes on what it was asked. Only a server can say so; what the caller may do is
+        asked here once more, by the caller's own token."""
+        shown = _watched(headers).get(PASSED_ON)
+        return shown is not None and self._server(shown) is _A_SERVER
+
+    def _server(self, authorization: bytes) -> Caller:
+        shown = _sha256_of(authorization)
         if not self._servers_sha256 or not secrets.compare_digest(shown, self._servers_sha256):
             raise Unauthorized("this way is for the servers on the same store, and for nobody else")
         return _A_SERVER
@@ -205,7 +214,9 @@ def _as_routed(path: str) -> str:
 
 
 _SLASHES = re.compile("/{2,}")
-_WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user"})
+PASSED_ON = b"x-mendflow-passed-on"
+"""The header by which a server says to another that it passes on a request; its value is the servers' own token."""
+_WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", PASSED_ON})
 _NOBODY = Caller("", frozenset())
 _A_SERVER = Caller("", frozenset())
 _LOCAL_ROLES = frozenset({ADMIN})

@@ -14,7 +14,7 @@ from litestar import MediaType, Request, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, ValidationException
 from litestar.types import Send
 
-from mendflow.core.model.problems import Invalid, Mistake, NotFound, ServerFailed, TooLarge, Unauthorized
+from mendflow.core.model.problems import Invalid, Mistake, NotFound, NotNow, ServerFailed, TooLarge, Unauthorized
 from mendflow.core.model.values import LEVELS_MAX
 
 log = logging.getLogger("mendflow.server")
@@ -46,7 +46,9 @@ def body_of(mistake: Mistake) -> bytes:
 
 
 def headers_of(mistake: Mistake) -> dict[str, str]:
-    return {"WWW-Authenticate": "Bearer"} if isinstance(mistake, Unauthorized) else {}
+    if isinstance(mistake, Unauthorized):
+        return {"WWW-Authenticate": "Bearer"}
+    return {"Retry-After": "1"} if isinstance(mistake, NotNow) else {}
 
 
 async def send_mistake(send: Send, mistake: Mistake) -> None:

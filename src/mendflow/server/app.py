@@ -3,7 +3,7 @@
 One gate stands before everything: it knows the caller or turns the request away. Behind it the pilots' exchange goes
 straight to its handler, and all else to the routes."""
 
-from functools import cache
+from functools import cache, partial
 from typing import Any, cast
 
 from litestar import Litestar, Router
@@ -15,8 +15,10 @@ from mendflow.core.model.problems import Mistake
 from mendflow.server import answers
 from mendflow.server.access import API, PEERS, Access
 from mendflow.server.body import HearingOut
+from mendflow.server.forwarding import Forwarding, Whereabouts
 from mendflow.server.holds import Holds
 from mendflow.server.openapi import describe
+from mendflow.server.passing import Passing
 from mendflow.server.peers import Peer, PeerRoutes
 from mendflow.server.pilots import Exchange, LetGo
 from mendflow.server.routes import (
@@ -64,6 +66,7 @@ class Api(Litestar):
     exchange: Exchange
     holds: Holds
     peers: PeerRoutes
+    forwarding: Forwarding | None = None
 
     async def __call__(
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
@@ -89,7 +92,24 @@ class Api(Litestar):
             return
         scope["state"] = {given.CALLER: caller}
         hearing = HearingOut(receive, send)
-        await super().__call__(scope, hearing.receive, hearing.send)
+        left = await self._here(scope, hearing.receive, hearing.send)
+        if left is not None:
+            await super().__call__(scope, left, hearing.send)
+
+    async def _here(self, scope: HTTPScope, receive: Receive, send: Send) -> Receive | None:
+        """What is left to be received of a request that this server answers itself."""
+        if self.forwarding is None:
+            return receive
+        try:
+            again = self.access.passed_on(scope["headers"])
+            return await self.forwarding(scope, receive, send, again=again)
+        except answers.HungUp:
+            return None
+        except Mistake as mistake:
+            await answers.send_mistake(send, mistake)
+        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the caller gets an answer and we a log
+            await answers.send_mistake(send, answers.unforeseen(error, scope["method"], scope["path"]))
+        return None
 
     async def stop(self, grace_s: float) -> None:
         """End what would stay open: event streams at once, held exchanges after a grace."""
@@ -103,10 +123,12 @@ def create_app(
     access: Access,
     let_go: LetGo | None = None,
     peer: Peer | None = None,
+    where: Whereabouts | None = None,
+    passing: Passing | None = None,
     file_bytes_max: int = files.FILE_BYTES_MAX,
 ) -> Api:
     """`let_go` asks the domain to answer held exchanges at once: those of a pilot, or all (None). `peer` answers the
-    other servers on the same store, if there may be some."""
+    other servers on the same store, if there may be some; `where` knows where cases live, and `passing` asks there."""
     holds = Holds()
     provided = given.dependencies(domain, holds)
     described = cache(lambda: describe(ROUTES, provided))
@@ -122,4 +144,10 @@ def create_app(
         debug=False,
     )
     app.access, app.exchange, app.holds, app.peers = access, Exchange(domain, let_go), holds, PeerRoutes(peer)
+    if where is not None and passing is not None:
+        app.forwarding = Forwarding(where, passing, partial(_newest, domain), holds, JSON_BYTES_MAX)
     return app
+
+
+async def _newest(domain: Domain) -> str:
+    return (await domain.case("last")).id

@@ -102,6 +102,20 @@ class Unreachable(Mistake):
     status = 503
 
 
+class NotNow(Unreachable):
+    """Nobody can decide about it at this moment, such as while its server is being taken over. Nothing was done: ask
+    again."""
+
+    code = "not-now"
+
+
+class Elsewhere(Mistake):
+    """What was passed on to this server is not at home here any more."""
+
+    code = "elsewhere"
+    status = 421
+
+
 class ServerFailed(Mistake):
     """The server has a bug. `id` finds the story in its log."""
 

@@ -1,0 +1,113 @@
+"""Several servers look like one: any of them answers for any case, and none can be made to ask anybody else."""
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.model.problems import Forbidden, NotFound, Unauthorized
+from mendflow.server.access import Access, hash_of, read_tokens
+from tests.server.conversation import do_jobs, job_flow, task_flow
+from tests.server.town import SERVERS_TOKEN, Citizen, town, until
+
+PEOPLE = read_tokens(f"boss admin {hash_of('t-boss')}\nrita reader {hash_of('t-rita')}")
+
+
+@pytest.fixture
+async def two(tmp_path: Path) -> AsyncIterator[tuple[Citizen, Citizen]]:
+    async with town(tmp_path, "east", "west") as (east, west):
+        yield east, west
+
+
+@pytest.fixture
+async def east(two: tuple[Citizen, Citizen]) -> AsyncIterator[Client]:
+    async with two[0].client() as client:
+        yield client
+
+
+@pytest.fixture
+async def west(two: tuple[Citizen, Citizen]) -> AsyncIterator[Client]:
+    async with two[1].client() as client:
+        yield client
+
+
+async def test_any_server_answers_and_steers_any_case(east: Client, west: Client) -> None:
+    await east.deploy(task_flow())
+    case = await east.start("ask")
+    task = (await west.tasks(case=case.id))[0]
+    assert (await west.suspend(case.id)).status == "suspended"
+    assert (await east.case(case.id)).status == "suspended"
+    await west.resume(case.id)
+    await west.complete(task.id, {})
+    assert (await west.case(case.id)).status == (await east.case(case.id)).status == "completed"
+    assert [entry.case for entry in await west.history(case.id)]
+
+
+async def test_what_last_means_is_settled_by_the_server_that_was_asked(east: Client, west: Client) -> None:
+    await east.deploy(task_flow())
+    case = await east.start("ask")
+    assert (await west.suspend("last")).id == case.id
+    assert (await west.why("last")).subject == case.id
+
+
+async def test_a_stream_of_events_comes_through_and_ends_with_the_case(east: Client, west: Client) -> None:
+    await east.deploy(job_flow())
+    case = await east.start("one")
+    told = west.happenings(case.id, kind="case")
+    assert (await anext(told)).state == "running"
+    await do_jobs(east, 1)
+    assert [happening.state async for happening in told] == ["completed"]
+
+
+async def test_what_nobody_knows_is_not_found_wherever_one_asks(west: Client) -> None:
+    with pytest.raises(NotFound):
+        await west.case("nothing-000000")
+
+
+async def test_a_case_goes_on_elsewhere_when_its_server_dies(  # JS-7
+    two: tuple[Citizen, Citizen], east: Client, west: Client
+) -> None:
+    await east.deploy(task_flow())
+    case = await east.start("ask")
+    await two[0].die()
+    async with aiohttp.ClientSession() as line, line.get(f"{two[1].url}/api/v1/cases/{case.id}") as answer:
+        assert answer.status == 503 and answer.headers["Retry-After"] == "1"
+        told = await answer.json()
+        assert told["code"] == "not-now" and "east" in told["message"]
+    await until(lambda: two[1].where.here(case.id))
+    assert (await west.suspend(case.id)).status == "suspended"
+
+
+async def test_only_a_server_can_say_that_it_passes_something_on(two: tuple[Citizen, Citizen], east: Client) -> None:
+    await east.deploy(task_flow())
+    case = await east.start("ask")
+    url = f"{two[1].url}/api/v1/cases/{case.id}"
+    async with aiohttp.ClientSession() as line:
+        async with line.get(url, headers={"X-Mendflow-Passed-On": "Bearer guessed"}) as answer:
+            assert answer.status == 401
+        async with line.get(url, headers={"X-Mendflow-Passed-On": f"Bearer {SERVERS_TOKEN}"}) as answer:
+            assert answer.status == 421, "it is not at home there, and nobody is passed on twice"
+
+
+async def test_roles_are_asked_at_both_servers(tmp_path: Path) -> None:
+    async with town(tmp_path, "east", "west", tokens=PEOPLE) as (east, west):
+        async with east.client("t-boss") as boss, west.client("t-rita") as reader, west.client("t-none") as stranger:
+            await boss.deploy(task_flow())
+            case = await boss.start("ask")
+            assert (await reader.case(case.id)).id == case.id
+            with pytest.raises(Forbidden):
+                await reader.suspend(case.id)
+            with pytest.raises(Unauthorized):
+                await stranger.case(case.id)
+            west.served.app.access = Access([*PEOPLE, *read_tokens(f"rita admin {hash_of('t-more')}")])
+        async with west.client("t-more") as promoted:
+            with pytest.raises(Unauthorized):
+                await promoted.suspend(case.id)
+
+
+@pytest.mark.parametrize("path", ["peers/sync", "peers/", "peers//nudge", "/peers/pilots"])
+async def test_what_servers_say_to_each_other_is_for_servers_alone(two: tuple[Citizen, Citizen], path: str) -> None:
+    async with aiohttp.ClientSession() as line, line.post(f"{two[0].url}/api/v1/{path}") as answer:
+        assert answer.status == 401
