@@ -373,6 +373,7 @@ class OrderDesk:
             document.counts = live.tally.counts()
             document.serials = live.case.last_serial
             self._amend(live)
+            self._manager.ended(document)
             self._manager.counts.cases_ended.add(document.flow, document.status)
             message = document.fault.message if document.fault else ""
             self._happenings.tell(document.ended_at, "case", live.id, state=document.status, message=message)

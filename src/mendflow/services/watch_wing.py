@@ -1,9 +1,9 @@
 """The wing of the house from where it is watched, and from where clients are told: the monitor and the notifier, put
 together.
 
-It hangs on the rest in few places. The exchange tells it of pilots that are gone, the flow manager and the desk of ends;
-an alert that the monitor raises becomes a notice and a notification, and a notification that cannot be brought to its
-address becomes an alert."""
+It hangs on the rest in few places. The exchange tells it of pilots that are gone, the flow manager and the desk of
+ends. An alert that the monitor raises becomes a notice and a notification, and a notification that cannot be brought to
+its address becomes an alert."""
 
 import random
 import secrets
