@@ -12,9 +12,9 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.recovery.ids import generation_of
-from mendflow.services.cluster.contract import root_of
+from mendflow.services.cluster.contract import HOME_KIND
 from mendflow.services.contracts import Change, Failure
-from mendflow.services.levels import LEVEL_KIND, LevelEntry, Mode
+from mendflow.services.levels import LevelEntry, Mode
 from mendflow.stores.contract import Done, Taken, Write
 from mendflow.stores.memory import MemoryStore
 from tests.proxy.world import EXIT, JOB, World, bad, new, turns
@@ -116,7 +116,10 @@ class DurableWorld(World):
         if flow is not None:
             self.outcomes = msgspec.json.decode(flow.body, type=Told).outcomes
         self.levels.due = self.due
-        await self.levels.load({root_of(found.id) async for found in self.store.scan(LEVEL_KIND)})
+        trees = await self.homes.take([found async for found in self.store.scan(HOME_KIND)])
+        self.homes.coming(trees)
+        await self.levels.load({tree.root for tree in trees})
+        self.homes.came(trees)
         self.levels.start()
         if not self.outcomes:
             await self.submit(self.job, again=True)

@@ -13,6 +13,8 @@ from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.formats.patterns import house_patterns
+from mendflow.services.cluster.homes import HomeBook
+from mendflow.services.cluster.membership import Alone
 from mendflow.services.contracts import Failure, MetaScheduler, NewJob
 from mendflow.services.exchange import Exchange
 from mendflow.services.happenings import Happenings
@@ -109,7 +111,14 @@ class World:
         )
         self.meta.attempt_failed = self.proxy.attempt_failed
         self.submitter = Submitter(self.proxy, self.clock, self.notices, self._finished)
-        self.levels = Levels(store=self.store, ledger=self.ledger, clock=self.clock, waits_ms=(1000, 5000))
+        self.homes = HomeBook(self.store, self.ledger, Alone())
+        self.levels = Levels(
+            store=self.store,
+            ledger=self.ledger,
+            clock=self.clock,
+            homes=self.homes,
+            waits_ms=(1000, 5000),
+        )
         self.held: dict[str, list[Assignment]] = {}
 
     def _broke(self, reason: str) -> None:

@@ -11,7 +11,8 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.recovery.classify import recovers
-from mendflow.services.cluster.contract import root_of
+from mendflow.services.cluster.homes import HomeBook
+from mendflow.services.cluster.membership import Alone
 from mendflow.services.contracts import Change, Failure
 from mendflow.services.ledger import Ledger
 from mendflow.services.levels import LEVEL_KIND, LevelEntry, Levels
@@ -27,7 +28,14 @@ class Bench:
 
     def __init__(self, store: Store, clock: Now) -> None:
         self.ledger = Ledger(store, lambda reason: None)
-        self.levels = Levels(store=store, ledger=self.ledger, clock=clock, waits_ms=WAITS_MS)
+        self.homes = HomeBook(store, self.ledger, Alone())
+        self.levels = Levels(
+            store=store,
+            ledger=self.ledger,
+            clock=clock,
+            homes=self.homes,
+            waits_ms=WAITS_MS,
+        )
         self.levels.due = self.due
         self.gone: list[str] = []
 
@@ -47,7 +55,10 @@ async def on(store: Store, clock: Now) -> AsyncIterator[Bench]:
     """As long as the block lasts; it ends as a crash does, with nothing said to the disk."""
     bench = Bench(store, clock)
     bench.ledger.start()
-    await bench.levels.load({root_of(found.id) async for found in store.scan(LEVEL_KIND)})
+    trees = await bench.homes.own()
+    bench.homes.coming(trees)
+    await bench.levels.load({tree.root for tree in trees})
+    bench.homes.came(trees)
     bench.levels.start()
     try:
         yield bench

@@ -200,8 +200,8 @@ class Exchange:
 
     async def _hear_reports(self, pilot: PilotRecord, reports: Iterable[Report], said: Said) -> None:
         for report in reports:
-            if report.job in self._judging:
-                continue  # told again while it is judged: the pilot will hear
+            if report.job in self._judging or self._meta.coming(report.job):
+                continue  # told again while it is judged, or too soon: the pilot will hear
             if report.job not in self._meta.jobs and self._relay is not None and not self._relay.mine(report.job):
                 said.foreign.append(report)
                 continue
@@ -250,7 +250,7 @@ class Exchange:
             await self._meta.finish(job)
         else:
             self._meta.enqueue(job)
-            self._meta.changed(job)
+            self._meta.changed(job, told=True)
 
     async def _was_accepted(self, pilot: PilotRecord, report: Report) -> bool | None:
         """A report that is told again, because the verdict did not reach the pilot. None if the document does not know
@@ -348,7 +348,7 @@ class Exchange:
             assert job.pilot == pilot.id
             self._meta.leases.grant(pilot.id, id, job.fence, now=self._meta.steady())
             pilot.held[id] = Held(request.serial, runs=place < slots_open)
-            self._meta.changed(job)
+            self._meta.changed(job, told=True)
             said.jobs.append(Assignment(id, job.fence, job.spec))
 
     def _take(self, pilot: PilotRecord, request: SyncRequest, said: Said, want: int, now: Instant) -> list[JobId]:

@@ -106,6 +106,7 @@ class Services:
         self.counts = self.manager.counts = house.counts
         self.meta.moved = self._moved
         self.meta.renewed_at = self._renewed_at
+        self.meta.coming = self.homes.comes
         self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
         self.exchange = Exchange(
             meta=self.meta, store=store, ledger=ledger, clock=clock, notices=self.notices, relay=self._relay(house)
@@ -116,7 +117,7 @@ class Services:
         self.jobs: MetaScheduler = self.proxy if rules.recovery else self.meta
         self.checkpoints = Checkpoints(self.manager.live, ledger)
         self.gates = Gates(self.checkpoints, self.jobs, store)
-        self.levels = Levels(store=store, ledger=ledger, clock=clock, waits_ms=rules.levels_ms)
+        self.levels = Levels(store=store, ledger=ledger, clock=clock, homes=self.homes, waits_ms=rules.levels_ms)
         self.timers = Timers(clock, self._fired)
         self.submitter = Submitter(self.jobs, clock, self.notices, self._job_finished)
         self.tasks = Tasks(store=store, ledger=ledger, clock=clock, happenings=happenings, finished=self._finished)
@@ -166,7 +167,7 @@ class Services:
         """The way to other servers, if there may be some."""
         if not self._membership.shared:
             return None
-        self.meta.nudges = Nudges(self._membership, house.neighbours, self.meta.queue)
+        self.meta.nudges = Nudges(self._membership, house.neighbours, self.meta.queue, house.clock)
         return Relay(
             membership=self._membership,
             homes=self.homes,
@@ -185,6 +186,7 @@ class Services:
             membership=house.membership,
             homes=self.homes,
             meter=house.meter,
+            read_shared=self.read_shared,
             take_up=self.take_up,
         )
 
@@ -260,6 +262,7 @@ class Services:
         await self.mending.resume(roots)
         self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.came(trees)
+        self.meta.came()
         for root in roots:
             self._promised.pop(root, None)
 

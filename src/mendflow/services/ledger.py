@@ -25,6 +25,9 @@ _encode = msgspec.json.Encoder().encode
 _Key = tuple[str, str]
 _Pending = dict[_Key, object]
 _ANYWHERE = None
+_PART = "\0"
+_BESIDE = frozenset({"job", "task", "item", "runs", "snapshot"})
+"""Of these kinds of documents follows no entry of a journal that could come before what it follows from."""
 SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", "webhook"})
 NO_PROMISE = "this server could not renew its right to decide about its cases; reading everything again"
 
@@ -54,6 +57,8 @@ class Ledger:
         self._pending: _Pending = {}
         self._writing: _Pending = {}
         self._gone: set[_Key] = set()
+        self._told: set[_Key] = set()
+        self._tails: dict[str, _Key] = {}  # by tree: where an entry can be added to, because nothing came after it
         self._lengths: dict[str, int] = {}  # of the streams that everybody adds to
         self._waiters: list[asyncio.Future[None]] = []
         self._work = asyncio.Event()
@@ -88,6 +93,9 @@ class Ledger:
         must not leave memory in a state that no disk has ever seen."""
         try:
             yield
+        except StoreUnavailable as error:
+            self.give_up(error.message)  # what could not be read may have been wanted in the middle of a change
+            raise
         except (Mistake, asyncio.CancelledError):
             raise
         except Exception as error:
@@ -99,10 +107,16 @@ class Ledger:
         if not self.broken:
             self._break(reason, [])
 
-    def touch(self, kind: str, id: str, document: object, *, last: bool = False) -> None:
-        """Write this document (a struct, encoded when its turn comes). `last`: it will not be written again."""
+    def touch(self, kind: str, id: str, document: object, *, last: bool = False, told: bool = False) -> None:
+        """Write this document (a struct, encoded when its turn comes). `last`: it will not be written again. `told`:
+        because of what a pilot or a person said, and not because of an entry in a journal."""
         key = (kind, id)
+        if told and key not in self._pending:
+            self._told.add(key)
+        elif not told:
+            self._told.discard(key)
         self._pending[key] = document
+        self._parted(kind, id)
         if last:
             self._gone.add(key)
         else:
@@ -124,12 +138,15 @@ class Ledger:
         self._pending.pop(key, None)
         if key in self._versions or key in self._writing:
             self._pending[key] = None
+            self._parted(kind, id)
             self._gone.add(key)
             self._work.set()
 
     def append(self, stream: str, position: int, entry: bytes) -> None:
         """Add an entry to a stream whose length, with all entries given before, is `position`."""
         key = ("", stream)
+        if self._shared:
+            key = self._part(stream, position)
         batch = self._pending.get(key)
         if batch is None:
             self._pending[key] = (position, [entry])
@@ -138,6 +155,20 @@ class Ledger:
             assert batch[0] + len(batch[1]) == position
             batch[1].append(entry)
         self._work.set()
+
+    def _part(self, stream: str, position: int) -> _Key:
+        """Where an entry belongs: with those before it, unless something of the same tree of cases was noted since.
+        Then it must not be written before that."""
+        root, key = root_of(stream.removeprefix(JOURNALS)), ("", stream)
+        tail = self._tails.get(root, key)
+        if tail[1].partition(_PART)[0] != stream or (root not in self._tails and key in self._pending):
+            tail = ("", f"{stream}{_PART}{position}")
+        self._tails[root] = tail
+        return tail
+
+    def _parted(self, kind: str, id: str) -> None:
+        if self._shared and kind not in _BESIDE:
+            self._tails.pop(root_of(id), None)
 
     def reaches(self, stream: str, length: int) -> None:
         """A stream that everybody adds to is at least so long."""
@@ -182,10 +213,12 @@ class Ledger:
             self._writing, self._pending = self._pending, {}
             waiters, self._waiters = self._waiters, []
             gone, self._gone = self._gone, set()
+            told, self._told = self._told, set()
+            self._tails.clear()
             # A waiter that comes while we write stands on what gathers now, or on this batch: it waits for the next.
             self._counts.began(len(self._writing))
             try:
-                await self._write(self._writing)
+                await self._write(self._writing, told)
                 self._counts.ended()
                 for key in gone:
                     self._versions.pop(key, None)
@@ -207,10 +240,10 @@ class Ledger:
                 waiter.set_result(None)
         self._waiters.clear()
 
-    async def _write(self, pending: _Pending) -> None:
+    async def _write(self, pending: _Pending, told: set[_Key]) -> None:
         writes = {key: write for key, noted in pending.items() if (write := self._prepared(key, noted)) is not None}
         while writes:
-            at_once, writes = _cut(writes) if self._shared else (writes, {})
+            at_once, writes = _cut(writes, told) if self._shared else (writes, {})
             await self._promised()
             again: dict[_Key, Write] = {}
             for key, result in zip(at_once, await self._store.write(list(at_once.values())), strict=True):
@@ -232,7 +265,8 @@ class Ledger:
         if not kind:
             assert isinstance(noted, tuple)
             position, entries = noted
-            return Append(id, entries, self._lengths.setdefault(id, 0) if position is _ANYWHERE else position)
+            stream = id.partition(_PART)[0]
+            return Append(stream, entries, self._lengths.setdefault(stream, 0) if position is _ANYWHERE else position)
         version = self._versions.get(key, 0)
         if noted is None:
             return Delete(kind, id, version) if version else None
@@ -257,16 +291,27 @@ class Ledger:
         self._on_broken(reason)
 
 
-def _cut(writes: dict[_Key, Write]) -> tuple[dict[_Key, Write], dict[_Key, Write]]:
+def _cut(writes: dict[_Key, Write], told: set[_Key]) -> tuple[dict[_Key, Write], dict[_Key, Write]]:
     """What can be written at once, and what comes after an entry of the journals of the same tree of cases and has to
-    wait for that."""
+    wait for that. What pilots and people told follows from no journal; an entry may follow from it, so entries come
+    last. What everybody may read, in streams that all add to, waits until nothing else is left."""
     at_once: dict[_Key, Write] = {}
+    entries: dict[_Key, Write] = {}
+    common: dict[_Key, Write] = {}
     later: dict[_Key, Write] = {}
     journals: set[str] = set()
     for key, write in writes.items():
         kind, id = key
         root = root_of(id if kind else id.removeprefix(JOURNALS))
-        (later if root in journals else at_once)[key] = write
-        if not kind and id.startswith(JOURNALS):
+        if not kind and not id.startswith(JOURNALS):
+            common[key] = write
+        elif root in journals and key not in told:
+            later[key] = write
+        elif kind:
+            at_once[key] = write
+        else:
+            entries[key] = write
             journals.add(root)
-    return at_once, later
+    if later or entries:
+        return {**at_once, **entries}, {**later, **common}
+    return {**at_once, **common}, {}

@@ -16,6 +16,7 @@ import msgspec
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
 from mendflow.core.model.problems import Invalid, Mistake, StoreUnavailable
 from mendflow.services.cluster.contract import only, root_of
+from mendflow.services.cluster.homes import HomeBook
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -51,12 +52,19 @@ class Levels:
     `due` is set by whoever wires."""
 
     def __init__(
-        self, *, store: Store, ledger: Ledger, clock: Clock, waits_ms: Sequence[int] = DEFAULT_WAITS_MS
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        homes: HomeBook,
+        waits_ms: Sequence[int] = DEFAULT_WAITS_MS,
     ) -> None:
         assert waits_ms, "there is at least one level"
         self._store = store
         self._ledger = ledger
         self._clock = clock
+        self._homes = homes
         self.waits_ms = tuple(waits_ms)
         self.due: Due = _nobody
         self._entries: dict[str, LevelEntry] = {}
@@ -107,6 +115,7 @@ class Levels:
             )
             self._entries[key] = entry
             if mode == "recoverable":
+                self._homes.hold(key, f"level {key}")
                 self._ledger.touch(LEVEL_KIND, key, entry)
                 await self._ledger.settled()
             self._wait(entry)
@@ -120,6 +129,7 @@ class Levels:
         entry = self._entries.pop(key, None)
         if entry is not None and entry.mode == "recoverable":
             self._ledger.drop(LEVEL_KIND, key)
+            self._homes.let_go(key, f"level {key}")
         return entry is not None
 
     def leave_all(self, prefix: str) -> None:
@@ -149,6 +159,8 @@ class Levels:
 
     def _wait(self, entry: LevelEntry) -> None:
         self._entries[entry.key] = entry
+        if entry.mode == "recoverable":
+            self._homes.hold(entry.key, f"level {entry.key}")
         heapq.heappush(self._heap, (entry.due_at, entry.key))
         if self._heap[0] == (entry.due_at, entry.key):
             self._changed.set()

@@ -77,6 +77,8 @@ class QueueAndPilots:
         self.moved: Moved = _nobody
         self.attempt_failed: AttemptFailed | None = None
         self.nudges: Nudges | None = None  # where there are other servers
+        self.coming: Callable[[JobId], bool] = lambda _: False  # whether a job's case is just being taken up
+        self._held_back: list[Job] = []  # until it is
         self.renewed_at: Callable[[Job], int] = lambda _: self.steady()  # when a job's pilot may last have heard of it
         self._callbacks: dict[JobId, Callback] = {}
         self._over: dict[JobId, Outcome] = {}
@@ -224,24 +226,34 @@ class QueueAndPilots:
                 pilot.held.pop(job.id, None)
                 pilot.log_tails.pop(job.id, None)
 
+    def came(self) -> None:
+        """What was being taken up is here: its jobs can be given to pilots."""
+        held_back, self._held_back = self._held_back, []
+        for job in held_back:
+            if self.jobs.get(job.id) is job and job.state is JobState.AVAILABLE:
+                self.enqueue(job)
+
     def enqueue(self, job: Job) -> None:
-        if not job.suspended:
+        if self.coming(job.id):
+            self._held_back.append(job)
+        elif not job.suspended:
             self.queue.add(job.id, job.spec.resources, job.spec.priority, job.created_at, job.available_at)
             self.wake_soon()
 
-    def changed(self, job: Job) -> None:
-        self._ledger.touch(JOB_KIND, job.id, job)
+    def changed(self, job: Job, *, told: bool = False) -> None:
+        """`told`: by its pilot, or by the clock; everything else follows from what its case wants."""
+        self._ledger.touch(JOB_KIND, job.id, job, told=told)
         self.moved(job)
 
-    def close(self, job: Job) -> None:
+    def close(self, job: Job, *, told: bool = False) -> None:
         """The job is over: written for the last time, out of memory."""
-        self._ledger.touch(JOB_KIND, job.id, job, last=True)
+        self._ledger.touch(JOB_KIND, job.id, job, last=True, told=told)
         self.jobs.pop(job.id, None)
         self.moved(job)
 
     async def finish(self, job: Job) -> None:
         """The job is over and whoever submitted it is told."""
-        self.close(job)
+        self.close(job, told=True)
         callback = self._callbacks.pop(job.id, None)
         if callback is None:
             return
@@ -360,6 +372,10 @@ class QueueAndPilots:
                 holder.held[job.id] = Held(job.history[-1].serial or None)
                 holder.owner = holder.owner or job.history[-1].token
                 self.leases.grant(job.pilot, job.id, job.fence, now=self.renewed_at(job))
+                if self.nudges is not None:
+                    # Renewals are not written. So that nothing that its last server may still be writing takes the
+                    # attempt from a pilot whose lease we renew, the document gets another version before we answer.
+                    self._ledger.touch(JOB_KIND, job.id, job)
                 if job.released is not None:
                     self.released[job.id] = 0
         return [new for new in missing if new.id not in kept and new.id not in self.jobs]

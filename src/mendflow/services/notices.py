@@ -31,6 +31,10 @@ class Notices:
         self._ledger.add(NOTICES, msgspec.json.encode(notice))
         self._happenings.tell(now, "notice", case, item, message=message)
 
+    async def posted(self) -> None:
+        """Return when what was posted is on disk."""
+        await self._ledger.settled()
+
     async def latest(self, limit: int) -> list[Happening]:
         """The newest notices, newest first. Their serials are their places in the stream."""
         await self._ledger.settled()

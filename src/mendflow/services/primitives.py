@@ -287,7 +287,7 @@ class Primitives:
         items = await self._items(mended)
         if not items and (left := forgotten_job(mended)) is not None:
             await self._jobs.resubmit(left, change, key=mended.by, decided=decided_about(mended.decision, left))
-            self._tried_again(mended)
+            await self._tried_again(mended, left)
         for each in items:
             job = job_of(mended, each)
             if job is None:
@@ -296,19 +296,19 @@ class Primitives:
                 self._restarted(mended)
             else:
                 await self._jobs.resubmit(job, change, key=mended.by, decided=decided_about(mended.decision, job))
-                self._tried_again(mended)
+                await self._tried_again(mended, job)
 
     async def _repoll(self, mended: Mended, _order: DoMend) -> None:
         for each in await self._items(mended):
             if (job := job_of(mended, each)) is not None:
                 await self._jobs.repoll(job, key=mended.by)
-                self._tried_again(mended)
+                await self._tried_again(mended, job)
 
     async def _reregister(self, mended: Mended, _order: DoMend) -> None:
         for each in await self._items(mended):
             if (job := job_of(mended, each)) is not None:
                 await self._jobs.reregister(job, key=mended.by)
-                self._tried_again(mended)
+                await self._tried_again(mended, job)
 
     async def _retry_later(self, mended: Mended, order: DoMend) -> Outcome | None:
         """Wait in a level. The exlet waits with it: its step is done when the job has been submitted again."""
@@ -342,9 +342,13 @@ class Primitives:
             outcome = failed(order, problem)
         await self._manager.finish(live.id, order.serial, outcome)
 
-    def _tried_again(self, mended: Mended) -> None:
+    async def _tried_again(self, mended: Mended, job: JobId) -> None:
+        """The job is on another try. One that has ended meanwhile, because this step was given again after a crash, is
+        told of by nobody any more."""
         if mended.decision is not None:
             self._service.decisions.tried_again(mended.decision)
+            if (well := await self._jobs.ended_well(job)) is not None:
+                self._service.job_over(mended.case, mended.decision.serial, well)
 
     def _restarted(self, mended: Mended) -> None:
         if mended.decision is not None:
@@ -369,6 +373,7 @@ class Primitives:
         if again and any(message == notice.message for notice in await self._notices.latest(200)):
             return
         self._notices.post(message, case=mended.case, item=mended.item)
+        await self._notices.posted()
 
 
 def job_of(mended: Mended, item: ItemFacts) -> JobId | None:

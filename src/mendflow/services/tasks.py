@@ -151,7 +151,7 @@ class Tasks:
         if task.state == "claimed" and task.claimed_by != who:
             raise Conflict(f"task {id} is claimed by {task.claimed_by}; ask for its release first")
         task.state, task.claimed_by = "claimed", who
-        self._write(task)
+        self._write(task, told=True)
         return task.view()
 
     async def release(self, id: str, who: str) -> TaskView:
@@ -159,7 +159,7 @@ class Tasks:
         if task.claimed_by and task.claimed_by != who:
             raise Conflict(f"task {id} is claimed by {task.claimed_by}, who alone can release it")
         task.state, task.claimed_by = "offered", ""
-        self._write(task)
+        self._write(task, told=True)
         return task.view()
 
     async def end(self, id: str, state: TaskState, outputs: Value, who: str, comment: str) -> TaskView:
@@ -172,7 +172,7 @@ class Tasks:
             raise Conflict(f"task {id} wants a value for {', '.join(missing)}; nothing was changed")
         task.state, task.ended_by, task.comment, task.outputs = state, who, comment, outputs
         task.ended_at = self._clock.now()
-        self._write(task)
+        self._write(task, told=True)
         await self._finished(task.case, task.serial, outcome_of(task))
         return task.view()
 
@@ -183,9 +183,9 @@ class Tasks:
             raise Conflict(f"task {id} is over: {task.state}{by}")
         return task
 
-    def _write(self, task: TaskDocument) -> None:
+    def _write(self, task: TaskDocument, *, told: bool = False) -> None:
         over = task.state not in OPEN_STATES
-        self._ledger.touch(TASK_KIND, task.id, task, last=over)
+        self._ledger.touch(TASK_KIND, task.id, task, last=over, told=told)
         if over:
             self._open.pop(task.id, None)
         self._happenings.tell(self._clock.now(), "task", task.case, task.item, state=task.state, message=task.title)

@@ -5,6 +5,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
+from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobState, Outcome, Resources
 from mendflow.core.model.problems import Unreachable
 from mendflow.core.model.sync import AttemptRef, Control
@@ -97,7 +98,7 @@ async def test_a_server_that_is_asked_by_mistake_takes_nothing_and_says_nothing_
     pilot = await lent(world)
     [(id, fence)] = pilot.held.items()
     await world.servers["c"].begin("other", 1)
-    world.stale["align"] = "c"  # type: ignore[index]  # ids are texts
+    world.servers["b"].believed[CaseId("align")] = "c"
     answer = await pilot.sync()
     assert (answer.strange, answer.lost) == ([], []), "the right one was asked after it"
     assert [other for _, other, _ in world.passed[-2:]] == ["c", "a"]
@@ -111,7 +112,7 @@ async def test_whoever_is_asked_hears_of_all_that_the_pilot_holds(world: World) 
     await world.servers["b"].begin("own", 1)
     await pilot.sync(want=1)
     pilot.end(next(iter(pilot.held)))
-    pilot.end("own/0")  # type: ignore[arg-type]  # ids are texts
+    pilot.end(JobId("own/0"))
     await pilot.sync()
     _, _, request = next(each for each in reversed(world.passed) if each[1] == "a")
     assert {beat.job for beat in request.running} | {each.job for each in request.reports} == {
@@ -128,7 +129,7 @@ async def test_an_attempt_goes_on_when_its_case_moves_to_another_server(world: W
     await world.kill("a")
     answer = await pilot.sync()
     assert [ref.job for ref in answer.strange] == [id]
-    await world.servers["c"].take_up("align")  # type: ignore[arg-type]  # ids are texts
+    await world.servers["c"].take_up(CaseId("align"))
     answer = await pilot.sync()
     assert (answer.strange, answer.lost) == ([], [])
     pilot.end(id)
@@ -139,7 +140,7 @@ async def test_an_attempt_goes_on_when_its_case_moves_to_another_server(world: W
 async def test_a_case_that_is_read_just_now_costs_no_pilot_its_attempt(world: World) -> None:
     pilot = await lent(world)
     await world.kill("a")
-    world.homes["align"] = "c"  # type: ignore[index]  # ids are texts
+    world.homes[CaseId("align")] = "c"
     answer = await pilot.sync()
     assert [ref.job for ref in answer.strange] == ["align/0"] and not answer.lost
 
@@ -186,7 +187,7 @@ async def test_an_order_for_a_lent_pilot_is_answered_through_its_front(world: Wo
     pilot = await lent(world)
     held = asyncio.create_task(pilot.sync(wait_ms=400))
     await spin()
-    await world.servers["a"].meta.suspend("align/0")  # type: ignore[arg-type]  # ids are texts
+    await world.servers["a"].meta.suspend(JobId("align/0"))
     await asyncio.wait_for(held, 5)
     assert world.nudges[-1] == ("a", "b", ["p"], False)
     answer = await pilot.sync()
@@ -198,6 +199,7 @@ async def test_idle_pilots_elsewhere_hear_of_work_that_nobody_here_takes(world: 
     held = asyncio.create_task(pilot.sync(want=1, wait_ms=900))
     await spin()
     await world.servers["a"].begin("align", 1)
+    await world.time.pass_by(50)
     answer = await asyncio.wait_for(held, 5)
     assert [job.job for job in answer.jobs] == ["align/0"]
     assert ("a", "b", [], True) in world.nudges
@@ -222,14 +224,14 @@ async def test_a_pilot_gets_no_more_of_all_servers_together_than_fits_into_it(wo
     await pilot.sync(want=1)
     await world.servers["b"].begin("own", 1, large)
     assert not (await pilot.sync(want=1)).jobs
-    pilot.end("align/0")  # type: ignore[arg-type]  # ids are texts
+    pilot.end(JobId("align/0"))
     await pilot.sync()
     assert [job.job for job in (await pilot.sync(want=1)).jobs] == ["own/0"]
 
 
 async def test_an_attempt_of_a_case_that_is_over_is_nobodys(world: World) -> None:
     pilot = await lent(world)
-    del world.homes["align"]  # type: ignore[arg-type]  # ids are texts
+    world.over("align")
     answer = await pilot.sync()
     assert [ref.job for ref in answer.lost] == ["align/0"] and not answer.strange
 
@@ -239,7 +241,7 @@ async def test_any_server_judges_a_report_of_a_case_that_is_over(world: World) -
     [(id, fence)] = pilot.held.items()
     pilot.end(id)
     await pilot.sync()
-    del world.homes["align"]  # type: ignore[arg-type]  # ids are texts
+    world.over("align")
     pilot.results[id] = (fence, Outcome(outputs=1))
     assert (await pilot.sync()).accepted == [AttemptRef(id, fence)], "told again, accepted again"
     pilot.results[id] = (fence + 1, Outcome(outputs=1))

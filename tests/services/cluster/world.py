@@ -86,13 +86,18 @@ class Server:
         world = self.world
         self.broken = ""
         self.loaded: set[CaseId] = set()
+        self.believed: dict[CaseId, str] = {}  # where it takes cases to live
         self.ledger = Ledger(world.store, self._broke)
         notices = Notices(world.store, self.ledger, world.time, Happenings(0))
         self.meta = QueueAndPilots(
-            store=world.store, ledger=self.ledger, clock=world.time, policy=Policy(loss_wait_ms=0), lease_ms=LEASE_MS
+            store=world.store,
+            ledger=self.ledger,
+            clock=world.time,
+            policy=Policy(loss_wait_ms=0, losses_max=1_000),
+            lease_ms=LEASE_MS,
         )
         self.relay = Relay(membership=self, homes=self, neighbours=self, clock=world.time, lease_ms=LEASE_MS)
-        self.nudges = self.meta.nudges = Nudges(self, self, self.meta.queue)
+        self.nudges = self.meta.nudges = Nudges(self, self, self.meta.queue, world.time)
         self.exchange = Exchange(
             meta=self.meta,
             store=world.store,
@@ -137,22 +142,26 @@ class Server:
         return self.promises
 
     def living(self) -> list[ServerDocument]:
-        return [each.document for each in self.world.servers.values() if each is not self and each.id in self.world.up]
+        living = self.world.up - self.world.closed
+        return [each.document for each in self.world.servers.values() if each is not self and each.id in living]
 
     def find(self, server: str) -> ServerDocument | None:
-        return self.world.servers[server].document if server in self.world.up else None
+        living = self.world.up - self.world.closed
+        return self.world.servers[server].document if server in living else None
 
     # Homes
 
     def mine(self, case: CaseId) -> bool:
-        root = root_of(case)
-        return self.world.homes.get(root) == self.id and root in self.loaded
+        """By what it has in memory: whether that is still so in the store, it does not know."""
+        return root_of(case) in self.loaded
 
     async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
         self.world.lookups += 1
-        if not afresh and case in self.world.stale:
-            return self.world.stale[case]
-        return self.world.homes.get(root_of(case), "")
+        if root_of(case) in self.loaded:
+            return self.id
+        if afresh or case not in self.believed:
+            self.believed[case] = self.world.homes.get(root_of(case), "")
+        return self.believed[case]
 
     # Neighbours
 
@@ -187,14 +196,12 @@ class Server:
 
 
 class World:
-    """`fate` says how a call between two servers goes; `stale` what they wrongly believe of homes until they look
-    afresh; `late` are calls that have not arrived yet."""
+    """`fate` says how a call between two servers goes; `late` are calls that have not arrived yet."""
 
     def __init__(self, *names: str) -> None:
         self.time = Time()
         self.store = MemoryStore()
         self.homes: dict[CaseId, str] = {}
-        self.stale: dict[CaseId, str] = {}
         self.given: list[NewJob] = []
         self.lookups = 0
         self.fate: Callable[[str, str], str] = lambda one, other: Line.FINE
@@ -202,6 +209,7 @@ class World:
         self.nudges: list[tuple[str, str, list[PilotId], bool]] = []
         self.late: list[Callable[[], Coroutine[Any, Any, object]]] = []
         self.up = set(names)
+        self.closed: set[str] = set()  # found dead by the others, whether they know it or not
         self.names = names
         self.servers: dict[str, Server] = {}
 
@@ -219,6 +227,13 @@ class World:
         """It is gone, with all that it has not written."""
         self.up.discard(name)
         await self.servers[name].stop()
+
+    def over(self, case: str) -> None:
+        """The case is over, and has no home any more."""
+        del self.homes[CaseId(case)]
+        for server in self.servers.values():
+            server.loaded.discard(CaseId(case))
+            server.believed.clear()
 
     async def job(self, id: JobId) -> Job:
         for server in self.servers.values():

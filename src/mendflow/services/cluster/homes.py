@@ -79,6 +79,10 @@ class HomeBook:
         """Whether the tree is here, or on its way into memory."""
         return root in self._holds
 
+    def comes(self, id: str) -> bool:
+        """Whether the tree that something is named after is just being taken up."""
+        return bool(self._coming) and root_of(id) in self._coming
+
     async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
         root = root_of(case)
         if root in self._holds:

@@ -40,6 +40,7 @@ class Takeover:
         membership: ServerMembership,
         homes: HomeBook,
         meter: Meter,
+        read_shared: Callable[[], Awaitable[None]],
         take_up: TakeUp,
     ) -> None:
         self._store = store
@@ -47,6 +48,7 @@ class Takeover:
         self._membership = membership
         self._homes = homes
         self._meter = meter
+        self._read_shared = read_shared
         self._take_up = take_up
         self._slots = asyncio.Semaphore(AT_ONCE)
         self._all_at = meter()
@@ -81,6 +83,8 @@ class Takeover:
         found = [document async for document in self._store.scan(HOME_KIND)]
         homes = {document.id: _decode(document.body) for document in found}
         left = [document for document in found if self._left_behind(homes[document.id], ended, due=due)]
+        if left:
+            await self._read_shared()  # what they may have changed last, and had no time to tell
         left.sort(key=lambda document: hashlib.sha256(f"{self._membership.id} {document.id}".encode()).digest())
         await asyncio.gather(*(self._take(document, ended.get(homes[document.id].server)) for document in left))
         servers = {home.server for home in homes.values()}

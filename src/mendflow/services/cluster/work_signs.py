@@ -4,15 +4,17 @@ A server whose queue does not get empty nudges the others; each beat says the sa
 sign is only a reason to ask: whoever asks in vain does not ask again before there is a new one."""
 
 import asyncio
-from typing import NamedTuple
+from collections.abc import Coroutine
+from typing import Any, NamedTuple
 
-from mendflow.core.model.ids import PilotId
+from mendflow.core.model.ids import Instant, PilotId
 from mendflow.core.scheduling.queue import Queue
 from mendflow.services.cluster.contract import Membership, Neighbours, ServerDocument
+from mendflow.services.contracts import Clock
 from mendflow.services.pilot_book import PilotRecord
 
-WORK_EVERY_S = 0.1
-WORK_AFTER_S = 0.01
+WORK_EVERY_MS = 100
+WORK_AFTER_MS = 10
 """Own pilots have so long to take what comes."""
 
 
@@ -54,18 +56,17 @@ class WorkSigns:
 class Nudges:
     """What this server says to others: of its own work, and that it has something to say to their pilots."""
 
-    def __init__(self, membership: Membership, neighbours: Neighbours, queue: Queue) -> None:
+    def __init__(self, membership: Membership, neighbours: Neighbours, queue: Queue, clock: Clock) -> None:
         self._membership = membership
         self._neighbours = neighbours
         self._queue = queue
+        self._clock = clock
         self._summoned: dict[str, set[PilotId]] = {}
-        self._timer: asyncio.TimerHandle | None = None
-        self._told_at = 0.0
+        self._telling = False
+        self._told_at: Instant = 0
         self._tasks: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -78,14 +79,15 @@ class Nudges:
 
     def work_waits(self) -> None:
         """Something was put into the queue."""
-        if self._timer is None and self._membership.living():
-            loop = asyncio.get_running_loop()
-            self._timer = loop.call_later(max(WORK_AFTER_S, self._told_at + WORK_EVERY_S - loop.time()), self._tell)
+        if not self._telling and self._membership.living():
+            self._telling = True
+            self._go(self._tell())
 
-    def _tell(self) -> None:
-        self._timer = None
+    async def _tell(self) -> None:
+        await self._clock.sleep(max(WORK_AFTER_MS, self._told_at + WORK_EVERY_MS - self._clock.now()))
+        self._telling = False
         if len(self._queue):
-            self._told_at = asyncio.get_running_loop().time()
+            self._told_at = self._clock.now()
             for server in self._membership.living():
                 self._send(server, [], work=True)
 
@@ -96,7 +98,9 @@ class Nudges:
                 self._send(server, sorted(pilots), work=False)
 
     def _send(self, server: ServerDocument, pilots: list[PilotId], *, work: bool) -> None:
-        nudge = self._neighbours.nudge(server, pilots=pilots, work=work, by=self._membership.id)
-        task = asyncio.ensure_future(nudge)
+        self._go(self._neighbours.nudge(server, pilots=pilots, work=work, by=self._membership.id))
+
+    def _go(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)

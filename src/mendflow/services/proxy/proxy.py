@@ -200,6 +200,15 @@ class Proxy:
     async def pass_on(self, id: JobId, *, decided: Decided | None = None) -> None:
         await self.recovery.pass_on(id, decided)
 
+    async def ended_well(self, id: JobId) -> bool | None:
+        if id in self._watched:
+            return None
+        try:
+            outcome = (await self._last_status(id)).outcome
+        except NotFound:
+            return None
+        return outcome.ok if outcome is not None else None
+
     def standing(self, id: JobId) -> str:
         """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow waits
         for no such job."""

@@ -1,0 +1,168 @@
+"""Whatever a case has in memory comes along to the next server: jobs, exlets and the steps they are at, levels, called
+cases, what is being undone, timers, tasks. A server is killed at any of its writes, and so is whoever took over."""
+
+import asyncio
+from collections.abc import Sequence as Many
+
+import pytest
+
+from mendflow.core.engine.messages import FinishItem, FireTimer
+from mendflow.core.model.flow import Job, Sequence, Task, Wait
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome, Submission
+from mendflow.core.model.problems import Mistake
+from mendflow.stores.contract import Write
+from mendflow.stores.memory import MemoryStore
+from tests.services.cluster.kit import LEASE_MS, Cluster, Server, completed, pilot_of, run
+from tests.services.conftest import HandPilot
+from tests.services.exceptions.kit import FAILED, flow
+from tests.services.exceptions.test_crashes import RULES, STORY, WORKLET, check
+
+STORY_WRITES = 110
+"""About so many writes has the whole story on several servers, beats not counted."""
+
+
+class Doom:
+    """Kills a server in the middle of whatever batch its n-th write is in; beats do not count."""
+
+    def __init__(self, server: Server, at: int) -> None:
+        self._server = server
+        self._left = at
+        server.line.before = self._count
+
+    async def _count(self, writes: Many[Write]) -> None:
+        counted = [write for write in writes if getattr(write, "kind", "") != "server"]
+        if len(counted) <= self._left:
+            self._left -= len(counted)
+            return
+        await self._server.cluster.store.write(writes[: self._left])
+        self._server.kill()
+        await asyncio.Event().wait()
+
+
+def outcome_of(item: str, job: str) -> Outcome:
+    if item == "c" or (item == "b" and "~" not in job):
+        return FAILED
+    return Outcome(outputs=400) if item == "venue" else Outcome()
+
+
+async def play(cluster: Cluster, pilot: HandPilot, case: str, ends: str) -> None:
+    """Let the pilot run what there is until the case has ended, and nothing goes on beside it."""
+
+    async def over() -> bool:
+        try:
+            await pilot.sync(want=4, wait_ms=100)
+            reports = {str(each.spec.item): outcome_of(str(each.spec.item), each.job) for each in pilot.held}
+            if reports:
+                await pilot.exchange(reports)
+        except Mistake:
+            await asyncio.sleep(0.2)
+        open_ones = [found.id async for found in cluster.store.scan("open-decision")]
+        return (await cluster.document(case)).status == ends and not open_ones
+
+    await cluster.until(over, f"{case} {ends}", within_s=240)
+
+
+@pytest.mark.parametrize("at", range(0, STORY_WRITES, 5))
+def test_a_server_that_dies_at_any_write_leaves_a_story_that_another_ends(at: int) -> None:  # JS-4
+    async def story(cluster: Cluster) -> None:
+        one, two, _ = await cluster.start("one", "two", "three")
+        for each in (STORY, WORKLET):
+            await one.do(one.domain.deploy(each))
+        await one.do(_put_rules(one))
+        case = (await one.do(one.domain.start("f", {}, who="me", key="the case"))).id
+        Doom(one, at)
+        Doom(two, 30 + at // 2)
+        await play(cluster, pilot_of(cluster, "one", "two", "three"), case, "failed")
+        await cluster.until(lambda: _nobodys(cluster, case), "the end of all that belongs to the case")
+        assert isinstance(cluster.store, MemoryStore)
+        await check(cluster.store, CaseId(case))
+
+    run(story)
+
+
+async def _nobodys(cluster: Cluster, case: str) -> bool:
+    return await cluster.home(case) == ""
+
+
+async def _put_rules(server: Server) -> None:
+    server.services.administration.put_rules(RULES, who="test")
+    await server.services.ledger.settled()
+
+
+def test_a_timer_goes_off_at_the_next_server_once() -> None:
+    async def story(cluster: Cluster) -> None:
+        one, _ = await cluster.start("one", "two")
+        waits = flow(Sequence(name="s", body=(Wait(name="w", duration=30_000), Job(name="a", command="true"))))
+        await one.do(one.domain.deploy(waits))
+        case = (await one.do(one.domain.start("f", {}, who="me"))).id
+        begun_s = cluster.loop.true_s
+        one.kill()
+        pilot = pilot_of(cluster, "two")
+
+        async def runs() -> bool:
+            await pilot.sync(want=1)
+            return bool(pilot.held)
+
+        await cluster.until(runs)
+        assert 30 <= cluster.loop.true_s - begun_s < 31
+        fired = [event for event in await cluster.journal(case) if isinstance(event.fact, FireTimer)]
+        assert len(fired) == 1
+
+    run(story)
+
+
+def test_a_task_that_a_person_has_claimed_is_completed_at_the_next_server() -> None:
+    async def story(cluster: Cluster) -> None:
+        one, two = await cluster.start("one", "two")
+        await one.do(one.domain.deploy(flow(Task(name="t", role="nurse", title="Look"))))
+        case = (await one.do(one.domain.start("f", {}, who="me"))).id
+        [task] = await one.do(one.domain.tasks(case=case))
+        await one.do(one.domain.claim(task.id, who="ann"))
+        one.kill()
+        await cluster.until_home(case, "two")
+        await two.do(two.domain.complete(task.id, {"ok": True}, who="ann"))
+        await cluster.until_status(case, "completed")
+        finished = [event for event in await cluster.journal(case) if isinstance(event.fact, FinishItem)]
+        assert len(finished) == 1
+
+    run(story)
+
+
+def test_jobs_of_all_four_ways_of_submission_end_at_the_next_server() -> None:
+    async def story(cluster: Cluster) -> None:
+        one, _ = await cluster.start("one", "two")
+        ways = tuple(Job(name=way.value, command="true", submission=way) for way in Submission)
+        await one.do(one.domain.deploy(flow(Sequence(name="s", body=ways))))
+        case = (await one.do(one.domain.start("f", {}, who="me"))).id
+        one.kill()
+        await cluster.until_home(case, "two")
+        pilot = pilot_of(cluster, "two")
+        await play(cluster, pilot, case, "completed")
+        await pilot.run_all(lambda _: Outcome())
+        assert completed(await cluster.jobs(case)) == {"wait": 1, "poll": 1, "notify": 1, "forget": 1}
+
+    run(story)
+
+
+def test_a_lease_of_a_pilot_that_lives_is_renewed_by_whoever_took_over() -> None:
+    async def story(cluster: Cluster) -> None:
+        one, two = await cluster.start("one", "two")
+        await one.do(one.domain.deploy(flow(Job(name="a", command="true"))))
+        case = (await one.do(one.domain.start("f", {}, who="me"))).id
+        pilot = pilot_of(cluster, "one", "two")
+        await pilot.sync(want=1)
+        one.kill()
+        until = cluster.loop.true_s + 4 * LEASE_MS / 1000
+        while cluster.loop.true_s < until:
+            try:
+                await pilot.sync()
+            except Mistake:
+                pass
+            await asyncio.sleep(0.5)
+        [job] = await cluster.jobs(case)
+        assert (job.fence, job.losses) == (1, 0)
+        assert [each.job for each in pilot.held] == [job.id]
+        assert two.services.homes.mine(CaseId(case))
+
+    run(story)
