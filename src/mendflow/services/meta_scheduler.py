@@ -376,6 +376,10 @@ class QueueAndPilots:
                     # Renewals are not written. So that nothing that its last server may still be writing takes the
                     # attempt from a pilot whose lease we renew, the document gets another version before we answer.
                     self._ledger.touch(JOB_KIND, job.id, job)
+                if self.nudges is not None:
+                    # Renewals are not written. So that nothing that its last server may still be writing takes the
+                    # attempt from a pilot whose lease we renew, the document gets another version before we answer.
+                    self._ledger.touch(JOB_KIND, job.id, job)
                 if job.released is not None:
                     self.released[job.id] = 0
         return [new for new in missing if new.id not in kept and new.id not in self.jobs]

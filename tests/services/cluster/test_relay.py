@@ -302,3 +302,42 @@ async def test_a_server_knows_which_pilots_of_others_could_take_its_jobs(world: 
     assert (known.front, known.want, world.servers["a"].meta.pilots_here()) == ("b", 0, [])
     await world.time.pass_by(2 * LEASE_MS)
     assert not world.servers["a"].meta.waiting()[0].able, "it is gone"
+
+
+async def test_a_home_that_has_heard_a_newer_request_promises_nothing_for_an_older_one(world: World) -> None:
+    pilot = await lent(world)
+    older, newer = pilot.request(), pilot.request()
+    await world.servers["c"].exchange.sync(newer, "token")
+    answer = await world.servers["b"].exchange.sync(older, "token")
+    assert [ref.job for ref in answer.strange] == ["align/0"]
+
+
+async def test_requests_that_are_older_than_a_grant_do_not_give_it_up_at_a_server_that_starts_anew(
+    world: World,
+) -> None:
+    [id] = await world.servers["a"].begin("align", 1)
+    pilot = Hand(world, "p", "a")
+    stale = [pilot.request()]
+    await pilot.sync()
+    stale.append(pilot.request())
+    await pilot.sync(want=1)
+    server = world.servers["a"]
+    await world.kill("a")
+    server.build()
+    world.up.add("a")
+    await server.take_up(CaseId("align"))
+    for request in stale:  # they come out of the network only now
+        await server.exchange.sync(request, "token")
+    assert (await world.job(id)).state is JobState.RUNNING, "the pilot runs it, and these requests could not say so"
+    await pilot.sync()
+    assert list(pilot.held) == [id]
+
+
+async def test_what_an_old_home_still_writes_takes_no_attempt_from_its_pilot(world: World) -> None:  # JS-7
+    pilot = await lent(world)
+    await world.servers["c"].take_up(CaseId("align"))
+    await pilot.sync()
+    await world.servers["a"].meta.cancel(JobId("align/0"), reason="a does not know that c has the case")
+    await spin()
+    assert "was changed by another server" in world.servers["a"].broken
+    assert (await world.job(JobId("align/0"))).state is JobState.RUNNING

@@ -1,0 +1,172 @@
+"""Broken builds of the product. Each takes away one thing that a law stands on; the simulated world must notice.
+
+A mutant is applied for one test with `monkeypatch`. Where a protection is doubled, a mutant takes away both halves: one of
+them alone would be no defect that anybody could see."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Any
+
+import msgspec
+import pytest
+
+from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.sync import AttemptRef, Beat
+from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling.leases import Expired, Leases
+from mendflow.pilot.lease import LeaseClock
+from mendflow.services.cluster.membership import ServerMembership
+from mendflow.services.flow_manager import FlowManager
+from mendflow.services.house import Services
+from mendflow.services.ledger import Ledger
+from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.stores.contract import Append, Done, Taken
+from mendflow.stores.memory import MemoryStore
+
+Patch = pytest.MonkeyPatch
+MUTANTS: dict[str, Callable[[Patch], None]] = {}
+
+
+def mutant(change: Callable[[Patch], None]) -> Callable[[Patch], None]:
+    MUTANTS[change.__name__.replace("_", " ")] = change
+    return change
+
+
+@mutant
+def a_report_is_taken_whatever_its_fence(patch: Patch) -> None:
+    judge = life.report
+
+    def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, **more: Any) -> life.Verdict:
+        return judge(job, job.pilot or pilot, job.fence, outcome, **more)
+
+    patch.setattr(life, "report", report)
+
+
+@mutant
+def a_report_is_taken_whatever_its_fence_if_the_pilot_holds_the_job(patch: Patch) -> None:
+    judge = life.report
+
+    def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, **more: Any) -> life.Verdict:
+        return judge(job, pilot, job.fence, outcome, **more)
+
+    patch.setattr(life, "report", report)
+
+
+@mutant
+def a_grant_does_not_raise_the_fence(patch: Patch) -> None:
+    grant, evolve = life.grant, life.evolve
+
+    def same(job: Job, *given: Any, **more: Any) -> list[life.Event]:
+        events = grant(job, *given, **more)
+        return [msgspec.structs.replace(event, fence=max(1, job.fence)) for event in events]  # type: ignore[type-var]
+
+    def unasserted(job: Job, event: life.Event) -> None:
+        if isinstance(event, life.Granted):
+            job.fence = event.fence - 1
+            job.history = [attempt for attempt in job.history if attempt.fence < event.fence]
+        evolve(job, event)
+
+    patch.setattr(life, "grant", same)
+    patch.setattr(life, "evolve", unasserted)
+
+
+@mutant
+def attempts_are_renewed_that_the_pilot_does_not_name(patch: Patch) -> None:
+    renew = Leases.renew
+
+    def all_of_them(self: Leases, pilot: PilotId, running: Sequence[Beat], *, now: Instant) -> list[AttemptRef]:
+        lost = renew(self, pilot, running, now=now)
+        for holding in self.hear(pilot, now=now).attempts.values():
+            holding.until = now + self.lease_ms
+        return lost
+
+    patch.setattr(Leases, "renew", all_of_them)
+
+
+@mutant
+def attempts_expire_at_half_their_lease(patch: Patch) -> None:
+    expired = Leases.expired
+
+    def early(self: Leases, *, now: Instant) -> list[Expired]:
+        return expired(self, now=now + self.lease_ms // 2)
+
+    patch.setattr(Leases, "expired", early)
+
+
+@mutant
+def attempts_never_expire(patch: Patch) -> None:
+    patch.setattr(Leases, "expired", lambda self, *, now: [])
+
+
+@mutant
+def a_journal_is_added_to_wherever_it_ends(patch: Patch) -> None:
+    append = MemoryStore._append
+
+    def anywhere(self: MemoryStore, write: Append) -> Done | Taken:
+        length = len(self._streams.get(write.stream, ()))
+        return append(self, msgspec.structs.replace(write, expected=length))
+
+    patch.setattr(MemoryStore, "_append", anywhere)
+
+
+@mutant
+def nothing_waits_for_the_ledger(patch: Patch) -> None:
+    async def settled(self: Ledger) -> None: ...
+
+    patch.setattr(Ledger, "settled", settled)
+
+
+@mutant
+def the_old_home_of_a_case_is_not_fenced_out(patch: Patch) -> None:
+    async def fence(self: FlowManager, live: object) -> None: ...
+
+    patch.setattr(FlowManager, "_fence", fence)
+
+
+@mutant
+def a_server_that_takes_over_does_not_wait_for_what_was_promised(patch: Patch) -> None:
+    def long_ago(self: Services, job: Job) -> int:
+        return self.meta.steady() - self.meta.leases.lease_ms
+
+    patch.setattr(Services, "_renewed_at", long_ago)
+
+
+@mutant
+def a_server_that_starts_again_gives_nobody_a_fresh_term(patch: Patch) -> None:
+    take_up = QueueAndPilots._take_up
+
+    async def forgetful(self: QueueAndPilots, jobs: Any) -> Any:
+        self.renewed_at = lambda job: self.steady() - self.leases.lease_ms
+        return await take_up(self, jobs)
+
+    patch.setattr(QueueAndPilots, "_take_up", forgetful)
+
+
+@mutant
+def a_server_promises_without_beats(patch: Patch) -> None:
+    patch.setattr(ServerMembership, "may_promise", lambda self: True)
+
+
+@mutant
+def a_slot_does_not_look_at_the_lease(patch: Patch) -> None:
+    patch.setattr(LeaseClock, "over", lambda self, now: False)
+    patch.setattr(LeaseClock, "stop_at", 2**50)
+
+
+@mutant
+def a_pilot_counts_its_lease_from_the_answer(patch: Patch) -> None:
+    renew = LeaseClock.renew
+
+    def later(self: LeaseClock, *, sent_at: int, lease_ms: int) -> None:
+        renew(self, sent_at=sent_at + lease_ms // 2, lease_ms=lease_ms)
+
+    patch.setattr(LeaseClock, "renew", later)
+
+
+@mutant
+def a_loss_is_charged_to_the_job(patch: Patch) -> None:
+    def charge(job: Job, end: str, own: bool) -> None:
+        if end in ("lost", "failed"):
+            job.failures += 1
+
+    patch.setattr(life, "_charge", charge)
