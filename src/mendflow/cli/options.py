@@ -30,7 +30,13 @@ CaseArgument = Annotated[
 ]
 Server = Annotated[
     str,
-    typer.Option("--server", metavar="URL", envvar="MENDFLOW_SERVER", help="The server to ask.", show_default=False),
+    typer.Option(
+        "--server",
+        metavar="URL",
+        envvar="MENDFLOW_SERVER",
+        help="The server to ask; of several on one store any: URL,URL.",
+        show_default=False,
+    ),
 ]
 TokenFile = Annotated[
     str,

@@ -16,7 +16,7 @@ from rich.text import Text
 
 from mendflow.cli.printing import STYLES, console, say
 from mendflow.client import Client
-from mendflow.core.model.problems import Unreachable
+from mendflow.core.model.problems import StoreUnavailable, Unreachable
 from mendflow.core.model.views import CaseView, NameCount
 from mendflow.pages.words import duration_text, one_line
 
@@ -171,7 +171,7 @@ async def follow(
             shown.show(view)
             if view.status in ENDED:
                 return view
-        except Unreachable:
+        except (Unreachable, StoreUnavailable):
             if time.monotonic() > patience_ends:
                 raise
         if await _stopped(stop, wait_s):

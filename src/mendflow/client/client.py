@@ -22,7 +22,7 @@ from mendflow.client.files import content_of, digest_of, fetch
 from mendflow.client.repairs import RepairCalls
 from mendflow.client.transport import UNBOUNDED, Transport
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import NotFound, Unreachable
+from mendflow.core.model.problems import NotFound, StoreUnavailable, Unreachable
 from mendflow.core.model.repair_views import Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
@@ -53,7 +53,8 @@ _from_pack = msgspec.msgpack.Decoder(SyncAnswer)
 
 
 class Client(RepairCalls):
-    """A client of one server. Use it as an async context manager, or call `close` in the end."""
+    """A client of one server, or of several on one store: then `url` has all of them, with commas in between. Use it as
+    an async context manager, or call `close` in the end."""
 
     def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
         """`user` is told to a server without tokens; empty means whoever runs this process."""
@@ -183,9 +184,10 @@ class Client(RepairCalls):
         while True:
             try:
                 return await self.case(case)
-            except Unreachable:
+            except (Unreachable, StoreUnavailable):
                 if time.monotonic() >= give_up_at:
                     raise
+                await asyncio.sleep(0.2)
 
     # jobs and pilots
 

@@ -11,7 +11,7 @@ import aiohttp
 import msgspec
 
 from mendflow.client.transport import Transport
-from mendflow.core.model.problems import Unreachable
+from mendflow.core.model.problems import StoreUnavailable, Unreachable
 from mendflow.core.model.views import Happening
 
 SILENCE_S_MAX = 45.0
@@ -35,7 +35,7 @@ async def follow(line: Transport, path: str, after: int, patience_s: float) -> A
                     happening = _happening.decode(data)
                     last = happening.serial
                     yield happening
-        except Unreachable:
+        except (Unreachable, StoreUnavailable):
             if time.monotonic() >= give_up_at:
                 raise
         await asyncio.sleep(0.2)

@@ -1,10 +1,15 @@
-"""One conversation with a server over HTTP: requests out, answers or mistakes back.
+"""One conversation over HTTP with a server, or with any of several on the same store: requests out, answers or mistakes
+back.
 
 What can be repeated without harm is repeated for a short while when the server is away, so that a restart goes
-unnoticed; everything else is asked once, and `Unreachable` then says that nobody knows whether it was done."""
+unnoticed; everything else is asked once, and `Unreachable` then says that nobody knows whether it was done. A server
+that takes no connection has been told nothing, and one that says `NotNow` has done nothing: after that anything may be
+asked again, of the next server."""
 
 import asyncio
 import getpass
+import logging
+import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any, TypeVar
@@ -19,17 +24,26 @@ from mendflow.core.model.problems import (
     Forbidden,
     Mistake,
     NotFound,
+    NotNow,
     Problem,
     ServerFailed,
+    StoreUnavailable,
     Unauthorized,
     Unreachable,
 )
+
+log = logging.getLogger("mendflow.client")
 
 T = TypeVar("T")
 
 API = "/api/v1"
 NEXT = "Mendflow-Next"
 REPEAT_WAITS_S = (0.1, 0.3, 0.8, 1.5)
+NOT_NOW_WAIT_S = 0.3
+SILENCE_S_MAX = 20
+"""One of several servers that says nothing for so long is taken for dead; the next one is asked."""
+UNHEARD = "Mendflow-Unheard"
+"""The header that names servers which did not say in time what an answer should have of them."""
 UNBOUNDED = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
 """For answers and bodies without a known length: each piece must come in time, the whole may take long."""
 
@@ -79,14 +93,20 @@ def _user() -> str:
         return ""
 
 
+def _address(url: str) -> str:
+    parts = urlsplit(url if "://" in url else f"http://{url}")
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise Mistake(f"{url!r} is no address of a server; give one like http://127.0.0.1:8642", url=url)
+    return f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(API)}"
+
+
 class Transport:
-    """A pool of connections to one server, opened at the first request."""
+    """A pool of connections, opened at the first request. `url` may name several servers on one store, with commas in
+    between: one is asked for as long as it answers, then the next."""
 
     def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
-        parts = urlsplit(url if "://" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise Mistake(f"{url!r} is no address of a server; give one like http://127.0.0.1:8642", url=url)
-        self.url = f"{parts.scheme}://{parts.netloc}{parts.path.rstrip('/').removesuffix(API)}"
+        self.urls = [_address(each.strip()) for each in url.split(",") if each.strip()] or [_address(url)]
+        self._at = 0
         self._headers = {"Accept": "application/json"}
         if token:
             self._headers["Authorization"] = f"Bearer {token}"
@@ -95,8 +115,17 @@ class Transport:
         self._timeout_s = timeout_s
         self._session: aiohttp.ClientSession | None = None
 
+    @property
+    def url(self) -> str:
+        """The server that is asked now."""
+        return self.urls[self._at]
+
     def patient(self, held_s: float = 0.0) -> aiohttp.ClientTimeout:
         """How long an answer may take that the server holds back for a known time."""
+        if len(self.urls) > 1:
+            return aiohttp.ClientTimeout(
+                total=self._timeout_s + held_s, sock_connect=3, sock_read=SILENCE_S_MAX + held_s
+            )
         return aiohttp.ClientTimeout(total=self._timeout_s + held_s, sock_connect=10)
 
     async def close(self) -> None:
@@ -116,25 +145,42 @@ class Transport:
         timeout: aiohttp.ClientTimeout | None = None,
     ) -> AsyncIterator[aiohttp.ClientResponse]:
         """One request; the answer is open while the block lasts. A mistake is raised, a dead line is `Unreachable`."""
-        if self._session is None:
-            self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
+        given = {
+            "params": {name: str(value) for name, value in (query or {}).items() if value not in ("", None)},
+            "data": body,
+            "headers": headers,
+            "timeout": timeout or self.patient(),
+        }
+        url = self.url
         try:
-            async with self._session.request(
-                method,
-                self.url + API + path,
-                params={name: str(value) for name, value in (query or {}).items() if value not in ("", None)},
-                data=body,
-                headers=headers,
-                timeout=timeout or self.patient(),
-                allow_redirects=False,
-            ) as response:
+            async with await self._begun(method, path, given) as response:
+                url = self.url
                 if response.status >= 300:
                     raise mistake_of(response.status, await response.read())
+                if UNHEARD in response.headers:
+                    log.warning("no word from %s: what is theirs may be missing here", response.headers[UNHEARD])
                 yield response
         except _AWAY as away:
-            raise Unreachable(
-                f"no answer from {self.url}: {_cause(away)}; is the server running?", url=self.url
-            ) from away
+            self._go_on_from(url)
+            where = url if len(self.urls) == 1 else f"{url} ({len(self.urls)} servers are known)"
+            raise Unreachable(f"no answer from {where}: {_cause(away)}; is the server running?", url=url) from away
+
+    async def _begun(self, method: str, path: str, given: dict[str, Any]) -> aiohttp.ClientResponse:
+        """The answer of the first server that takes a connection."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
+        for _ in self.urls[1:]:
+            url = self.url
+            try:
+                return await self._session.request(method, url + API + path, allow_redirects=False, **given)
+            except aiohttp.ClientConnectorError:
+                self._go_on_from(url)
+        return await self._session.request(method, self.url + API + path, allow_redirects=False, **given)
+
+    def _go_on_from(self, url: str) -> None:
+        """Ask the next one, unless somebody has gone on already."""
+        if self.url == url:
+            self._at = (self._at + 1) % len(self.urls)
 
     async def ask(
         self,
@@ -160,15 +206,23 @@ class Transport:
     ) -> tuple[bytes, Mapping[str, str]]:
         sent = None if body is None else msgspec.json.encode(body)
         headers = None if sent is None else {"Content-Type": "application/json"}
-        for wait_s in (*(REPEAT_WAITS_S if repeatable else ()), None):
+        waits = iter(REPEAT_WAITS_S if repeatable else ())
+        give_up_at = time.monotonic() + self._timeout_s
+        while True:
+            url = self.url
             try:
                 async with self.open(method, path, query=query, body=sent, headers=headers) as response:
                     return await response.read(), response.headers
-            except Unreachable:
-                if wait_s is None:
+            except NotNow:
+                if time.monotonic() >= give_up_at:
                     raise
+                await asyncio.sleep(NOT_NOW_WAIT_S)
+            except (Unreachable, StoreUnavailable) as away:
+                wait_s = next(waits, None)
+                if wait_s is None or (isinstance(away, StoreUnavailable) and len(self.urls) == 1):
+                    raise
+                self._go_on_from(url)
                 await asyncio.sleep(wait_s)
-        raise AssertionError("the last round returns or raises")
 
 
 def _decoded(body: bytes, type: type[T]) -> T:
