@@ -1,0 +1,327 @@
+"""One generation of services: all that a server knows, built from what the store says, and thrown away as a whole."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.rules import RuleSet
+from mendflow.core.recovery.patterns import Patterns
+from mendflow.core.scheduling.jobs import Policy
+from mendflow.services.called_cases import CalledCases
+from mendflow.services.case_book import state_of
+from mendflow.services.checkpoints import Checkpoints
+from mendflow.services.clock import Meter
+from mendflow.services.cluster.contract import Neighbours, root_of
+from mendflow.services.cluster.homes import HomeBook, Tree
+from mendflow.services.cluster.membership import OwnMembership, ServerMembership
+from mendflow.services.cluster.relay import Relay
+from mendflow.services.cluster.takeover import Takeover
+from mendflow.services.cluster.work_signs import Nudges
+from mendflow.services.contracts import Clock, Keeper, MetaScheduler
+from mendflow.services.errands import OrderDesk
+from mendflow.services.exception_service.watches import CHECK_MS
+from mendflow.services.exchange import Exchange
+from mendflow.services.flow_manager import FlowManager
+from mendflow.services.flows import Flows
+from mendflow.services.gates import Gates
+from mendflow.services.happenings import Happenings
+from mendflow.services.job_monitor.rules import MonitorRules
+from mendflow.services.ledger import Ledger
+from mendflow.services.levels import DEFAULT_WAITS_MS, Levels
+from mendflow.services.mending import MendingWing
+from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.metering import Counts
+from mendflow.services.notices import Notices
+from mendflow.services.notifier.contract import Poster
+from mendflow.services.proxy import Proxy
+from mendflow.services.proxy.pattern_book import PatternBook
+from mendflow.services.reuse import Reuse
+from mendflow.services.staging import Staging
+from mendflow.services.submission import Submitter
+from mendflow.services.tasks import Tasks
+from mendflow.services.timers import Timers
+from mendflow.services.watch_wing import WatchWing
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.house")
+
+
+class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
+    """What a server's owner decides. `files_roots` are the folders that flows may read given files from; `levels_ms`
+    the waits of the levels; `check_ms` is how often is looked for jobs that nobody can take. Without `recovery` no rule
+    is asked."""
+
+    lease_ms: int = 30_000
+    losses_max: int = 20
+    files_roots: tuple[Path, ...] | None = ()
+    recovery: bool = True
+    levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
+    check_ms: int = CHECK_MS
+    monitor: MonitorRules = MonitorRules()
+
+
+class Roof(Protocol):
+    """What services are built from: it stays when they are thrown away and built anew."""
+
+    rules: HouseRules
+    store: Store
+    keeper: Keeper
+    clock: Clock
+    meter: Meter
+    counts: Counts
+    membership: OwnMembership
+    neighbours: Neighbours
+    poster: Poster
+    domains: Mapping[str, MetaScheduler]
+    way_to_queue: Callable[[MetaScheduler], MetaScheduler]
+    shipped: RuleSet | None
+    patterns: Patterns
+
+    def on_broken(self, services: "Services", reason: str) -> None: ...
+
+
+class Services:
+    """One generation of services over one store, wired together."""
+
+    def __init__(self, house: Roof) -> None:
+        rules, store, clock = house.rules, house.store, house.clock
+        self._membership = membership = house.membership
+        self.ledger = ledger = Ledger(
+            store,
+            lambda reason: house.on_broken(self, reason),
+            promise=membership.promise(),
+            shared=membership.shared,
+            on_shared=membership.has_changed if isinstance(membership, ServerMembership) else None,
+            counts=house.counts.ledger,
+        )
+        self.homes = HomeBook(store, ledger, membership)
+        self.happenings = happenings = Happenings(clock.now())
+        self.notices = Notices(store, ledger, clock, happenings)
+        self.flows = Flows(store, ledger, clock)
+        self.manager = FlowManager(store=store, ledger=ledger, clock=clock, happenings=happenings, homes=self.homes)
+        self.meta = QueueAndPilots(
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            policy=Policy(losses_max=rules.losses_max),
+            lease_ms=rules.lease_ms,
+            steady=house.meter,
+            counts=house.counts.jobs,
+        )
+        self.counts = self.manager.counts = house.counts
+        self.meta.moved = self._moved
+        self.meta.renewed_at = self._renewed_at
+        self.meta.coming = self.homes.comes
+        self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
+        self.exchange = Exchange(
+            meta=self.meta, store=store, ledger=ledger, clock=clock, notices=self.notices, relay=self._relay(house)
+        )
+        domains = {**house.domains, "": house.way_to_queue(self.meta)}
+        self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, patterns=house.patterns)
+        self.patterns = PatternBook(store, ledger, house.patterns, told=self.proxy.use)
+        self.jobs: MetaScheduler = self.proxy if rules.recovery else self.meta
+        self.checkpoints = Checkpoints(self.manager.live, ledger)
+        self.gates = Gates(self.checkpoints, self.jobs, store)
+        self.levels = Levels(store=store, ledger=ledger, clock=clock, homes=self.homes, waits_ms=rules.levels_ms)
+        self.timers = Timers(clock, self._fired)
+        self.submitter = Submitter(self.jobs, clock, self.notices, self._job_finished)
+        self.tasks = Tasks(store=store, ledger=ledger, clock=clock, happenings=happenings, finished=self._finished)
+        self.staging = Staging(house.keeper, self._finished, rules.files_roots)
+        self.calls = CalledCases(self.manager, self.flows, self._finished)
+        self.desk = OrderDesk(
+            manager=self.manager,
+            calls=self.calls,
+            gates=self.gates,
+            meta=self.jobs,
+            submitter=self.submitter,
+            reuse=Reuse(house.keeper, ledger, clock, happenings),
+            tasks=self.tasks,
+            staging=self.staging,
+            timers=self.timers,
+            ledger=ledger,
+            clock=clock,
+            happenings=happenings,
+            notices=self.notices,
+        )
+        self.manager.errands = self.desk
+        self.manager.checkpoints = self.checkpoints
+        self.mending = self._mending_wing(house)
+        self.exceptions = self.mending.exceptions
+        self.administration = self.mending.administration
+        self.engines = self.mending.engines
+        self.watch = WatchWing(
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            rules=rules.monitor,
+            poster=house.poster,
+            membership=membership,
+            homes=self.homes,
+            notices=self.notices,
+            manager=self.manager,
+            meta=self.meta,
+            levels=self.levels,
+        )
+        self.watch.connect(self.manager, self.desk, self.exchange)
+        self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
+        self._clock = clock
+        self._takeover = self._taking_over(house)
+        self._reading: asyncio.Task[None] | None = None
+
+    def _relay(self, house: Roof) -> Relay | None:
+        """The way to other servers, if there may be some."""
+        if not self._membership.shared:
+            return None
+        self.meta.nudges = Nudges(self._membership, house.neighbours, self.meta.queue, house.clock)
+        return Relay(
+            membership=self._membership,
+            homes=self.homes,
+            neighbours=house.neighbours,
+            clock=house.clock,
+            lease_ms=house.rules.lease_ms,
+            holds=self._membership.promise().holds,
+        )
+
+    def _taking_over(self, house: Roof) -> Takeover | None:
+        if not isinstance(house.membership, ServerMembership):
+            return None
+        return Takeover(
+            store=house.store,
+            ledger=self.ledger,
+            membership=house.membership,
+            homes=self.homes,
+            meter=house.meter,
+            read_shared=self.read_shared,
+            take_up=self.take_up,
+        )
+
+    def _mending_wing(self, house: Roof) -> MendingWing:
+        wing = MendingWing(
+            store=house.store,
+            ledger=self.ledger,
+            clock=house.clock,
+            happenings=self.happenings,
+            notices=self.notices,
+            manager=self.manager,
+            flows=self.flows,
+            checkpoints=self.checkpoints,
+            gates=self.gates,
+            meta=self.meta,
+            proxy=self.proxy,
+            levels=self.levels,
+            homes=self.homes,
+            house=house.shipped,
+            check_ms=house.rules.check_ms,
+        )
+        wing.exceptions.rules.shared = self._membership.shared
+        wing.exceptions.decisions.over = house.counts.repaired
+        if house.rules.recovery:
+            wing.connect(self.manager, self.calls, self.proxy, self.exchange)
+            self.desk.mending = wing
+            self.meta.attempt_failed = self.proxy.attempt_failed
+        return wing
+
+    async def start(self) -> None:
+        self.ledger.start()
+        await self.notices.start()
+        await self.read_shared()
+        await self.take_up(await self.homes.own())
+        self.mending.start()
+        self.timers.start()
+        self.exchange.start()
+        self.watch.start()
+        if self._takeover is not None:
+            self._takeover.start()
+
+    async def read_shared(self) -> None:
+        """What all servers on the store share; others may have changed it."""
+        await self.flows.start()
+        await self.patterns.start()
+        await self.watch.read_shared()
+        await self.mending.read_shared()
+
+    def read_shared_soon(self) -> None:
+        if self._reading is None or self._reading.done():
+            self._reading = asyncio.get_running_loop().create_task(self._read_shared_again())
+
+    async def _read_shared_again(self) -> None:
+        try:
+            await self.read_shared()
+        except StoreUnavailable as error:
+            log.warning("what other servers have changed could not be read: %s", error.message)
+
+    async def take_up(self, trees: Sequence[Tree]) -> None:
+        """Go on with these trees of cases from what the store says. Until all of it is here, nobody is let near."""
+        roots = {tree.root for tree in trees}
+        now, lease_ms = self.meta.steady(), self.meta.leases.lease_ms
+        self._promised |= {
+            each.root: now + each.promised_ms - lease_ms for each in trees if each.promised_ms is not None
+        }
+        self.homes.coming(trees)
+        await self.watch.load(roots)
+        await self.mending.load(roots)
+        cases = [live for tree in trees for live in await self.manager.load(tree)]
+        await self.manager.give_again(cases)
+        await self.calls.resume(cases)
+        await self.tasks.resume(roots)
+        await self.mending.resume(roots)
+        self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
+        self.homes.came(trees)
+        self.meta.came()
+        for root in roots:
+            self._promised.pop(root, None)
+
+    def _renewed_at(self, job: Job) -> int:
+        now = self.meta.steady()
+        return min(now, self._promised.get(root_of(job.case), now))
+
+    async def stop(self) -> None:
+        await self.watch.stop()
+        if self._takeover is not None:
+            await self._takeover.stop()
+        if self._reading is not None:
+            self._reading.cancel()
+            await asyncio.gather(self._reading, return_exceptions=True)
+        await self.exchange.stop()
+        if self.meta.nudges is not None:
+            await self.meta.nudges.stop()
+        await self.mending.stop()
+        await self.checkpoints.stop()
+        await self.timers.stop()
+        await self.submitter.stop()
+        await self.staging.stop()
+        await self.desk.stop()
+        await self.calls.stop()
+        await self.proxy.stop()
+        await self.meta.stop()
+        self.happenings.stop()
+        await self.ledger.stop()
+
+    async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        await self.desk.finished(case, serial, outcome)
+
+    async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        await self.desk.job_finished(case, serial, outcome)
+
+    async def _fired(self, case: CaseId, serial: int) -> None:
+        await self.desk.fired(case, serial)
+
+    def _moved(self, job: Job) -> None:
+        live = self.manager.live.get(job.case)
+        if live is None:
+            return
+        state = state_of(job, runs=self.meta.runs(job))
+        if state == "completed":
+            self.monitor.runtimes.note(live.document.flow, job)
+        moved = live.move_job(job, state)
+        if job.spec.expected_ms and self.desk.mending is not None:
+            self.mending.watches.moved(job)
+        if moved:  # else it waits as it did before, now with a pilot
+            self.happenings.tell(self._clock.now(), "item", job.case, job.spec.item, state)
