@@ -150,8 +150,10 @@ class Tally:
         self._states: dict[str, dict[str, int]] = {}
         self._kinds: dict[str, str] = {}
         self._mended: dict[str, int] = {}
+        self.moved = False  # since whoever set it back has read the counts
 
     def move(self, name: str, kind: str, before: str, after: str) -> None:
+        self.moved = True
         states = self._states.get(name)
         if states is None:
             states = self._states[name] = {}
@@ -215,6 +217,7 @@ class LiveCase:
     def __init__(self, case: Case, document: CaseDocument) -> None:
         self.case = case
         self.document = document
+        self.begun_here = False  # and not read from the store: whatever is known of it is known in memory
         self.tally = Tally()
         self.position = 0
         self.snapshot_due = 0

@@ -21,6 +21,7 @@ from mendflow.services.clock import Meter
 from mendflow.services.cluster.contract import Neighbours, root_of
 from mendflow.services.cluster.homes import HomeBook, Tree
 from mendflow.services.cluster.membership import OwnMembership, ServerMembership
+from mendflow.services.cluster.progress import Progress
 from mendflow.services.cluster.relay import Relay
 from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signs import Nudges
@@ -173,6 +174,7 @@ class Services:
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         self._clock = clock
         self._takeover = self._taking_over(house)
+        self._progress = Progress(self.manager.live, ledger, clock)
         self._reading: asyncio.Task[None] | None = None
 
     def _relay(self, house: Roof) -> Relay | None:
@@ -239,6 +241,7 @@ class Services:
         self.watch.start()
         if self._takeover is not None:
             self._takeover.start()
+            self._progress.start()
 
     async def read_shared(self) -> None:
         """What all servers on the store share; others may have changed it."""
@@ -286,6 +289,7 @@ class Services:
         await self.watch.stop()
         if self._takeover is not None:
             await self._takeover.stop()
+        await self._progress.stop()
         if self._reading is not None:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)

@@ -1,0 +1,47 @@
+"""How far cases have come, for those who ask another server than their home: written down every few seconds.
+
+At home the counts of a case are in memory and exact. Elsewhere people see them as the case's document has them, and so,
+where other servers may be asked, the home writes them there from time to time, if they have changed."""
+
+import asyncio
+from collections.abc import Mapping
+from itertools import islice
+from typing import Final
+
+from mendflow.core.model.ids import CaseId
+from mendflow.services.case_book import CASE_KIND, LiveCase
+from mendflow.services.contracts import Clock
+from mendflow.services.ledger import Ledger
+
+EVERY_MS: Final = 3_000
+AT_ONCE_MAX: Final = 500
+"""So many cases are written each time; the others have their turn."""
+
+
+class Progress:
+    def __init__(self, live: Mapping[CaseId, LiveCase], ledger: Ledger, clock: Clock) -> None:
+        self._live = live
+        self._ledger = ledger
+        self._clock = clock
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="progress")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while not self._ledger.broken:
+            await self._clock.sleep(EVERY_MS)
+            self.write()
+
+    def write(self) -> None:
+        """Write the counts of the cases in which something has moved."""
+        moved = (live for live in self._live.values() if live.tally.moved and live.document.live)
+        for live in list(islice(moved, AT_ONCE_MAX)):
+            live.document.counts = live.tally.counts()
+            live.tally.moved = False
+            self._ledger.touch(CASE_KIND, live.id, live.document)
