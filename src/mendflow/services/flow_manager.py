@@ -239,6 +239,7 @@ class FlowManager:
         self, document: CaseDocument, events: list[Event], earlier: dict[ItemId, Job], now: Instant
     ) -> LiveCase:
         live = LiveCase(Case.blank(), document)
+        live.begun_here = True
         live.earlier = earlier
         live.snapshot_due = SNAPSHOT_EVERY_EVENTS
         document.started_at = now

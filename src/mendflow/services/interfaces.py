@@ -33,7 +33,7 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A live case as the context shows it. `items` are live ones, the one asked about among them; `statuses` are of all
-    items, by name; `jobs` is what finished items left."""
+    items, by name; `jobs` is what finished items left. `begun_here`: nothing of it was ever decided elsewhere."""
 
     case: CaseId
     flow: str
@@ -47,6 +47,7 @@ class CaseFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     statuses: dict[str, str] = {}
     jobs: dict[str, Value] = {}
     undoable: int = 0  # how much of what it has completed can be undone
+    begun_here: bool = False
     catches: list[str] = []  # faults of the item asked about that the flow has handlers for; `*` is all
 
 

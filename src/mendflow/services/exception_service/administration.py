@@ -6,6 +6,7 @@ the first is let go when the last is over."""
 
 import secrets
 from collections.abc import Collection, Sequence
+from functools import partial
 from typing import Final, Literal
 
 import msgspec
@@ -182,7 +183,7 @@ class Administration(RuleOffice):
                 wish = Wish(condition=condition, exlet=exlet, steps=steps, decision=at_hand.id, rules=name, note=note)
                 said = await self._ruled(at_hand, wish, who)
             else:
-                said = self._ordered(at_hand, exlet, steps, name, who)
+                said = await self._made_from_newest(partial(self._ordered, at_hand, exlet, steps, name, who))
         except Mistake:
             if waiting is None:
                 self._decisions.withdraw(at_hand)
@@ -219,10 +220,10 @@ class Administration(RuleOffice):
             raise Conflict(f"decision {decision} has nothing to reject: {wrong.state}; `mendflow mend` makes an exlet")
         if await self._engine(wrong).facts(wrong.case) is None:
             raise Conflict(f"case {wrong.case} is over; correct the rule with `mendflow rules add`")
-        said = self._corrected(wrong, exlet, steps, condition, note, who)
+        said = await self._made_from_newest(lambda: self._corrected(wrong, exlet, steps, condition, note, who))
         return await self._rejections.reject(wrong, said, note or f"rejected by {who}")
 
-    def _corrected(
+    async def _corrected(
         self, wrong: Decision, exlet: str, steps: Flow | None, condition: str, note: str, who: str
     ) -> Conclusion:
         said = wrong.conclusion
@@ -237,7 +238,8 @@ class Administration(RuleOffice):
         else:
             tree, rule = said.task, said.rule
             made = replace_exlet(before, wrong.type, tree, rule, exlet, steps=steps, author=who, at=now)
-        put = self._rules.put(made, author=who, note=note or f"rule {said.rule} corrected")
+        note = note or f"rule {said.rule} corrected"
+        put = await self._rules.put(made, author=who, note=note, expected=before.version)
         return replace(said, version=put.version, task=tree, rule=rule, exlet=exlet, trail=())
 
     async def _apply(self, at_hand: Decision, said: Conclusion, note: str) -> Decision:
@@ -261,14 +263,15 @@ class Administration(RuleOffice):
             exlet=wish.exlet,
         )
 
-    def _ordered(self, at_hand: Decision, exlet: str, steps: Flow | None, name: str, who: str) -> Conclusion:
+    async def _ordered(self, at_hand: Decision, exlet: str, steps: Flow | None, name: str, who: str) -> Conclusion:
         """No rule, only the exlet; one that is new goes into the set, so that it can be found again."""
         sets = [self._rules.newest_or_empty(each) for each in (name, HOUSE)]
         if steps is not None and sets[0].exlets.get(exlet) == steps:
             found = sets[0]  # made before: nothing changes
         elif steps is not None:
             made = with_exlet(sets[0], exlet, steps, author=who, at=self._clock.now())
-            found = self._rules.put(made, author=who, note=f"exlet {exlet} made for {at_hand.case}")
+            note = f"exlet {exlet} made for {at_hand.case}"
+            found = await self._rules.put(made, author=who, note=note, expected=sets[0].version)
         else:
             known = next((each for each in sets if exlet in each.exlets), None)
             if known is None:

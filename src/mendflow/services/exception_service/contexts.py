@@ -144,7 +144,7 @@ class Contexts:
         job = {**_JOB, **await self._tried(event, item), **_map(given.get("job"))}
         item["attempts"] = item["attempts"] or _begun(event, facts, job)
         signature = signature_of(event)
-        await self._past.ready(event, facts.started_at if facts is not None else 0)
+        await self._past.ready(event, fresh=facts is not None and facts.begun_here)
         context: dict[str, Value] = {
             "case": _case(event, facts, now, depth),
             "item": item,

@@ -16,7 +16,6 @@ from mendflow.core.model.mending import Conclusion, Decision
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CASE_KIND, CaseDocument
-from mendflow.services.contracts import Clock
 from mendflow.services.exception_service.contexts import bounded
 from mendflow.services.exception_service.decisions import DecisionBook
 from mendflow.services.exception_service.rule_book import RuleBook
@@ -62,7 +61,6 @@ class Exlets:
         *,
         store: Store,
         ledger: Ledger,
-        clock: Clock,
         manager: FlowManager,
         flows: Flows,
         rules: RuleBook,
@@ -75,7 +73,6 @@ class Exlets:
         self._rules = rules
         self._decisions = decisions
         self._counts: dict[str, _Count] = {}
-        self.since = clock.now()
 
     async def find(self, said: Conclusion) -> Flow | None:
         """An exlet of the set, or a flow that is deployed by that name."""
@@ -106,9 +103,9 @@ class Exlets:
         return first
 
     async def _count(self, stem: str, decision: Decision) -> _Count:
-        """How far the numbers go is read from the store once, unless the mended case began after this server."""
+        """How far the numbers go is read from the store once, unless the mended case began with these services."""
         live = self._manager.live.get(decision.case) if not decision.engine else None
-        if live is not None and live.document.started_at > self.since:
+        if live is not None and live.begun_here:
             self._counts.setdefault(stem, _Count())
         if stem not in self._counts:
             counted = await self._counted(stem)

@@ -11,7 +11,7 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.mending import XEvent
-from mendflow.core.model.problems import Forbidden, Invalid, NotFound, Unreachable
+from mendflow.core.model.problems import Forbidden, Invalid, NotFound, NotNow, Unreachable
 from mendflow.core.model.repair_views import EngineOrder, EngineView
 from mendflow.core.model.values import Value
 from mendflow.services.cluster.contract import ENGINE_KIND
@@ -67,9 +67,10 @@ class ForeignEngines:
             raise Invalid(f"{name!r:.80} is no name for an engine: use letters, digits, _ and -", field="name")
         if name in self._engines:
             return self._engine(name, who).view()
+        if not await self._homes.claim(name, ENGINE_KIND):
+            raise NotNow(f"engine {name} is just being registered; ask again in a moment")
         document = EngineDocument(name=name, owner=who, registered_at=self._clock.now())
         engine = self._add(document)
-        self._homes.hold(name, ENGINE_KIND)
         self._ledger.touch(ENGINE_KIND, name, document)
         return engine.view()
 

@@ -48,7 +48,7 @@ class LocalEngine:
     # A
 
     async def put_flow(self, flow: Flow) -> None:
-        self._flows.deploy(flow)
+        await self._flows.deploy(flow)
 
     async def flows(self) -> list[str]:
         return [view.name for view in self._flows.all()]
@@ -174,6 +174,7 @@ def facts_of(live: LiveCase, item: ItemId | None = None) -> CaseFacts:
         statuses=live.tally.statuses(),
         jobs=results,
         undoable=undoable(case),
+        begun_here=live.begun_here,
         catches=caught_around(case, item) if item is not None else [],
     )
 

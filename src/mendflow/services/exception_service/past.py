@@ -35,13 +35,13 @@ class Past:
         self._store = store
         self._ledger = ledger
         self._clock = clock
-        self.since = clock.now()
         self._flows: dict[tuple[str, str], _FlowPast] = {}  # by engine and flow
         self._cases: dict[Mended, Counter[str]] = {}
         self._lately: deque[tuple[Instant, str, str, str]] = deque(maxlen=KEPT_FAILURES_MAX)
 
-    async def ready(self, event: XEvent, started_at: Instant) -> None:
-        """Read what is not known yet. Of a case that began after this server nothing can be in the store."""
+    async def ready(self, event: XEvent, *, fresh: bool) -> None:
+        """Read what is not known yet. Of a `fresh` case, which began with these services, nothing is in the store that
+        they do not know."""
         said_by = Where("engine", event.engine)
         if (event.engine, event.flow) not in self._flows:
             await self._ledger.settled()
@@ -56,7 +56,7 @@ class Past:
             self._flows.setdefault((event.engine, event.flow), past)
         case = Mended(event.engine, event.case)
         if case not in self._cases:
-            known = started_at > self.since and not event.engine
+            known = fresh and not event.engine
             of_case = [Where("case", event.case), said_by]
             counted = {} if known else await self._store.count(DECISION_KIND, of_case, by="task")
             if len(self._cases) >= CASES_MAX:

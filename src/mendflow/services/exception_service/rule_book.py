@@ -14,7 +14,6 @@ from msgspec.structs import replace
 from mendflow.core.engine import compile_flow
 from mendflow.core.engine.plan import below
 from mendflow.core.model.flow import Flow, Mend
-from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import Conclusion, ExceptionType
 from mendflow.core.model.problems import BadRules, Conflict, NotFound
 from mendflow.core.model.rules import HOUSE, RuleSet
@@ -23,7 +22,7 @@ from mendflow.core.recovery.steps import misplaced, step_problems
 from mendflow.core.rules import CompiledRules, Verdict, compiled, demand_valid, looking_into
 from mendflow.services.checkpoints import Points
 from mendflow.services.contracts import Clock
-from mendflow.services.flows import check_names
+from mendflow.services.flows import TRIES, check_names
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Document, Store
 
@@ -33,6 +32,10 @@ RULES_KIND: Final = "rules"
 VERSION_KIND: Final = "rules-version"
 
 _decode = msgspec.json.Decoder(RuleSet).decode
+
+
+class Outdated(Conflict):
+    """The set is not any more what the change was made from."""
 
 
 def version_id(name: str, version: int) -> str:
@@ -77,7 +80,7 @@ class RuleBook:
         newer = [
             each
             for each in await self._store.get_many(RULES_KIND, [flow, HOUSE])
-            if self._read.get(each.id) != each.version and not self._ledger.busy(RULES_KIND, each.id)
+            if self._read.get(each.id) != each.version
         ]
         for found in newer:
             await self._take(found)
@@ -85,9 +88,8 @@ class RuleBook:
             self._watch()
 
     async def _take(self, found: Document) -> None:
-        if self._ledger.busy(RULES_KIND, found.id):
+        if self._read.get(found.id, 0) > found.version:
             return
-        self._ledger.known(RULES_KIND, found.id, found.version)
         self._read[found.id] = found.version
         try:
             self._sets[found.id] = compiled(_decode(found.body))
@@ -99,7 +101,7 @@ class RuleBook:
         """The newest version is written before it takes its place among all versions: a crash may be in between."""
         id = version_id(newest.name, newest.version)
         if await self._store.get(VERSION_KIND, id) is None:
-            self._ledger.touch(VERSION_KIND, id, newest, last=True)
+            await self._ledger.put_now(VERSION_KIND, id, newest, 0)
 
     def _watch(self) -> None:
         types = {name: types_of(each.rule_set) for name, each in self._sets.items()}
@@ -177,34 +179,53 @@ class RuleBook:
 
     # Changing
 
-    def put(self, rules: RuleSet, *, author: str = "", note: str = "", expected: int | None = None) -> RuleSet:
+    async def put(self, rules: RuleSet, *, author: str = "", note: str = "", expected: int | None = None) -> RuleSet:
         """Make this the next version of the set. It holds at once. Refused whole if anything in it is wrong, or if the
         newest version is not the expected one."""
-        newest = self.newest_or_empty(rules.name)
-        if expected is not None and newest.version != expected:
-            raise Conflict(f"rule set {rules.name!r} is at version {newest.version}, not {expected}; look at it again")
+        self._demand_right(rules)
+        name = rules.name
+        for _ in range(TRIES):
+            if self.shared:
+                await self.look_again(name)
+            newest = self.newest_or_empty(name)
+            if expected is not None and newest.version != expected:
+                raise Outdated(f"rule set {name!r} is at version {newest.version}, not {expected}; look at it again")
+            made = replace(
+                rules,
+                version=newest.version + 1,
+                author=author or rules.author,
+                note=note or rules.note,
+                at=self._clock.now(),
+            )
+            if await self._put(made):
+                return made
+            await self.look_again(name)
+        raise Conflict(f"rule set {name!r} is changed by several at once, again and again; put it once more")
+
+    async def _put(self, made: RuleSet) -> bool:
+        """Whether nobody else was faster."""
+        version = await self._ledger.put_now(RULES_KIND, made.name, made, self._read.get(made.name, 0))
+        if version is None:
+            return False
+        if self._read.get(made.name, 0) < version:
+            self._sets[made.name], self._read[made.name] = compiled(made), version
+            self._watch()
+        await self._ledger.put_now(VERSION_KIND, version_id(made.name, made.version), made, 0)
+        return True
+
+    @staticmethod
+    def _demand_right(rules: RuleSet) -> None:
         demand_valid(rules)
         for exlet in rules.exlets.values():
             check_names(exlet)
             compile_flow(exlet)
         if problems := list(_step_problems(rules)):
             raise BadRules(problems=problems)
-        made = replace(
-            rules, version=newest.version + 1, author=author or rules.author, note=note or rules.note, at=self._now()
-        )
-        self._sets[made.name] = compiled(made)
-        self._watch()
-        self._ledger.touch(RULES_KIND, made.name, made)
-        self._ledger.touch(VERSION_KIND, version_id(made.name, made.version), made, last=True)
-        return made
 
     async def restore(self, name: str, version: int, *, author: str = "") -> RuleSet:
         """Make an earlier version the next one."""
         wanted = await self.version(name, version)
-        return self.put(wanted, author=author, note=f"version {version} again")
-
-    def _now(self) -> Instant:
-        return self._clock.now()
+        return await self.put(wanted, author=author, note=f"version {version} again")
 
 
 def _nobody() -> None: ...

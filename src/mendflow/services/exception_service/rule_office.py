@@ -1,12 +1,13 @@
 """Rules as people work on them: looked at, added for a case at hand, tried on the past, restored."""
 
-from typing import Final, NamedTuple
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple, TypeVar
 
 import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.mending import CASE_LEVEL, Decision, ExceptionType
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.problems import Conflict, Invalid
 from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
@@ -22,10 +23,14 @@ from mendflow.core.rules import (
 )
 from mendflow.services.contracts import Clock
 from mendflow.services.exception_service.decisions import DecisionBook
-from mendflow.services.exception_service.rule_book import RuleBook
+from mendflow.services.exception_service.rule_book import Outdated, RuleBook
+from mendflow.services.flows import TRIES
 from mendflow.stores.contract import Where
 
 TRIED_MAX: Final = 10_000
+
+
+T = TypeVar("T")
 
 
 class Wish(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,14 +82,26 @@ class RuleOffice:
     async def rule_versions(self, name: str) -> list[RuleSet]:
         return await self._rules.versions(name)
 
-    def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSet:
-        return self._rules.put(rules, author=who, note=note, expected=expected)
+    async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSet:
+        return await self._rules.put(rules, author=who, note=note, expected=expected)
 
     async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSet:
         return await self._rules.restore(name, version, author=who)
 
     async def add_rule(self, wish: Wish, *, who: str) -> Added:
         """Add a rule for the case at hand. It holds at once. Wished for again, as after a lost answer, it is there."""
+        return await self._made_from_newest(lambda: self._add_rule(wish, who))
+
+    async def _made_from_newest(self, change: Callable[[], Awaitable[T]]) -> T:
+        """Do what changes a set as it is; again, if somebody else has changed it meanwhile."""
+        for _ in range(TRIES):
+            try:
+                return await change()
+            except Outdated as outdated:
+                message = outdated.message
+        raise Conflict(message)
+
+    async def _add_rule(self, wish: Wish, who: str) -> Added:
         before, type, task, context = await self._at_hand(wish)
         found = place(before, type, task, context or {})
         if wish.decision and not wish.passive:
@@ -93,7 +110,8 @@ class RuleOffice:
                 return Added(before, type, known.tree, known.rule, found, [])
         told_apart = candidates(context, neighbouring(before, type, found)) if context else []
         grown = add(before, type, task, context, self._draft(wish, who))
-        made = self._rules.put(grown.rule_set, author=who, note=wish.note or f"rule {grown.rule} added: {wish.exlet}")
+        note = wish.note or f"rule {grown.rule} added: {wish.exlet}"
+        made = await self._rules.put(grown.rule_set, author=who, note=note, expected=before.version)
         return Added(made, type, grown.tree, grown.rule, found, told_apart)
 
     async def try_rule(self, wish: Wish, *, limit: int = TRIED_MAX) -> tuple[Tried, list[Decision]]:

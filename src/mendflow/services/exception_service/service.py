@@ -96,7 +96,7 @@ class ExceptionService:
         self.engines: dict[str, Engine] = {}
         self._once: dict[str, None] = {}
         self._exlets = Exlets(
-            store=store, ledger=ledger, clock=clock, manager=manager, flows=flows, rules=rules, decisions=decisions
+            store=store, ledger=ledger, manager=manager, flows=flows, rules=rules, decisions=decisions
         )
         self.removals = Removals(
             manager=manager, decisions=decisions, past=past, happenings=happenings, engines=self.engines
@@ -104,9 +104,7 @@ class ExceptionService:
         self._soon: set[asyncio.Task[None]] = set()
 
     async def load(self, roots: Collection[CaseId]) -> None:
-        """Read what was under way in these trees of cases, before they are taken up. What is in the store of any case
-        by now may have come there by somebody else."""
-        self.past.since = self._exlets.since = self._clock.now()
+        """Read what was under way in these trees of cases, before they are taken up."""
         await self.decisions.load(roots)
 
     async def resume(self, roots: Collection[CaseId]) -> None:
