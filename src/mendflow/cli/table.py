@@ -30,6 +30,7 @@ COMMANDS: dict[str, Entry] = {
     "flows": _entry("lists", "List the deployed flows.", _LOOK),
     "pilots": _entry("lists", "List the pilots.", _LOOK),
     "servers": _entry("lists", "List the servers on the store.", _LOOK),
+    "top": _entry("top", "Show all servers live: queue, running jobs, rates, latencies, repairs and alerts.", _LOOK),
     "notices": _entry("lists", "List what an administrator should know.", _LOOK),
     "failures": _entry("failures", "List failures by their cause, and who took care of them.", _LOOK),
     "history": _entry("repairs", "Tell all that happened in a case, repairs included.", _LOOK),

@@ -1,0 +1,144 @@
+"""The live view as it is drawn: a few small tables, in an order that the eye can learn."""
+
+from collections.abc import Sequence
+
+from rich.columns import Columns
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from mendflow.cli.printing import state_text
+from mendflow.cli.top_sums import Latency, Sums
+from mendflow.core.model.stats import RunningJob, StatsView
+from mendflow.pages.words import duration_text, one_line
+
+STATES = ("waiting", "delayed", "held", "running", "suspended")
+RATES = ("submitted", "granted", "completed", "failed", "lost", "released", "cancelled", "repairs")
+WORDS = {
+    "queued": "could run → with a pilot",
+    "started": "could run → started",
+    "known": "ended → known",
+    "ran": "run time",
+    "flushed": "ledger flush",
+}
+REPAIRS_SHOWN = 6
+NAME_CHARS_MAX = 40
+
+
+def frame(now: Sequence[StatsView], found: Sums, *, running: int, trouble: str = "") -> RenderableType:
+    """Everything, from the servers down to single jobs."""
+    parts: list[RenderableType] = [_servers(now)]
+    if trouble:
+        parts.append(Text(trouble, style="red"))
+    parts.append(_columns(_queue(found), _rates(found), _latencies(found)))
+    parts.append(_columns(_store(found), _repairs(found), _alerts(found)))
+    if running and found.running:
+        parts.append(_running(found.running[:running]))
+    return Group(*(each for part in parts for each in (part, Text(""))))
+
+
+def _columns(*tables: Table) -> Columns:
+    return Columns(tables, padding=(0, 4), equal=False)
+
+
+def _table(*heads: str, right: Sequence[str] = ()) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for head in heads:
+        table.add_column(head, justify="right" if head in right else "left", no_wrap=True)
+    return table
+
+
+def _servers(now: Sequence[StatsView]) -> Table:
+    numbers = ("cases", "waiting", "running", "pilots", "free slots")
+    table = _table("server", "store", "up", *numbers, right=numbers)
+    for each in now:
+        jobs = {state: sum(count.jobs for count in each.jobs if count.state == state) for state in STATES}
+        cells = (
+            sum(count.cases for count in each.cases),
+            jobs["waiting"],
+            jobs["running"],
+            sum(site.pilots for site in each.pilots),
+            sum(site.free_slots for site in each.pilots),
+        )
+        store = Text(each.store) if each.store_up else Text("away", style="red")
+        table.add_row(one_line(each.server, NAME_CHARS_MAX), store, duration_text(each.uptime_ms), *map(_number, cells))
+    return table
+
+
+def _queue(found: Sums) -> Table:
+    """Jobs by state, each site of a state on a line of its own where there are several; then the levels."""
+    table = _table("jobs", "site", "", right=("",))
+    for state in STATES:
+        sites = found.jobs.get(state, {})
+        for place, (site, jobs) in enumerate(sorted(sites.items()) or [("", 0)]):
+            table.add_row(state_text(state) if not place else "", one_line(site, NAME_CHARS_MAX) or "-", _number(jobs))
+    for level, jobs in found.levels.items():
+        table.add_row(f"level {level}", "-", _number(jobs))
+    return table
+
+
+def _rates(found: Sums) -> Table:
+    table = _table("rate", "per s", right=("per s",))
+    for name in RATES:
+        table.add_row(state_text(name), f"{found.rates.get(name, 0.0):,.1f}")
+    return table
+
+
+def _latencies(found: Sums) -> Table:
+    table = _table("latency", "p50", "p95", right=("p50", "p95"))
+    for name, word in WORDS.items():
+        table.add_row(word, *_quantiles(found.latencies[name]))
+    return table
+
+
+def _store(found: Sums) -> Table:
+    table = _table("store", "calls", "p50", "p95", right=("calls", "p50", "p95"))
+    for operation, seen in sorted(found.store.items()):
+        table.add_row(operation, _number(seen.count), *_quantiles(seen))
+    table.add_row("conflicts", _number(found.conflicts), "", "")
+    table.add_row("leases lost", _number(found.leases_lost), "", "")
+    return table
+
+
+def _repairs(found: Sums) -> Table:
+    table = _table("repairs", "", right=("",))
+    for words, count in found.repairs[:REPAIRS_SHOWN]:
+        table.add_row(one_line(words, NAME_CHARS_MAX), _number(count))
+    if not found.repairs:
+        table.add_row("none", "")
+    return table
+
+
+def _alerts(found: Sums) -> Table:
+    table = _table("open alerts", "", right=("",))
+    for kind, count in sorted(found.alerts.items()):
+        table.add_row(Text(kind, style="yellow"), _number(count))
+    if not found.alerts:
+        table.add_row("none", "")
+    return table
+
+
+def _running(jobs: Sequence[RunningJob]) -> Table:
+    table = _table(
+        "running longest", "item", "host", "site", "try", "ran", "expected", right=("try", "ran", "expected")
+    )
+    for job in jobs:
+        ran = Text(duration_text(job.ran_ms) + (" !" if job.late else "  "), style="yellow" if job.late else "")
+        expected = duration_text(job.expected_ms) if job.expected_ms else "-"
+        words = (one_line(text, NAME_CHARS_MAX) or "-" for text in (job.job, job.item, job.host, job.site))
+        table.add_row(*words, str(job.attempt), ran, expected)
+    return table
+
+
+def _quantiles(seen: Latency) -> tuple[str, str]:
+    return _seconds(seen.p50), _seconds(seen.p95)
+
+
+def _seconds(value: float | None) -> str:
+    if value is None:
+        return "-"
+    return f"{value * 1000:.1f} ms" if value < 1 else duration_text(value * 1000)
+
+
+def _number(value: int) -> str:
+    return f"{value:,}"
