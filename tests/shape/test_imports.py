@@ -54,6 +54,8 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
         {
             "mendflow.sim",
             "mendflow.core",
+            "mendflow.formats.patterns",
+            "mendflow.formats.rules",
             "mendflow.services",
             "mendflow.stores.contract",
             "mendflow.stores.memory",

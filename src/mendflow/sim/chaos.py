@@ -21,6 +21,7 @@ def scenes(options: argparse.Namespace) -> list[Scene]:
             lease_ms=options.lease_ms,
             storm_s=options.storm_s,
             faults=options.faults,
+            recovery=options.recovery,
         )
         for seed in range(options.start, options.start + options.seeds)
     ]
@@ -37,7 +38,8 @@ def verdicts(wanted: Sequence[Scene], processes: int) -> Iterator[Verdict]:
 def repeat(scene: Scene) -> str:
     return (
         f"python -m mendflow.sim.chaos --start {scene.seed} --seeds 1 --servers {scene.servers} --pilots {scene.pilots}"
-        f" --jobs {scene.jobs} --lease-ms {scene.lease_ms} --storm-s {scene.storm_s:g} --faults {scene.faults} --story"
+        f" --jobs {scene.jobs} --lease-ms {scene.lease_ms} --storm-s {scene.storm_s:g} --faults {scene.faults}"
+        f"{' --recovery' if scene.recovery else ''} --story"
     )
 
 
@@ -77,6 +79,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lease-ms", type=int, default=Scene(seed=0).lease_ms)
     parser.add_argument("--storm-s", type=float, default=Scene(seed=0).storm_s)
     parser.add_argument("--faults", type=int, default=-1, help="how many in each run (default: drawn)")
+    parser.add_argument("--recovery", action="store_true", help="ask the house rules when something fails")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--story", action="store_true", help="tell everything that happened")
     options = parser.parse_args(arguments)

@@ -3,6 +3,8 @@ meet over HTTP."""
 
 import asyncio
 from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
 from random import Random
 from typing import Any, TypeVar
 
@@ -10,14 +12,17 @@ import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import FileRef
+from mendflow.formats.patterns import house_patterns
+from mendflow.formats.rules import read_rules
 from mendflow.pilot.link import SYNC_PATH
 from mendflow.server.access import PEERS
 from mendflow.server.peers import HttpNeighbours, PeerRoutes
 from mendflow.server.pilots import Exchange
 from mendflow.services.cluster.contract import NeighbourAway, ServerDocument
 from mendflow.services.cluster.counterpart import Counterpart
-from mendflow.services.house import House, HouseRules, Services
+from mendflow.services.house import NO_PATTERNS, House, HouseRules, Services
 from mendflow.services.local_domain import LocalDomain
 from mendflow.sim.disk import Disk, DiskLine
 from mendflow.sim.machines import Machine, Process, WallClock
@@ -34,6 +39,12 @@ class Start(msgspec.Struct):
 
     flow: Flow
     key: str
+
+
+@cache
+def _shipped() -> RuleSet:
+    source = files("mendflow").joinpath("house", "rules.yaml")
+    return read_rules(source.read_text(encoding="utf-8"), "house/rules.yaml")
 
 
 class NoFiles:
@@ -96,6 +107,8 @@ class VirtualServer:
             rules=self._rules,
             version="virtual",
             server=None if self._alone else ServerDocument(id=self.name, url=self.address, host=self.name),
+            shipped=_shipped() if self._rules.recovery else None,
+            patterns=house_patterns() if self._rules.recovery else NO_PATTERNS,
             neighbours=Lines(self._network, process),
             meter=self.machine.boot_ms,
         )

@@ -56,7 +56,7 @@ class Storm:
             ("machine of a pilot lost for good", self._lose_for_good, 1),
             ("cut between pilot and server", self._cut_pilot, 4),
             ("cut between servers", self._cut_servers, 3),
-            ("cut between server and store", self._cut_store, 2),
+            ("cut between server and store", self._cut_store, 3),
             ("bad lines", self._bad_lines, 4),
             ("store slow", self._slow_store, 2),
             ("store failing", self._failing_store, 5),
@@ -213,7 +213,7 @@ class Storm:
     async def _cut_store(self) -> None:
         name = self._server().name
         self._world.disk.cut.add(name)
-        await self._last(0.05, 1.5)
+        await self._last(0.05, 3.0)
         self._world.disk.cut.discard(name)
 
     async def _bad_lines(self) -> None:

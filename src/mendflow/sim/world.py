@@ -53,6 +53,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int = 6_000
     storm_s: float = 30.0
     faults: int = -1  # so many; -1: drawn
+    recovery: bool = False  # whether rules are asked when something fails
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -81,7 +82,7 @@ class World:
         self.disk = Disk(self.loop, self.chance("disk"), self.counts, self._written)
         self.nature = DrawnNature(self.chronicle)
         self._machines = self.chance("machines")
-        rules = HouseRules(lease_ms=scene.lease_ms, losses_max=1_000, recovery=False)
+        rules = HouseRules(lease_ms=scene.lease_ms, losses_max=1_000, recovery=scene.recovery)
         self.servers = [
             VirtualServer(
                 self._machine(f"server-{n}"),
