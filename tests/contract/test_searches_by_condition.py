@@ -12,7 +12,7 @@ from mendflow.core.model.problems import Mistake
 from mendflow.core.query.names import JOBS
 from mendflow.core.query.search import Search
 from mendflow.services import searching
-from mendflow.services.searching import Found, Wanted, find, wanted
+from mendflow.services.searching import Found, Paging, Wanted, find, wanted
 from mendflow.stores.contract import Delete, Done, Put, Store
 from tests.contract.searches import NOW, conditions, data_of, jobs
 
@@ -20,7 +20,7 @@ _decode = msgspec.json.Decoder(Job).decode
 
 
 def asking(where: str, *, order: str = "", limit: int = 100, after: str = "") -> Wanted:
-    return wanted(JOBS, where, [], now=NOW, order=order, usual="-created", limit=limit, after=after)
+    return wanted(JOBS, where, [], Paging(limit, 0, after), now=NOW, order=order, usual="-created")
 
 
 async def written(store: Store, made: Sequence[Job]) -> None:

@@ -5,7 +5,7 @@ all at once; the case is over when every leaf is."""
 
 import asyncio
 import hashlib
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 import msgspec
 
@@ -27,6 +27,7 @@ from mendflow.core.model.views import (
     FlowView,
     Happening,
     Health,
+    ImportReport,
     ItemPage,
     ItemView,
     JobPage,
@@ -173,6 +174,28 @@ class MemoryDomain(MemoryRepairs):
         return JobPage(rows=await self.jobs(query))
 
     async def count_jobs(self, query: JobQuery, *, by: str = "") -> Counts:
+    async def export(
+        self, cases: Sequence[str], *, everything: bool = False, where: str = "", files: bool = True, who: str
+    ) -> AsyncIterator[bytes]:
+        found = [(await self.case(case)).id for case in cases]
+        return self._archived(found)
+
+    async def _archived(self, cases: list[CaseId]) -> AsyncIterator[bytes]:
+        for case in cases:
+            yield case.encode()
+
+    async def import_archive(
+        self,
+        chunks: AsyncIterator[bytes],
+        *,
+        as_new: bool = False,
+        skip_existing: bool = False,
+        resume: bool = False,
+        who: str,
+    ) -> ImportReport:
+        content = b"".join([chunk async for chunk in chunks])
+        return ImportReport(imported=[CaseId(content.decode(errors="replace"))])
+
         return Counts(counts={"": len(await self.jobs(query))})
 
     async def items(

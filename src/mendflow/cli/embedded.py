@@ -22,10 +22,10 @@ OTHER_COMMAND_S = 5.0
 
 
 @asynccontextmanager
-async def opened(folder: Path) -> AsyncIterator[Client]:
-    """The folder, for one command. Nobody else is to find this server, and lose it the next moment."""
+async def opened(folder: Path, store: str = "") -> AsyncIterator[Client]:
+    """The folder, or a store, for one command. Nobody else is to find this server, and lose it the next moment."""
     async with AsyncExitStack() as stack:
-        server = await _serving(stack, folder, announce=False)
+        server = await _serving(stack, folder, announce=False, store=store)
         yield await stack.enter_async_context(Client(server.url))
 
 
@@ -76,13 +76,13 @@ async def here(folder: Path, alarm: asyncio.Event, *, slots: int, keep: bool = F
 async def _nobody() -> None: ...
 
 
-async def _serving(stack: AsyncExitStack, folder: Path, *, announce: bool = True) -> RunningServer:
+async def _serving(stack: AsyncExitStack, folder: Path, *, announce: bool = True, store: str = "") -> RunningServer:
     """Open the folder; if another command has it just now, wait for a moment."""
     give_up_at = time.monotonic() + OTHER_COMMAND_S
     while True:
         try:
             options = ServerOptions(
-                data=folder, store=store_url(), files_roots=None, announce=announce, levels_ms=level_waits()
+                data=folder, store=store or store_url(), files_roots=None, announce=announce, levels_ms=level_waits()
             )
             return await stack.enter_async_context(running_server(options))
         except (StoreUnavailable, Conflict):

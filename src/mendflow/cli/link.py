@@ -5,10 +5,12 @@ server of its own, without pilots, for as long as it takes."""
 
 import asyncio
 import importlib
+import tempfile
 from collections.abc import AsyncIterator, Coroutine
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import unquote, urlsplit
 
 from mendflow.cli.options import Target
 from mendflow.cli.server_file import find_server
@@ -41,7 +43,25 @@ async def connected(target: Target) -> AsyncIterator[Client]:
         yield client
 
 
-def _opened(folder: Path) -> AbstractAsyncContextManager[Client]:
+@asynccontextmanager
+async def on_store(store: str) -> AsyncIterator[Client]:
+    """A store, for one command, with a server of its own that has no pilots. Beside a store that is a file lie the kept
+    files; a store on a server has them itself, and needs a folder only for the moment."""
+    with tempfile.TemporaryDirectory(prefix="mendflow-") as for_now:
+        async with _opened(_beside(store) or Path(for_now), store) as client:
+            yield client
+
+
+def _beside(store: str) -> Path | None:
+    """The folder of a store that is a file."""
+    parts = urlsplit(store)
+    if parts.scheme != "sqlite" or not parts.path:
+        return None
+    place = Path(unquote(parts.path)).absolute()
+    return place if place.is_dir() else place.parent
+
+
+def _opened(folder: Path, store: str = "") -> AbstractAsyncContextManager[Client]:
     """Loaded like a command is: only a command that comes to this pays for the server's machinery."""
-    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.embedded").opened(folder)
+    opened: AbstractAsyncContextManager[Client] = importlib.import_module("mendflow.cli.embedded").opened(folder, store)
     return opened

@@ -54,6 +54,8 @@ COMMANDS: dict[str, Entry] = {
     "levels": _entry("repairs", "List the levels that retries wait in; drain one.", _MEND),
     "serve": _entry("serve", "Run a server.", _SERVE),
     "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
+    "export": _entry("archive", "Write cases into an archive, with their journals and files.", _SERVE),
+    "import": _entry("archive", "Take the cases of an archive, all of them or none.", _SERVE),
     "token": _entry("setup", "Make a token, and the line that makes it known to a server.", _SERVE),
     "completion": _entry("setup", "Print the completion script of a shell.", _ELSE),
     "version": _entry("setup", "Print the version.", _ELSE),

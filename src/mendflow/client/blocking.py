@@ -4,7 +4,7 @@ An event loop in a thread of its own does the work; each call here waits for its
 
 import asyncio
 import threading
-from collections.abc import Coroutine, Iterator
+from collections.abc import Coroutine, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
@@ -46,6 +46,7 @@ from mendflow.core.model.views import (
     Happening,
     HappeningKind,
     Health,
+    ImportReport,
     ItemPage,
     ItemView,
     JobPage,
@@ -121,6 +122,22 @@ class SyncClient:
 
     def count_jobs(self, query: JobQuery | None = None, *, by: str = "") -> Counts:
         return self._wait(self._client.count_jobs(query, by=by))
+
+    def export(
+        self,
+        path: str | Path,
+        cases: Sequence[str] = (),
+        *,
+        everything: bool = False,
+        where: str = "",
+        files: bool = True,
+    ) -> Path:
+        return self._wait(self._client.export(path, cases, everything=everything, where=where, files=files))
+
+    def import_archive(
+        self, path: str | Path, *, as_new: bool = False, skip_existing: bool = False, resume: bool = False
+    ) -> ImportReport:
+        return self._wait(self._client.import_archive(path, as_new=as_new, skip_existing=skip_existing, resume=resume))
 
     def find_items(self, case: str, *, where: str = "", limit: int = 1000, after: str = "") -> ItemPage:
         return self._wait(self._client.find_items(case, where=where, limit=limit, after=after))

@@ -9,7 +9,7 @@ Every method raises the `Mistake` that the server raised, and `Unreachable` when
 import asyncio
 import time
 import uuid
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -18,7 +18,7 @@ from urllib.parse import quote
 import msgspec
 
 from mendflow.client.events import follow
-from mendflow.client.files import content_of, digest_of, fetch
+from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
 from mendflow.client.repairs import RepairCalls
 from mendflow.client.transport import UNBOUNDED, Transport
 from mendflow.core.model.flow import Flow
@@ -37,6 +37,7 @@ from mendflow.core.model.views import (
     HappeningKind,
     Health,
     ItemPage,
+    ImportReport,
     ItemView,
     JobPage,
     JobQuery,
@@ -305,6 +306,38 @@ class Client(RepairCalls):
 
 def _case(case: str) -> str:
     return f"/cases/{quote(case, safe='')}"
+    # archives
+
+    async def export(
+        self,
+        path: str | Path,
+        cases: Sequence[str] = (),
+        *,
+        everything: bool = False,
+        where: str = "",
+        files: bool = True,
+    ) -> Path:
+        """Write an archive of these cases, of those that a condition holds for, or of everything: whole, or not."""
+        chosen = [f"case={quote(case, safe='')}" for case in cases]
+        said = [
+            f"everything={str(everything).lower()}",
+            f"files={str(files).lower()}",
+            f"where={quote(where, safe='')}",
+        ]
+        return await fetch_archive(self._line, "/archives?" + "&".join([*chosen, *said]), Path(path))
+
+    async def import_archive(
+        self, path: str | Path, *, as_new: bool = False, skip_existing: bool = False, resume: bool = False
+    ) -> ImportReport:
+        """Give the server an archive. Asked again after a broken line, it ends the same."""
+        said = {"as_new": as_new, "skip_existing": skip_existing, "resume": resume}
+        query: dict[str, str | int] = {name: str(value).lower() for name, value in said.items()}
+        headers = {"Content-Type": "application/gzip"}
+        async with self._line.open(
+            "POST", "/archives", query=query, body=content_of(Path(path)), headers=headers, timeout=UNBOUNDED
+        ) as response:
+            return msgspec.json.decode(await response.read(), type=ImportReport)
+
 
 
 def _numbered(id: str) -> str:

@@ -48,6 +48,19 @@ async def fetch(line: Transport, sha256: str, path: Path) -> Path:
     return path
 
 
+async def fetch_archive(line: Transport, query: str, path: Path) -> Path:
+    """An archive that was cut off never stands under its name."""
+    target = await asyncio.to_thread(_part_of, path)
+    try:
+        async with line.open("GET", query, timeout=UNBOUNDED) as response:
+            async for chunk in response.content.iter_chunked(CHUNK_BYTES):
+                await asyncio.to_thread(target.write, chunk)
+        await asyncio.to_thread(_keep, target, path)
+    finally:
+        await asyncio.to_thread(_discard, target)
+    return path
+
+
 def _part_of(path: Path) -> "tempfile._TemporaryFileWrapper[bytes]":
     path.parent.mkdir(parents=True, exist_ok=True)
     return tempfile.NamedTemporaryFile(prefix=f".{path.name[:100]}.", suffix=".part", dir=path.parent, delete=False)

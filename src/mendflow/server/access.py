@@ -205,6 +205,8 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
         return bool(people)
     if below.startswith("/tasks/"):
         return bool(people - {READER})
+    if below == "/archives":
+        return False
     return USER in roles and not below.startswith("/engines")
 
 

@@ -23,6 +23,8 @@ from mendflow.server.peers import Peer, PeerRoutes
 from mendflow.server.pilots import Exchange, LetGo
 from mendflow.server.routes import (
     about,
+    alerts,
+    archives,
     cases,
     engines,
     events,
@@ -54,6 +56,7 @@ ROUTES: list[Any] = [
     *engines.ROUTES,
 ]
 SYNC_PATH = f"{API}/pilots/sync"
+    *archives.ROUTES,
 METRICS_PATH = f"{API}/metrics"
 USUAL_METRICS_PATH = "/metrics"
 """Where collectors of metrics look by themselves."""

@@ -46,6 +46,7 @@ from mendflow.core.model.views import (
     Happening,
     Health,
     ItemView,
+    ImportReport,
     PilotView,
     ServerView,
     TaskView,
@@ -73,7 +74,19 @@ class MistakeView(msgspec.Struct, frozen=True):
 
 _TYPES = [
     *(Flow, Job, FileRef, MistakeView, SyncRequest, SyncAnswer),
-    *(CaseView, Counts, FlowView, Happening, Health, ItemView, PilotView, ServerView, TaskView, Explanation),
+    *(
+        CaseView,
+        Counts,
+        ImportReport,
+        FlowView,
+        Happening,
+        Health,
+        ItemView,
+        PilotView,
+        ServerView,
+        TaskView,
+        Explanation,
+    ),
     StatsView,
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
     *(RuleSet, RuleSetView, RuleWish, RuleAdded, TrialView, PutRules, Restore),
@@ -204,6 +217,14 @@ def _kept(operation: Json) -> None:
 def _kept_size(operation: Json) -> None:
     operation["responses"]["200"] = {"description": "It is kept; Content-Length tells its size"}
 
+def _export(operation: Json) -> None:
+    operation["responses"]["200"] = _content("The archive", "application/gzip", _BINARY)
+
+
+def _import(operation: Json) -> None:
+    operation["requestBody"] = {"content": {"application/gzip": {"schema": _BINARY}}, "required": True}
+
+
 
 def _stream(operation: Json) -> None:
     operation["responses"]["200"] = _content("Server-sent events", "text/event-stream", {"type": "string"})
@@ -230,6 +251,8 @@ _SPECIAL: dict[str, Callable[[Json], None]] = {
     "happenings": _stream,
     "all_happenings": _stream,
     "health": _health,
+    "export": _export,
+    "import_archive": _import,
     "history": _history,
     "flow_history": _flow_history,
 }

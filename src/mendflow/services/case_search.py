@@ -9,7 +9,7 @@ from mendflow.core.model.views import CaseQuery, Counts
 from mendflow.core.query.names import CASES
 from mendflow.services import searching
 from mendflow.services.case_book import CaseDocument, LiveCase
-from mendflow.services.searching import Found, Wanted, equals
+from mendflow.services.searching import Found, Paging, Wanted, equals
 from mendflow.stores.contract import Document, Store
 
 _encode = msgspec.json.Encoder().encode
@@ -35,12 +35,10 @@ def _wanted(query: CaseQuery, now: Instant) -> Wanted:
         CASES,
         query.where,
         also,
+        Paging(query.limit, query.offset, query.after),
         now=now,
         order=query.order,
         usual="-started",
-        limit=query.limit,
-        offset=query.offset,
-        after=query.after,
     )
 
 

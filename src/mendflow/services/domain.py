@@ -3,7 +3,7 @@
 The HTTP server, the client's in-process twin and the tests call this and nothing deeper. Every method raises a
 `Mistake` for what the caller can put right."""
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
 from mendflow.core.model.flow import Flow
@@ -44,6 +44,7 @@ from mendflow.core.model.views import (
     Happening,
     Health,
     ItemPage,
+    ImportReport,
     ItemView,
     JobPage,
     JobQuery,
@@ -238,6 +239,46 @@ class Domain(Protocol):
 
     async def notices(self, limit: int = 100) -> list[Happening]:
         """What the administrator should know: failures of forgotten jobs, refused reports, lost pilots."""
+        ...
+
+    # what administrators and clients are told
+    async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
+        """The newest first; `every`: those that are over too."""
+        ...
+
+    async def acknowledge(self, alert: str, *, who: str) -> AlertView: ...
+    async def release_job(self, job: str, *, who: str, reason: str = "") -> JobView:
+        """Take a job's attempt from its pilot. The job is given again when the attempt is certain to have ended."""
+        ...
+
+    async def notifications(self, *, after: int | None = None, limit: int = 100) -> list[Notification]:
+        """Those after a serial, the oldest first; without one, the newest."""
+        ...
+
+    async def webhooks(self) -> list[WebhookView]: ...
+    async def add_webhook(self, wish: WebhookWish, *, who: str) -> WebhookView: ...
+    async def remove_webhook(self, webhook: str, *, who: str) -> WebhookView: ...
+    async def try_webhook(self, webhook: str, *, who: str) -> Delivered: ...
+
+    # archives
+    async def export(
+        self, cases: Sequence[str], *, everything: bool = False, where: str = "", files: bool = True, who: str
+    ) -> AsyncIterator[bytes]:
+        """An archive of these cases, of those that a condition holds for, or of everything. Each comes with all that
+        it called and all that mended it, as of one moment."""
+        ...
+
+    async def import_archive(
+        self,
+        chunks: AsyncIterator[bytes],
+        *,
+        as_new: bool = False,
+        skip_existing: bool = False,
+        resume: bool = False,
+        who: str,
+    ) -> ImportReport:
+        """Take the cases of an archive, all of them or none. Those that are not over come suspended, unless they are to
+        `resume`."""
         ...
 
     async def health(self) -> Health: ...

@@ -12,7 +12,7 @@ from mendflow.core.model.views import Counts, JobPage, JobQuery
 from mendflow.core.query.names import JOBS
 from mendflow.services import searching
 from mendflow.services.meta_scheduler import QueueAndPilots
-from mendflow.services.searching import Wanted, equals
+from mendflow.services.searching import Paging, Wanted, equals
 from mendflow.stores.contract import Document, Store
 
 _decode = msgspec.json.Decoder(Job).decode
@@ -49,12 +49,10 @@ def _wanted(query: JobQuery, now: Instant) -> Wanted:
         JOBS,
         query.where,
         also,
+        Paging(query.limit, query.offset, query.after),
         now=now,
         order=query.order,
         usual="-created",
-        limit=query.limit,
-        offset=query.offset,
-        after=query.after,
     )
 
 

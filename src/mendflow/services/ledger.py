@@ -61,6 +61,7 @@ class Ledger:
         self._tails: dict[str, _Key] = {}  # by tree: where an entry can be added to, because nothing came after it
         self._lengths: dict[str, int] = {}  # of the streams that everybody adds to
         self._waiters: list[asyncio.Future[None]] = []
+        self._watched: list[tuple[str, dict[_Key, object]]] = []
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.broken = ""
@@ -86,6 +87,21 @@ class Ledger:
     def busy(self, kind: str, id: str) -> bool:
         """Whether a change of this document is on its way to the disk."""
         return (kind, id) in self._pending or (kind, id) in self._writing
+
+    @contextmanager
+    def watch(self, root: str) -> Iterator[dict[_Key, object]]:
+        """What is noted of a tree of cases from now on: each document as it then is, None where it was deleted."""
+        watched = (root, dict[_Key, object]())
+        self._watched.append(watched)
+        try:
+            yield watched[1]
+        finally:
+            self._watched = [each for each in self._watched if each is not watched]
+
+    def _seen(self, key: _Key, document: object) -> None:
+        for root, changed in self._watched:
+            if root_of(key[1]) == root:
+                changed[key] = document
 
     @contextmanager
     def whole(self) -> Iterator[None]:
@@ -116,6 +132,8 @@ class Ledger:
         elif not told:
             self._told.discard(key)
         self._pending[key] = document
+        if self._watched:
+            self._seen(key, document)
         self._parted(kind, id)
         if last:
             self._gone.add(key)
@@ -135,6 +153,8 @@ class Ledger:
     def drop(self, kind: str, id: str) -> None:
         """Delete this document, if it was ever written."""
         key = (kind, id)
+        if self._watched:
+            self._seen(key, None)
         self._pending.pop(key, None)
         if key in self._versions or key in self._writing:
             self._pending[key] = None

@@ -2,8 +2,10 @@
 
 Every answer waits for the ledger, so whatever a caller was told is on disk."""
 
+import asyncio
 import secrets
-from collections.abc import AsyncIterator, Callable
+import tempfile
+from collections.abc import AsyncIterator, Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -26,6 +28,7 @@ from mendflow.core.model.views import (
     Happening,
     Health,
     Hold,
+    ImportReport,
     ItemPage,
     ItemView,
     JobPage,
@@ -37,7 +40,9 @@ from mendflow.core.model.views import (
 from mendflow.core.query.names import ITEMS
 from mendflow.core.query.search import Search
 from mendflow.services import case_search, item_views, job_search, reasons
+from mendflow.services.archive.desk import ArchiveDesk
 from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase
+from mendflow.services.cluster.contract import root_of
 from mendflow.services.cluster.overview import Overview
 from mendflow.services.holds import holds_of
 from mendflow.services.house import House
@@ -52,6 +57,7 @@ _decode_job = msgspec.json.Decoder(Job).decode
 LAST = "last"
 REPAIRS_TOLD = 50
 
+EXPORTED_PAGE = 1000
 
 class LocalDomain(LocalRepairs):
     """`house` holds the services; it is replaced as a whole when they are built anew after the store was away. `chance`
@@ -380,6 +386,38 @@ class LocalDomain(LocalRepairs):
 
     async def _document(self, case: CaseId) -> CaseDocument:
         live = self._house.services.manager.live.get(case)
+    # Archives
+
+    async def export(
+        self, cases: Sequence[str], *, everything: bool = False, where: str = "", files: bool = True, who: str
+    ) -> AsyncIterator[bytes]:
+        desk, chosen = ArchiveDesk(self._house), [await self._id(case) for case in cases]
+        query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
+        while query is not None:
+            page = await self.find_cases(query)
+            chosen += [view.id for view in page.rows]
+            query = msgspec.structs.replace(query, after=page.next) if page.next else None
+        for case in chosen:
+            await self._document(case)
+            if server := await desk.elsewhere(root_of(case)):
+                raise Conflict(f"case {case} lives on server {server}; export it from there, by --server")
+        return desk.export(chosen, files=files, everything=everything, by=who)
+
+    async def import_archive(
+        self,
+        chunks: AsyncIterator[bytes],
+        *,
+        as_new: bool = False,
+        skip_existing: bool = False,
+        resume: bool = False,
+        who: str,
+    ) -> ImportReport:
+        with tempfile.TemporaryFile() as spool:
+            async for chunk in chunks:
+                await asyncio.to_thread(spool.write, chunk)
+            desk = ArchiveDesk(self._house)
+            return await desk.take(spool, as_new=as_new, skip_existing=skip_existing, resume=resume, by=who)
+
         if live is not None:
             return live.document
         found = await (await self._read()).get(CASE_KIND, case)

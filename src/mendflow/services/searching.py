@@ -80,12 +80,19 @@ def equals(name: str, value: str) -> str:
     return f"{name} == {msgspec.json.encode(value).decode()}"
 
 
+class Paging(NamedTuple):
+    """How much of it: so many after passing over so many, from a place on."""
+
+    limit: int = 100
+    offset: int = 0
+    after: str = ""
+
+
 def wanted(
-    words: Vocabulary, where: str, also: list[str], *, now: Instant, order: str, usual: str, **more: int | str
+    words: Vocabulary, where: str, also: list[str], paging: Paging, *, now: Instant, order: str, usual: str
 ) -> Wanted:
-    limits = {"limit": int(more.get("limit", 100)), "offset": int(more.get("offset", 0))}
     both = Search(words, where, now), Search(words, " && ".join(also), now)
-    return Wanted(*both, order_of(words, order, usual), **limits, after=str(more.get("after", "")))
+    return Wanted(*both, order_of(words, order, usual), paging.limit, paging.offset, paging.after)
 
 
 async def find(store: Store, wanted: Wanted, see: Seen) -> Found:

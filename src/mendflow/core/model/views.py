@@ -267,6 +267,18 @@ class CasePage(View, frozen=True):
     looked_at: int = 0
 
 
+class ImportReport(msgspec.Struct, kw_only=True):
+    """What came of an import. `suspended` are cases that were not over, and wait to be let go on; `present` were here
+    already, as the archive has them; `skipped` were here with other content."""
+
+    imported: list[CaseId] = []
+    suspended: list[CaseId] = []
+    present: list[CaseId] = []
+    skipped: list[CaseId] = []
+    files: int = 0
+    notes: list[str] = []
+
+
 class ItemPage(View, frozen=True):
     """`next` is the place of the item that was looked at last."""
 

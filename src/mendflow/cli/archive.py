@@ -1,0 +1,106 @@
+"""Commands that put cases into a file, and take them from one."""
+
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Annotated, TypeVar
+
+import typer
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.link import on_store, waited
+from mendflow.cli.lists import Condition
+from mendflow.cli.options import offered
+from mendflow.cli.printing import print_json, say
+from mendflow.client import Client
+from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.core.model.views import ImportReport
+from mendflow.pages.words import size_text
+
+app = typer.Typer()
+T = TypeVar("T")
+Store = Annotated[
+    str,
+    typer.Option(
+        "--store", metavar="URL", help="A store on which no server runs, in a server's stead.", show_default=False
+    ),
+]
+
+
+@app.command("export")
+@asks
+def export(
+    ask: Ask,
+    to: Annotated[str, typer.Option("--to", metavar="FILE", help="Where the archive goes.")],
+    cases: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[CASE...]", help="Cases, or last.", autocompletion=offered("cases"), show_default=False
+        ),
+    ] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All cases, and what no case refers to.")] = False,
+    where: Condition = "",
+    without_files: Annotated[bool, typer.Option("--without-files", help="Leave kept files out.")] = False,
+    store: Store = "",
+) -> None:
+    """Write cases into an archive, with their journals and files."""
+    if not (cases or everything or where):
+        raise Invalid("say which cases to export: by their ids, by --where CONDITION, or --all")
+
+    async def write(client: Client) -> Path:
+        return await client.export(to, cases or [], everything=everything, where=where, files=not without_files)
+
+    path = _asked(ask, store, write)
+    size = path.stat().st_size
+    if ask.json:
+        print_json({"file": str(path), "bytes": size})
+    else:
+        say(f"{path} ({size_text(size)})")
+
+
+@app.command("import")
+@asks
+def import_(
+    ask: Ask,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An archive that mendflow export wrote.")],
+    as_new: Annotated[bool, typer.Option("--as-new", help="Take the cases under new ids.")] = False,
+    skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Leave out cases that are here.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Let cases that were not over go on at once.")] = False,
+    store: Store = "",
+) -> None:
+    """Take the cases of an archive, all of them or none."""
+    if not Path(file).is_file():
+        raise NotFound(f"there is no file {file}; check its name", path=file)
+
+    async def give(client: Client) -> ImportReport:
+        return await client.import_archive(file, as_new=as_new, skip_existing=skip_existing, resume=resume)
+
+    report = _asked(ask, store, give)
+    if ask.json:
+        print_json(report)
+    else:
+        _tell(report)
+
+
+def _asked(ask: Ask, store: str, question: Callable[[Client], Awaitable[T]]) -> T:
+    """Of a server, or of a store on which none runs."""
+    if not store:
+        return ask.of(question)
+
+    async def answer() -> T:
+        async with on_store(store) as client:
+            return await question(client)
+
+    return waited(answer())
+
+
+def _tell(report: ImportReport) -> None:
+    say(f"{len(report.imported):,} cases imported, {report.files:,} files")
+    if report.present:
+        say(f"{len(report.present):,} were here already")
+    if report.skipped:
+        say(f"left out, because they are here with other content: {', '.join(report.skipped)}")
+    for note in report.notes:
+        say(note)
+    if report.suspended:
+        say(f"not over, and suspended: {', '.join(report.suspended)}")
+        say(f"If they run nowhere else: mendflow continue {report.suspended[0]}")

@@ -1,0 +1,60 @@
+"""Archives: cases out into a file, and in from one. Both stream; neither is ever held whole in memory."""
+
+from typing import Annotated, Any
+
+from litestar import Request, get, post
+from litestar.params import QueryParameter
+from litestar.response import Stream
+
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.views import ImportReport
+from mendflow.server.body import pieces
+from mendflow.server.routes.files import BytesMax
+from mendflow.server.routes.given import Condition, TheCaller, TheDomain
+
+ARCHIVE_TYPE = "application/gzip"
+Flag = Annotated[bool, QueryParameter()]
+
+
+@get("/archives", summary="An archive of cases", operation_id="export", tags=["archives"])
+async def export(
+    domain: TheDomain,
+    caller: TheCaller,
+    case: Annotated[list[str] | None, QueryParameter(description="A case's id; any number of them.")] = None,
+    everything: Flag = False,
+    where: Condition = "",
+    files: Flag = True,
+) -> Stream:
+    """Of the cases that are named, of those that the condition holds for, or of everything. One that is cut off has no
+    last line, and is refused by whoever reads it."""
+    if not (case or everything or where):
+        raise Invalid("say which cases: by `case`, by `where`, or `everything`", field="case")
+    content = await domain.export(case or [], everything=everything, where=where, files=files, who=caller.name)
+    headers = {"Content-Disposition": 'attachment; filename="mendflow.archive"', "X-Content-Type-Options": "nosniff"}
+    return Stream(content, media_type=ARCHIVE_TYPE, headers=headers)
+
+
+@post(
+    "/archives",
+    status_code=200,
+    summary="Take the cases of an archive",
+    operation_id="import_archive",
+    tags=["archives"],
+    request_max_body_size=None,
+)
+async def import_archive(
+    request: Request[Any, Any, Any],
+    domain: TheDomain,
+    caller: TheCaller,
+    file_bytes_max: BytesMax,
+    as_new: Flag = False,
+    skip_existing: Flag = False,
+    resume: Flag = False,
+) -> ImportReport:
+    """The body is the archive. It is refused whole if anything in it is wrong, or if a case is here with other content.
+    Only for administrators."""
+    body = pieces(request.receive, file_bytes_max)
+    return await domain.import_archive(body, as_new=as_new, skip_existing=skip_existing, resume=resume, who=caller.name)
+
+
+ROUTES = [export, import_archive]

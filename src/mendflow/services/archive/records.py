@@ -1,0 +1,206 @@
+"""The format of an archive: gzip, in it JSON lines, one record a line, the last with the digest of all before.
+
+People can read it (`zcat FILE | less`), and a program needs to hold one line at a time. A file without its last line is
+no archive, and one with any line changed is none either: so whoever reads it to the end before doing anything refuses
+it whole. docs/reference/archive.md describes each record."""
+
+import base64
+import binascii
+import hashlib
+import zlib
+from collections.abc import Iterator
+from typing import BinaryIO, ClassVar, Final, Literal, NoReturn, Self, Union
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.problems import Mistake
+
+VERSION: Final = 1
+LINE_BYTES_MAX: Final = 64 << 20
+UNPACKED_BYTES_MAX: Final = 1 << 40
+PIECE_BYTES: Final = 192 << 10
+CHUNK_BYTES: Final = 1 << 18
+_GZIP: Final = 31
+
+
+class BadArchive(Mistake):
+    """A file that is no archive, or not what it was when it was written. Nothing of it is taken."""
+
+    code: ClassVar[str] = "bad-archive"
+    status: ClassVar[int] = 422
+
+
+class Record(msgspec.Struct, frozen=True, tag_field="record", forbid_unknown_fields=True):
+    """A line."""
+
+
+class Head(Record, frozen=True, tag="head"):
+    """The first. `files` says whether kept files are in it."""
+
+    made_at: Instant
+    made_by: str
+    files: bool
+    format: Literal["mendflow-archive"] = "mendflow-archive"
+    version: int = VERSION
+
+
+class Tree(Record, frozen=True, tag="tree"):
+    """A case begins here, with the cases that it called and those that mended it. `live` are those that were not over
+    when it was written."""
+
+    root: CaseId
+    live: list[CaseId]
+
+
+class Kept(Record, frozen=True, tag="document"):
+    """A document as the store had it: of the tree before it, or before the first tree, of all."""
+
+    kind: str
+    id: str
+    body: msgspec.Raw
+
+
+class Journal(Record, frozen=True, tag="journal"):
+    """Entries of a case's journal, from a position on."""
+
+    case: CaseId
+    position: int
+    entries: list[msgspec.Raw]
+
+
+class File(Record, frozen=True, tag="file"):
+    """A kept file; its pieces follow."""
+
+    sha256: str
+    size: int
+
+
+class Piece(Record, frozen=True, tag="piece"):
+    base64: str
+
+    @classmethod
+    def of(cls, content: bytes) -> Self:
+        return cls(base64.b64encode(content).decode())
+
+    def content(self) -> bytes:
+        try:
+            return base64.b64decode(self.base64, validate=True)
+        except (binascii.Error, ValueError):
+            raise BadArchive("a piece of a file in it is not base64; it is damaged") from None
+
+
+class End(Record, frozen=True, tag="end"):
+    """The last. The digest is of all lines before."""
+
+    records: int
+    sha256: str
+
+
+AnyRecord = Union[Head, Tree, Kept, Journal, File, Piece, End]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(AnyRecord).decode
+
+
+class Packer:
+    """Records in, the bytes of the file out."""
+
+    def __init__(self) -> None:
+        self._digest = hashlib.sha256()
+        self._records = 0
+        self._gzip = zlib.compressobj(6, zlib.DEFLATED, _GZIP)
+
+    def pack(self, record: AnyRecord) -> bytes:
+        line = _encode(record) + b"\n"
+        if b"\n" in line[:-1]:
+            line = line[:-1].replace(b"\n", b" ") + b"\n"  # only between the parts of a body: in texts it is escaped
+        self._digest.update(line)
+        self._records += 1
+        return self._gzip.compress(line)
+
+    def end(self) -> bytes:
+        last = _encode(End(records=self._records, sha256=self._digest.hexdigest())) + b"\n"
+        return self._gzip.compress(last) + self._gzip.flush()
+
+
+class Unpacker:
+    """The records of a file, in their order. When the last was given, everything before it was as it was written.
+    `digest` is then that of the whole content, by which an archive is known."""
+
+    def __init__(self, source: BinaryIO) -> None:
+        self._source = source
+        self.digest = ""
+
+    def records(self) -> Iterator[AnyRecord]:
+        self._source.seek(0)
+        digest, number = hashlib.sha256(), 0
+        last: AnyRecord | None = None
+        for line in self._lines():
+            if isinstance(last, End):
+                _refuse(number, "something comes after its last record")
+            last = _record(line, number + 1)
+            if number == 0:
+                _demand_known(last)
+            elif isinstance(last, Head):
+                _refuse(number + 1, "it begins a second time")
+            if isinstance(last, End):
+                if (last.records, last.sha256) != (number, digest.hexdigest()):
+                    _refuse(number + 1, "the digest does not fit what comes before; it is damaged")
+                self.digest = last.sha256
+                continue
+            digest.update(line)
+            number += 1
+            yield last
+        if not isinstance(last, End):
+            _refuse(number, "it ends too early: its last record is missing; make it again, or copy it again")
+
+    def _lines(self) -> Iterator[bytes]:
+        gathered, number = b"", 0
+        for chunk in self._unpacked():
+            *lines, gathered = (gathered + chunk).split(b"\n")
+            for line in lines:
+                number += 1
+                yield line + b"\n"
+            if len(gathered) > LINE_BYTES_MAX:
+                _refuse(number + 1, f"a line is longer than {LINE_BYTES_MAX >> 20} MB")
+        if gathered:
+            _refuse(number + 1, "it ends too early, in the middle of a line; copy it again")
+
+    def _unpacked(self) -> Iterator[bytes]:
+        gzip, total = zlib.decompressobj(_GZIP), 0
+        try:
+            while chunk := self._source.read(CHUNK_BYTES):
+                while chunk and not gzip.eof:
+                    made = gzip.decompress(chunk, CHUNK_BYTES)
+                    chunk = gzip.unconsumed_tail
+                    if (total := total + len(made)) > UNPACKED_BYTES_MAX:
+                        raise BadArchive(f"the archive unpacks to more than {UNPACKED_BYTES_MAX >> 30} GB; split it")
+                    yield made
+                if gzip.eof and (gzip.unused_data or self._source.read(1)):
+                    raise BadArchive("something comes after the end of the archive; it is damaged")
+        except zlib.error as error:
+            raise BadArchive(f"this is no archive of mendflow, or it is damaged: {error}") from None
+        if not gzip.eof:
+            raise BadArchive("the archive ends too early; copy it again")
+
+
+def _record(line: bytes, number: int) -> AnyRecord:
+    try:
+        found: AnyRecord = _decode(line)
+        return found
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        if number == 1:
+            raise BadArchive(f"this is no archive of mendflow: {error}") from None
+        _refuse(number, str(error))
+
+
+def _demand_known(first: AnyRecord) -> None:
+    if not isinstance(first, Head):
+        raise BadArchive("this is no archive of mendflow: it does not begin as one")
+    if first.version != VERSION:
+        raise BadArchive(f"the archive has version {first.version}; this mendflow reads {VERSION}: use a newer one")
+
+
+def _refuse(number: int, reason: str) -> NoReturn:
+    raise BadArchive(f"record {number} of the archive: {reason}", record=number)
