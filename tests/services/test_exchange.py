@@ -250,3 +250,17 @@ async def test_what_no_pilot_would_say_is_refused(domain: LocalDomain, nonsense:
     with pytest.raises(Invalid, match="no pilot's request"):
         await domain.sync(msgspec.structs.replace(request, **nonsense))
     assert await domain.pilots() == []
+
+
+async def test_an_attempt_that_is_being_killed_is_neither_given_up_nor_lost_again(
+    domain: LocalDomain, pilot: Any
+) -> None:  # JS-7
+    case = await start(domain)
+    await pilot.sync(want=1)
+    pilot.state = "ending"  # whoever it speaks to has told it so, though its home has not
+    await pilot.sync()
+    assert (await job_of(domain, case)).state is JobState.RUNNING, "it may still live"
+    [held] = pilot.held
+    pilot.held = [msgspec.structs.replace(held, fence=held.fence + 1)]
+    assert (await pilot.sync()).lost == [], "it has been told already"
+    assert (await job_of(domain, case)).state is JobState.AVAILABLE, "now it is dead: the pilot names it no more"

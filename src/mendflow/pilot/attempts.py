@@ -75,6 +75,8 @@ class Held:
 
     def beat(self) -> Pulse:
         """How it is doing, to be sent now; what is long is said only when it is new."""
+        if self.forgotten:
+            return Pulse(self.job, self.fence, "ending", _NOTHING)
         self.named_begun |= self.state != "held"
         if not (self.tail_news or self.values_news):
             return Pulse(self.job, self.fence, self.state, self.measures)
@@ -137,7 +139,7 @@ class Attempts:
 
     def beats(self) -> list[Pulse]:
         reports = self.reports
-        return [held.beat() for key, held in self.all.items() if key not in reports and not held.forgotten]
+        return [held.beat() for key, held in self.all.items() if key not in reports]
 
     def tell_again(self) -> None:
         """An exchange failed, or was overtaken: say all of it once more."""

@@ -271,13 +271,12 @@ class Exchange:
         if self._meta.released:
             self._meta.press_released(pilot)
         lost = self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady())
-        strange = {ref.job for ref in lost}
-        for ref in lost:
-            ours = self._relay is None or self._relay.mine(ref.job)
-            (said.lost if ours else said.strange).append(ref)
+        others = {(ref.job, ref.fence) for ref in lost}
         named = set()
         for beat in request.running:
-            if beat.job not in strange:
+            if others and (beat.job, beat.fence) in others:
+                self._disown(beat, said)
+            else:
                 named.add(beat.job)
                 if pilot.held[beat.job].hear(beat):
                     self._meta.moved(self._meta.jobs[beat.job])
@@ -290,11 +289,18 @@ class Exchange:
             if id in pilot.held:
                 await self._given_up(pilot, id)
 
+    def _disown(self, beat: Beat, said: Said) -> None:
+        """An attempt that is not the pilot's by our book: lost to it, or another server's. One that is being killed
+        needs no word more."""
+        if beat.state != "ending":
+            ours = self._relay is None or self._relay.mine(beat.job)
+            (said.lost if ours else said.strange).append(AttemptRef(beat.job, beat.fence))
+
     def _align(self, pilot: PilotRecord, beat: Beat) -> None:
         """Say again what the pilot should do with an attempt, if it does something else: an order may have been lost
         in a restart."""
         suspended = self._meta.jobs[beat.job].suspended
-        if suspended == (beat.state == "suspended") or beat.state == "staging":
+        if suspended == (beat.state == "suspended") or beat.state in ("staging", "ending"):
             return
         order = Order(beat.job, beat.fence, Control.SUSPEND if suspended else Control.RESUME)
         if order not in pilot.orders:

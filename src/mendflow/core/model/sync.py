@@ -45,13 +45,14 @@ class AttemptRef(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Beat(msgspec.Struct, frozen=True, array_like=True):
-    """An attempt that the pilot holds: waiting in the pilot, running or stopped by SIGSTOP. While it runs, `measures`
-    are those so far. `values` are what the job has reported of itself, the latest of each name: all of them, given when
-    one has changed, and within about a second of that; empty means as before."""
+    """An attempt that the pilot holds: waiting in the pilot, running or stopped by SIGSTOP; or ending, which is said of
+    one that was lost and is not dead yet, so that nobody begins it anew before. While it runs, `measures` are those so
+    far. `values` are what the job has reported of itself, the latest of each name: all of them, given when one has
+    changed, and within about a second of that; empty means as before."""
 
     job: JobId
     fence: int
-    state: str  # held, staging, running, suspended
+    state: str  # held, staging, running, suspended, ending
     measures: Measures
     log_tail: str = ""  # given now and then, when it has changed; empty means as before
     values: dict[str, Value] = {}
