@@ -175,13 +175,12 @@ class ItemList:
             jobs.setdefault(serial_of(job.id), []).append(job)
         for submissions in jobs.values():
             submissions.sort(key=lambda job: generation_of(job.id))
+        cases = [_decode_case(found.body) for found in await self._store.get_many(CASE_KIND, called)]
         return Asked(
             jobs,
             {serial_of(found.id): _decode_task(found.body) for found in await self._store.get_many(TASK_KIND, ids)},
-            {
-                (one := _decode_case(found.body)).parent_serial: one
-                for found in await self._store.get_many(CASE_KIND, called)
-            },
+            # What a primitive began, as the unwinding of a case does, was called by no item.
+            {one.parent_serial: one for one in cases if one.parent_item is not None},
         )
 
     def _view(self, asked: Asked, serial: int, now: LiveItem | None = None) -> ItemView | None:

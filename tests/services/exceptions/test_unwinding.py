@@ -48,6 +48,16 @@ async def test_a_failure_that_cannot_be_mended_undoes_what_was_completed_last_in
     assert [each.spec.env for each in jobs] == [{"OF": "of train"}], "it knows what the job left"
 
 
+async def test_the_steps_of_an_exlet_that_unwound_a_case_can_be_listed(world: World) -> None:
+    # AD-5: what a primitive began was called by no item
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "unwind"), exlets=[UNWIND], task="pay"))
+    case = await world.start(flow(STEPS))
+    await run(world, {"pay": FAILED})
+    await world.until_status(case, "failed")
+    (exlet_case,) = await world.exlets(case)
+    assert [each.kind for each in await world.domain.items(exlet_case.id)] == ["mend", "mend"]
+
+
 async def test_what_was_undone_is_not_undone_again_by_the_flows_own_handlers(world: World) -> None:
     # AD-5: the stack is empty afterwards
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "unwind"), exlets=[UNWIND], task="pay"))
@@ -77,9 +87,9 @@ async def test_a_library_knows_what_undoes_tasks_that_the_flow_says_nothing_abou
     undo = Job(name="refund", command="true", env={"SUM": "${{ inputs.sum }}", "TO": "${{ inputs.to }}"})
     await world.domain.deploy(flow(undo, "refund", inputs={"sum": Input(), "to": Input()}))
     library = world.services.mending.library
-    library.register("charge", "refund", who="ann")
+    await library.register("charge", "refund", who="ann")
     with pytest.raises(NotFound):
-        library.register("charge", "nowhere")
+        await library.register("charge", "nowhere")
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "unwind"), exlets=[UNWIND], task="pay"))
     charge = Job(name="charge", command="true", env={"to": "ann"})
     await world.start(flow(Sequence(name="s", body=(charge, Job(name="pay", command="true")))))
