@@ -12,14 +12,17 @@ from mendflow.core.engine import compile_flow
 from mendflow.core.engine.plan import below
 from mendflow.core.model.flow import Flow, Mend
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import BadFlow, NotFound
+from mendflow.core.model.problems import BadFlow, Conflict, NotFound
 from mendflow.core.model.views import FlowView
 from mendflow.core.recovery.steps import step_problems
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
-from mendflow.stores.contract import Store
+from mendflow.stores.contract import Document, Store
 
 FLOW_KIND = "flow"
+VERSION_KIND = "flow-version"
+TRIES = 10
+"""So often is something tried that others on the same store change at the same time."""
 
 # A flow's name becomes part of ids, addresses and folders, so one that could be mistaken for a path is refused.
 # Made-up names of called flows contain dots, which given names do not.
@@ -67,39 +70,59 @@ class Flows:
         self._ledger = ledger
         self._clock = clock
         self._newest: dict[str, FlowDocument] = {}
+        self._read: dict[str, int] = {}  # the versions of the documents that these were read from
 
     async def start(self) -> None:
+        """Read what is deployed, again where others may have deployed something."""
         async for found in self._store.scan(FLOW_KIND):
-            if self._ledger.busy(FLOW_KIND, found.id):
-                continue
-            self._ledger.known(FLOW_KIND, found.id, found.version)
-            try:
-                self._newest[found.id] = _decode(found.body)
-            except msgspec.MsgspecError:
-                log.exception("the deployed flow %s cannot be read; deploy it again", found.id)
+            self._take(found)
+
+    async def look_again(self, name: str) -> None:
+        """Where others may have deployed a newer version: read that."""
+        found = await self._store.get(FLOW_KIND, name)
+        if found is not None:
+            self._take(found)
+
+    def _take(self, found: Document) -> None:
+        if self._read.get(found.id, 0) >= found.version:
+            return
+        self._read[found.id] = found.version
+        try:
+            self._newest[found.id] = _decode(found.body)
+        except msgspec.MsgspecError:
+            log.exception("the deployed flow %s cannot be read; deploy it again", found.id)
 
     @staticmethod
     def digest(flow: Flow) -> str:
         return hashlib.sha256(msgspec.json.encode(flow)).hexdigest()[:16]
 
-    def deploy(self, flow: Flow) -> FlowView:
+    async def deploy(self, flow: Flow) -> FlowView:
         """Make this the newest version. The same flow again is the same version."""
         check_names(flow)
         compile_flow(flow)
         if problems := list(step_problems(each for each in below(flow) if isinstance(each, Mend))):
             raise BadFlow(problems=problems)
         digest = self.digest(flow)
-        newest = self._newest.get(flow.name)
-        if newest is not None and newest.digest == digest:
-            return newest.view(whole=False)
-        version = newest.version + 1 if newest else 1
-        document = FlowDocument(
-            name=flow.name, digest=digest, version=version, deployed_at=self._clock.now(), flow=flow
-        )
-        self._newest[flow.name] = document
-        self._ledger.touch(FLOW_KIND, flow.name, document)
-        self._ledger.touch("flow-version", f"{flow.name}@{version}", document, last=True)
-        return document.view(whole=False)
+        for _ in range(TRIES):
+            newest = self._newest.get(flow.name)
+            if newest is not None and newest.digest == digest:
+                return newest.view(whole=False)
+            if (made := await self._put(flow, digest, newest.version + 1 if newest else 1)) is not None:
+                return made.view(whole=False)
+            await self.look_again(flow.name)
+        raise Conflict(f"flow {flow.name} is deployed by several at once, again and again; deploy it once more")
+
+    async def _put(self, flow: Flow, digest: str, version: int) -> FlowDocument | None:
+        """None if somebody else was faster."""
+        now = self._clock.now()
+        document = FlowDocument(name=flow.name, digest=digest, version=version, deployed_at=now, flow=flow)
+        put_at = await self._ledger.put_now(FLOW_KIND, flow.name, document, self._read.get(flow.name, 0))
+        if put_at is None:
+            return None
+        if self._read.get(flow.name, 0) < put_at:
+            self._newest[flow.name], self._read[flow.name] = document, put_at
+        await self._ledger.put_now(VERSION_KIND, f"{flow.name}@{version}", document, 0)
+        return document
 
     def all(self) -> list[FlowView]:
         return [document.view(whole=False) for _, document in sorted(self._newest.items())]

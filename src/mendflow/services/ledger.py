@@ -127,14 +127,11 @@ class Ledger:
         """Write this document (a struct, encoded when its turn comes). `last`: it will not be written again. `told`:
         because of what a pilot or a person said, and not because of an entry in a journal."""
         key = (kind, id)
-        if told and key not in self._pending:
-            self._told.add(key)
-        elif not told:
-            self._told.discard(key)
+        if self._shared:
+            self._placed(key, told)
         self._pending[key] = document
         if self._watched:
             self._seen(key, document)
-        self._parted(kind, id)
         if last:
             self._gone.add(key)
         else:
@@ -158,7 +155,8 @@ class Ledger:
         self._pending.pop(key, None)
         if key in self._versions or key in self._writing:
             self._pending[key] = None
-            self._parted(kind, id)
+            if self._shared:
+                self._placed(key)
             self._gone.add(key)
             self._work.set()
 
@@ -186,8 +184,14 @@ class Ledger:
         self._tails[root] = tail
         return tail
 
-    def _parted(self, kind: str, id: str) -> None:
-        if self._shared and kind not in _BESIDE:
+    def _placed(self, key: _Key, told: bool = False) -> None:
+        """A document is noted: does it follow from entries before it, and may entries after it follow from it?"""
+        if not told:
+            self._told.discard(key)
+        elif key not in self._pending:
+            self._told.add(key)
+        kind, id = key
+        if kind not in _BESIDE:
             self._tails.pop(root_of(id), None)
 
     def reaches(self, stream: str, length: int) -> None:
@@ -203,6 +207,20 @@ class Ledger:
             assert isinstance(batch, tuple)
             batch[1].append(entry)
         self._work.set()
+
+    async def put_now(self, kind: str, id: str, document: object, version: int) -> int | None:
+        """Write a document that all servers share, at once and beside all else that is noted; none: delete it.
+        `version` is what it was read at. Its new version; None if somebody else has changed it: nothing was written."""
+        if self.broken:
+            raise StoreUnavailable(self.broken)
+        await self._promised()
+        write = Delete(kind, id, version) if document is None else Put(kind, id, _encode(document), version)
+        [result] = await self._store.write([write])
+        if not isinstance(result, Done):
+            return None
+        if kind in SHARED_KINDS and self._on_shared is not None:
+            self._on_shared()
+        return result.version
 
     @property
     def idle(self) -> bool:

@@ -48,6 +48,7 @@ from mendflow.services.holds import holds_of
 from mendflow.services.house import House
 from mendflow.services.item_list import ItemList
 from mendflow.services.local_repairs import LocalRepairs
+from mendflow.services.local_watch import LocalWatch
 from mendflow.services.metering.everywhere import Elsewhere, look_everywhere
 from mendflow.services.searching import LOOKED_MAX
 from mendflow.stores.contract import Store, Where
@@ -56,10 +57,10 @@ _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 LAST = "last"
 REPAIRS_TOLD = 50
-
 EXPORTED_PAGE = 1000
 
-class LocalDomain(LocalRepairs):
+
+class LocalDomain(LocalRepairs, LocalWatch):
     """`house` holds the services; it is replaced as a whole when they are built anew after the store was away. `chance`
     gives new names: so many random bytes, in hexadecimal."""
 
@@ -74,7 +75,7 @@ class LocalDomain(LocalRepairs):
     # Flows
 
     async def deploy(self, flow: Flow) -> FlowView:
-        view = self._house.services.flows.deploy(flow)
+        view = await self._house.services.flows.deploy(flow)
         await self._settled()
         return view
 
@@ -86,14 +87,18 @@ class LocalDomain(LocalRepairs):
 
     # Cases
 
-    async def start(self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "") -> CaseView:
+    async def start(
+        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "", notify: str = ""
+    ) -> CaseView:
+        if notify:
+            self._check(notify)
         known = self._house.services.flows.newest(name)
         if key:
             found = await (await self._read()).search(CASE_KIND, [Where("key", key)], limit=1)
             if found:
                 return self._same(_decode_case(found[0].body), name, inputs, key)
         earlier = await self._id(reuse, flow=name) if reuse else None
-        return await self._begin(known.flow, known.digest, inputs, who=who, key=key, earlier=earlier)
+        return await self._begin(known.flow, known.digest, inputs, who=who, key=key, earlier=earlier, notify=notify)
 
     def _same(self, document: CaseDocument, name: str, inputs: dict[str, Value], key: str) -> CaseView:
         """The case that was started under this key before, if it is what is wanted now."""
@@ -111,7 +116,15 @@ class LocalDomain(LocalRepairs):
         return await self._begin(flow, document.digest, document.inputs, who=who, key="", earlier=document.id)
 
     async def _begin(
-        self, flow: Flow, digest: str, inputs: dict[str, Value], *, who: str, key: str, earlier: CaseId | None
+        self,
+        flow: Flow,
+        digest: str,
+        inputs: dict[str, Value],
+        *,
+        who: str,
+        key: str,
+        earlier: CaseId | None,
+        notify: str = "",
     ) -> CaseView:
         manager = self._house.services.manager
         document = CaseDocument(
@@ -122,6 +135,7 @@ class LocalDomain(LocalRepairs):
             owner=who,
             rerun_of=earlier,
             key=key,
+            notify=notify,
         )
         live = await manager.begin(document, flow, await manager.jobs_of(earlier) if earlier else {})
         view = live.view()
@@ -372,20 +386,6 @@ class LocalDomain(LocalRepairs):
     async def health(self) -> Health:
         return self._house.health()
 
-    # Names
-
-    async def _id(self, case: str, *, flow: str = "") -> CaseId:
-        if case != LAST:
-            return CaseId(case)
-        where = [Where("parent", None), Where("mends", None), *([Where("flow", flow)] if flow else [])]
-        store = await self._read()
-        newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
-        if not newest:
-            raise NotFound("there is no case yet, so there is no last one")
-        return CaseId(newest[0].id)
-
-    async def _document(self, case: CaseId) -> CaseDocument:
-        live = self._house.services.manager.live.get(case)
     # Archives
 
     async def export(
@@ -418,6 +418,20 @@ class LocalDomain(LocalRepairs):
             desk = ArchiveDesk(self._house)
             return await desk.take(spool, as_new=as_new, skip_existing=skip_existing, resume=resume, by=who)
 
+    # Names
+
+    async def _id(self, case: str, *, flow: str = "") -> CaseId:
+        if case != LAST:
+            return CaseId(case)
+        where = [Where("parent", None), Where("mends", None), *([Where("flow", flow)] if flow else [])]
+        store = await self._read()
+        newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
+        if not newest:
+            raise NotFound("there is no case yet, so there is no last one")
+        return CaseId(newest[0].id)
+
+    async def _document(self, case: CaseId) -> CaseDocument:
+        live = self._house.services.manager.live.get(case)
         if live is not None:
             return live.document
         found = await (await self._read()).get(CASE_KIND, case)

@@ -80,7 +80,7 @@ class LocalRepairs(_OtherHalf):
         return await RuleDesk(self._house).versions(name)
 
     async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSetView:
-        view = RuleDesk(self._house).put(rules, who, note, expected)
+        view = await RuleDesk(self._house).put(rules, who, note, expected)
         await self._settled()
         return view
 
@@ -287,9 +287,9 @@ class LocalRepairs(_OtherHalf):
         if not wish.task:
             raise Invalid("say which task it undoes", field="task")
         if wish.flow:
-            library.register(wish.task, wish.flow, who=who)
+            await library.register(wish.task, wish.flow, who=who)
         else:
-            library.forget(wish.task)
+            await library.forget(wish.task)
         await self._settled()
         return await self.compensations()
 

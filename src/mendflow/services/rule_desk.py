@@ -69,8 +69,8 @@ class RuleDesk:
 
     # Changing
 
-    def put(self, rules: RuleSet, who: str, note: str, expected: int | None) -> RuleSetView:
-        return view_of(self._rules.put(rules, author=who, note=note, expected=expected))
+    async def put(self, rules: RuleSet, who: str, note: str, expected: int | None) -> RuleSetView:
+        return view_of(await self._rules.put(rules, author=who, note=note, expected=expected))
 
     async def restore(self, name: str, version: int, who: str) -> RuleSetView:
         return view_of(await self._rules.restore(name, version, author=who))

@@ -15,12 +15,12 @@ from mendflow.core.engine.messages import MarkCompensated
 from mendflow.core.model.flow import Activity, Call, Flow, Input
 from mendflow.core.model.flow import Sequence as InOrder
 from mendflow.core.model.ids import CaseId, FlowName, Instant, ItemId
-from mendflow.core.model.problems import NotFound
+from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.contracts import Clock
 from mendflow.services.flow_manager import FlowManager
-from mendflow.services.flows import Flows
+from mendflow.services.flows import TRIES, Flows
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
 
@@ -53,15 +53,8 @@ class Library:
 
     async def start(self) -> None:
         """Read the library, again where others may have changed it."""
-        there: set[str] = set()
-        async for found in self._store.scan(COMPENSATION_KIND):
-            there.add(found.id)
-            if not self._ledger.busy(COMPENSATION_KIND, found.id):
-                self._ledger.known(COMPENSATION_KIND, found.id, found.version)
-                self._known[found.id] = _decode(found.body)
-        for gone in [task for task in self._known if task not in there]:
-            if not self._ledger.busy(COMPENSATION_KIND, gone):
-                del self._known[gone]
+        found = [each async for each in self._store.scan(COMPENSATION_KIND)]
+        self._known = {each.id: _decode(each.body) for each in found}
 
     @property
     def tasks(self) -> tuple[str, ...]:
@@ -71,18 +64,29 @@ class Library:
     def all(self) -> list[Compensation]:
         return [each for _, each in sorted(self._known.items())]
 
-    def register(self, task: str, flow: str, *, who: str = "") -> Compensation:
+    async def register(self, task: str, flow: str, *, who: str = "") -> Compensation:
         """From now on this deployed flow undoes that task, in cases that begin from now on."""
         self._flows.newest(flow)
         made = Compensation(task=task, flow=flow, author=who, at=self._clock.now())
+        await self._put(task, made)
         self._known[task] = made
-        self._ledger.touch(COMPENSATION_KIND, task, made)
         return made
 
-    def forget(self, task: str) -> None:
-        if self._known.pop(task, None) is None:
+    async def forget(self, task: str) -> None:
+        if not await self._put(task, None):
             raise NotFound(f"there is no compensation for {task!r} in the library")
-        self._ledger.drop(COMPENSATION_KIND, task)
+        self._known.pop(task, None)
+
+    async def _put(self, task: str, made: Compensation | None) -> bool:
+        """Who puts it last is right. Whether there was something to be deleted."""
+        for _ in range(TRIES):
+            found = await self._store.get(COMPENSATION_KIND, task)
+            if found is None and made is None:
+                return False
+            version = found.version if found is not None else 0
+            if await self._ledger.put_now(COMPENSATION_KIND, task, made, version) is not None:
+                return True
+        raise Conflict(f"what undoes {task!r} is changed by several at once, again and again; say it once more")
 
     def flow_for(self, task: str) -> Flow | None:
         known = self._known.get(task)

@@ -86,7 +86,7 @@ async def _nobodys(cluster: Cluster, case: str) -> bool:
 
 
 async def _put_rules(server: Server) -> None:
-    server.services.administration.put_rules(RULES, who="test")
+    await server.services.administration.put_rules(RULES, who="test")
     await server.services.ledger.settled()
 
 

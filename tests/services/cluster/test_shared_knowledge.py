@@ -20,7 +20,7 @@ FORCE = exlet("force", mend(Primitive.COMPLETE, outputs={"n": 1}))
 
 
 async def put(server: Server, type: ExceptionType) -> None:
-    server.services.administration.put_rules(rule_set("f", type, ("true", "force"), exlets=[FORCE]), who="test")
+    await server.services.administration.put_rules(rule_set("f", type, ("true", "force"), exlets=[FORCE]), who="test")
     await server.services.ledger.settled()
 
 

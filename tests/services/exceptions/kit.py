@@ -105,7 +105,7 @@ class World:
         return self.house.services
 
     async def put(self, rules: RuleSet) -> None:
-        self.services.administration.put_rules(rules, who="test")
+        await self.services.administration.put_rules(rules, who="test")
         await self.services.ledger.settled()
 
     async def start(self, what: Flow, **inputs: Any) -> CaseId:

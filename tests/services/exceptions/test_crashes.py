@@ -132,7 +132,7 @@ class Story:
 
         async def put() -> None:
             if not any(each.name == "f" for each in world.services.administration.rule_sets()):
-                world.services.administration.put_rules(self.rules, who="test")
+                await world.services.administration.put_rules(self.rules, who="test")
             await world.services.ledger.settled()
 
         await self.again(put)

@@ -238,7 +238,7 @@ async def test_the_house_rules_are_version_0_until_somebody_changes_them(memory:
     assert (await office.rules(HOUSE)).version == 0
     stop = exlet("stop", mend(Primitive.SUSPEND))
     trees = {ExceptionType.ABORT: {"*": tree(("true", "stop"))}}
-    made = office.put_rules(RuleSet(name=HOUSE, trees=trees, exlets={"stop": stop}), who="ann")
+    made = await office.put_rules(RuleSet(name=HOUSE, trees=trees, exlets={"stop": stop}), who="ann")
     assert made.version == 1
     assert [each.version for each in await office.rule_versions(HOUSE)] == [1, 0]
 
@@ -246,13 +246,13 @@ async def test_the_house_rules_are_version_0_until_somebody_changes_them(memory:
 async def test_a_rule_set_with_anything_wrong_is_refused_whole(memory: World) -> None:
     office = memory.services.administration
     with pytest.raises(BadRules, match="there is no exlet `gone`"):
-        office.put_rules(rule_set("f", ExceptionType.ABORT, ("true", "gone")), who="ann")
+        await office.put_rules(rule_set("f", ExceptionType.ABORT, ("true", "gone")), who="ann")
     with pytest.raises(Mistake):
-        office.put_rules(rule_set("f", ExceptionType.ABORT, ("1 +", "x"), exlets=[exlet("x")]), who="ann")
+        await office.put_rules(rule_set("f", ExceptionType.ABORT, ("1 +", "x"), exlets=[exlet("x")]), who="ann")
     with pytest.raises(NotFound):
         await office.rules("f")
     with pytest.raises(Conflict, match="at version 0, not 4"):
-        office.put_rules(RuleSet(name="f"), who="ann", expected=4)
+        await office.put_rules(RuleSet(name="f"), who="ann", expected=4)
 
 
 async def test_a_rule_that_would_change_what_another_cornerstone_concludes_is_refused(memory: World) -> None:

@@ -102,7 +102,7 @@ async def test_rules_that_come_in_the_middle_of_a_storm_split_it_in_two(memory: 
 
     async def change() -> None:
         for number in range(2, 12):
-            memory.services.administration.put_rules(completing(f"v{number}"), who="ann")
+            await memory.services.administration.put_rules(completing(f"v{number}"), who="ann")
             await asyncio.sleep(0)
 
     async def storm() -> None:
@@ -150,5 +150,5 @@ async def test_a_point_that_was_passed_is_not_asked_again_after_a_restart(world:
 async def test_an_exlet_whose_name_could_do_harm_is_refused_with_its_rules(world: World) -> None:
     bad = rule_set("f", ExceptionType.ABORT, ("true", "../../x"), exlets=[exlet("../../x", mend(Primitive.RESTART))])
     with pytest.raises(BadFlow, match="no name for a flow"):
-        world.services.exceptions.rules.put(bad)
+        await world.services.exceptions.rules.put(bad)
     assert "f" not in {each.name for each in world.services.exceptions.rules.all()}

@@ -116,6 +116,21 @@ class HomeBook:
             self._ledger.touch(HOME_KIND, root, self._document(root))
         holds.add(by)
 
+    async def claim(self, id: str, by: str) -> bool:
+        """Hold a tree that there is not yet. Of several servers that begin the same, one may; it is on disk then."""
+        root = root_of(id)
+        if root in self._holds:
+            return False
+        self._holds[root] = {by}
+        try:
+            won = bool(await self._claim([(root, 0, "")]))
+        except BaseException:
+            del self._holds[root]
+            raise
+        if not won:
+            del self._holds[root]
+        return won
+
     def let_go(self, id: str, by: str) -> None:
         root = root_of(id)
         holds = self._holds.get(root)

@@ -5,8 +5,9 @@ from typing import Final
 
 import msgspec
 
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.problems import Conflict, Invalid
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
+from mendflow.services.flows import TRIES
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
 
@@ -36,9 +37,6 @@ class PatternBook:
 
     async def start(self) -> None:
         async for found in self._store.scan(PATTERN_KIND):
-            if self._ledger.busy(PATTERN_KIND, found.id):
-                continue
-            self._ledger.known(PATTERN_KIND, found.id, found.version)
             self._merge(_decode(found.body))
 
     async def add(self, pattern: JobPattern | FaultPattern) -> None:
@@ -51,9 +49,16 @@ class PatternBook:
             stored = StoredPattern(conversation=pattern)
         else:
             stored = StoredPattern(repair=pattern)
+        await self._put(pattern.name, stored)
         self._merge(stored)
-        self._ledger.touch(PATTERN_KIND, pattern.name, stored)
-        await self._ledger.settled()
+
+    async def _put(self, name: str, stored: StoredPattern) -> None:
+        """Who puts it last is right."""
+        for _ in range(TRIES):
+            found = await self._store.get(PATTERN_KIND, name)
+            if await self._ledger.put_now(PATTERN_KIND, name, stored, found.version if found else 0) is not None:
+                return
+        raise Conflict(f"pattern {name} is changed by several at once, again and again; add it once more")
 
     def _merge(self, stored: StoredPattern) -> None:
         conversations = (stored.conversation,) if stored.conversation is not None else ()
