@@ -6,6 +6,7 @@ runs; and, unless its store is elsewhere, the store and the kept files."""
 import asyncio
 import gc
 import hashlib
+import importlib
 import os
 import signal
 import socket
@@ -20,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from mendflow.client import server_file
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.problems import Invalid, StoreUnavailable
 from mendflow.core.model.rules import RuleSet
 from mendflow.event_loop import run
 from mendflow.formats.patterns import house_patterns
@@ -40,6 +41,7 @@ from mendflow.services.house import NO_DOMAINS, House, HouseRules
 from mendflow.services.levels import DEFAULT_WAITS_MS
 from mendflow.services.local_domain import LocalDomain
 from mendflow.services.metering import Counts, MeteredStore
+from mendflow.services.tracing import Offer, Tracer
 from mendflow.stores.contract import Store
 from mendflow.stores.file_lock import FileLock
 from mendflow.stores.files import FolderKeeper
@@ -81,6 +83,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     files_roots: tuple[Path, ...] | None = ()
     recovery: bool = True  # whether rules are asked at all
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
+    otlp: str = ""  # the collector that traces go to; empty: none
     announce: bool = True  # whether commands on this machine are to find it by its folder
 
 
@@ -119,9 +122,11 @@ async def running_server(
     with _own_folder(options.data, store_at(options.store, options.data)) as (located, keeper):
         place = located.shown if options.store else str(options.data)
         others = Others(options.data) if located.shared else None
-        house = _house(options, located, keeper, domains, others)
-        async with _served(options, place, house, keeper, others) as running:
-            yield running
+        counts = Counts()
+        async with _exporting(options, counts, others) as offer:
+            house = _house(options, located, keeper, domains, others, counts, offer)
+            async with _served(options, place, house, keeper, others) as running:
+                yield running
 
 
 @contextmanager
@@ -162,22 +167,48 @@ class Others:
         self.document.url = url
 
 
+@asynccontextmanager
+async def _exporting(options: ServerOptions, counts: Counts, others: Others | None) -> AsyncIterator[Offer | None]:
+    """Where spans go, if they are wanted. What sends them is loaded only then: it needs what not everybody has."""
+    if not options.otlp:
+        yield None
+        return
+    try:
+        otlp = importlib.import_module("mendflow.server.otlp")
+    except ImportError as error:
+        raise Invalid(f"traces need what is not installed ({error}): pip install 'mendflow[traces]'") from error
+    about = {
+        "service.name": os.environ.get("OTEL_SERVICE_NAME", "mendflow"),
+        "service.version": version("mendflow"),
+        "service.instance.id": others.document.id if others is not None else socket.gethostname(),
+    }
+    exporter = otlp.OtlpExporter(options.otlp, about=about, counts=counts.spans)
+    exporter.start()
+    try:
+        yield exporter.offer
+    finally:
+        await exporter.stop()
+
+
 def _house(
     options: ServerOptions,
     located: Located,
     keeper: Keeper,
     domains: Mapping[str, MetaScheduler],
     others: Others | None,
+    counts: Counts,
+    offer: Offer | None,
 ) -> House:
-    counts = Counts()
+    clock = SystemClock()
     return House(
         store=MeteredStore(located.store, counts.store),
         counts=counts,
+        tracer=Tracer(offer, clock) if offer is not None else None,
         keeper=keeper,
         server=others.document if others is not None else None,
         neighbours=others.neighbours if others is not None else NO_NEIGHBOURS,
         meter=steady_ms,
-        clock=SystemClock(),
+        clock=clock,
         rules=HouseRules(
             lease_ms=options.lease_ms,
             losses_max=options.losses_max,

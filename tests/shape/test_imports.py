@@ -28,6 +28,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "msgspec",
             "aiohttp",
             "litestar",
+            "opentelemetry",
             "prometheus_client",
             "uvicorn",
             "httptools",

@@ -45,6 +45,17 @@ def serve(
     ] = "",
     slots: Annotated[int, typer.Option("--slots", min=0, metavar="N", help="Also run a pilot here, with N slots.")] = 0,
     lease: Annotated[int, typer.Option("--lease", min=2, metavar="SECONDS", help="How long a lease lasts.")] = 30,
+    otlp: Annotated[
+        str,
+        typer.Option(
+            "--otlp",
+            metavar="URL",
+            envvar=["OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"],
+            help="Send traces to this collector, by OTLP over HTTP.",
+            show_default=False,
+            show_envvar=False,
+        ),
+    ] = "",
     level: Annotated[
         list[str] | None,
         typer.Option(
@@ -78,6 +89,7 @@ def serve(
         tokens=tuple(known),
         lease_ms=lease * 1000,
         levels_ms=level_waits(level or ()),
+        otlp=otlp,
         files_roots=roots if known or roots else None,
     )
     if has_password(store) and store != os.environ.get(STORE_VARIABLE):

@@ -75,13 +75,13 @@ class Api(Litestar):
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
     ) -> None:
         if scope["type"] == ScopeType.HTTP:
-            if scope["path"] == USUAL_METRICS_PATH:
-                scope["path"] = METRICS_PATH
             await self._gate(cast(HTTPScope, scope), cast(Receive, receive), cast(Send, send))
         else:
             await super().__call__(scope, receive, send)
 
     async def _gate(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
+        if scope["path"] == USUAL_METRICS_PATH:
+            scope["path"] = METRICS_PATH
         try:
             caller = self.access.admit(scope["method"], scope["path"], scope["headers"])
         except Mistake as mistake:

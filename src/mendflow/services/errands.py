@@ -146,6 +146,8 @@ class OrderDesk:
 
     async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
         handlers = self._handlers
+        if self._manager.tracer is not None:
+            self._manager.tracer.ordered(live, orders)
         if self._gates.points(live).item_pre:
             for order in orders:
                 handler = handlers[type(order)]
@@ -375,6 +377,8 @@ class OrderDesk:
             self._amend(live)
             self._manager.ended(document)
             self._manager.counts.cases_ended.add(document.flow, document.status)
+            if self._manager.tracer is not None:
+                self._manager.tracer.case_over(document)
             message = document.fault.message if document.fault else ""
             self._happenings.tell(document.ended_at, "case", live.id, state=document.status, message=message)
             self._happenings.ended(live.id)

@@ -40,6 +40,7 @@ from mendflow.services.contracts import Clock
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
 from mendflow.services.metering import Counts
+from mendflow.services.tracing import Tracer
 from mendflow.stores.contract import Append, Done, Store
 
 log = logging.getLogger("mendflow.cases")
@@ -77,6 +78,7 @@ class FlowManager:
         self.ended: Callable[[CaseDocument], None] = _nobody  # told of each end before its document is noted
         self.live: dict[CaseId, LiveCase] = {}
         self.counts = Counts()
+        self.tracer: Tracer | None = None
 
     async def load(self, tree: Tree) -> list[LiveCase]:
         """Read the cases of a tree that are not over. All are in memory at once, so that none is seen without those
@@ -123,6 +125,8 @@ class FlowManager:
         self.counts.cases_ended.add(document.flow, "failed")
         document.status, document.ended_at = "failed", self._clock.now()
         document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
+        if self.tracer is not None:
+            self.tracer.case_over(document)
         self.ended(document)
         self._ledger.touch(CASE_KIND, document.id, document, last=True)
         self._happenings.tell(document.ended_at, "case", document.id, state="failed", message=message)
@@ -297,6 +301,8 @@ class FlowManager:
             events = decide(live.case, FinishItem(serial=serial, outcome=outcome), self._clock.now())
         except Stale:
             return
+        if self.tracer is not None:
+            self.tracer.item_over(live, serial, outcome)
         with self._ledger.whole():
             orders = self._record(live, events)
             live.heard(serial)

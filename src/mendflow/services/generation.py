@@ -3,6 +3,7 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -10,9 +11,11 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.mending import Decision
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.recovery.patterns import Patterns
+from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.services.called_cases import CalledCases
 from mendflow.services.case_book import state_of
@@ -48,6 +51,7 @@ from mendflow.services.staging import Staging
 from mendflow.services.submission import Submitter
 from mendflow.services.tasks import Tasks
 from mendflow.services.timers import Timers
+from mendflow.services.tracing import Tracer
 from mendflow.services.watch_wing import WatchWing
 from mendflow.stores.contract import Store
 
@@ -77,6 +81,7 @@ class Roof(Protocol):
     clock: Clock
     meter: Meter
     counts: Counts
+    tracer: Tracer | None
     membership: OwnMembership
     neighbours: Neighbours
     poster: Poster
@@ -86,6 +91,12 @@ class Roof(Protocol):
     patterns: Patterns
 
     def on_broken(self, services: "Services", reason: str) -> None: ...
+
+
+def _repaired(house: Roof, decision: Decision) -> None:
+    house.counts.repaired(decision)
+    if house.tracer is not None:
+        house.tracer.repaired(decision)
 
 
 class Services:
@@ -117,6 +128,8 @@ class Services:
             counts=house.counts.jobs,
         )
         self.counts = self.manager.counts = house.counts
+        if house.tracer is not None:
+            self._trace(house.tracer)
         self.meta.moved = self._moved
         self.meta.renewed_at = self._renewed_at
         self.meta.coming = self.homes.comes
@@ -223,12 +236,24 @@ class Services:
             check_ms=house.rules.check_ms,
         )
         wing.exceptions.rules.shared = self._membership.shared
-        wing.exceptions.decisions.over = house.counts.repaired
+        wing.exceptions.decisions.over = partial(_repaired, house)
         if house.rules.recovery:
             wing.connect(self.manager, self.calls, self.proxy, self.exchange)
             self.desk.mending = wing
             self.meta.attempt_failed = self.proxy.attempt_failed
         return wing
+
+    def _trace(self, tracer: Tracer) -> None:
+        """Let the tracer see attempts before they are over, and say to jobs where their spans belong."""
+        self.manager.tracer = tracer
+        live, pilots = self.manager.live, self.meta.pilots
+
+        def ending(job: Job, event: life.Event) -> None:
+            case = live.get(job.case)
+            tracer.ending(job, event, pilots, case.document.flow if case is not None else "")
+
+        self.meta.ending = ending
+        self.meta.dressed = lambda job: msgspec.structs.replace(job.spec, env=tracer.dressed(job))
 
     async def start(self) -> None:
         self.ledger.start()

@@ -20,6 +20,7 @@ from mendflow.services.generation import HouseRules, Services
 from mendflow.services.metering import Counts, store_name
 from mendflow.services.notifier.contract import NO_POSTER, Poster
 from mendflow.services.proxy.recovery import OUR_QUEUE
+from mendflow.services.tracing import Tracer
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.house")
@@ -56,6 +57,7 @@ class House:
         meter: Meter | None = None,
         poster: Poster = NO_POSTER,
         counts: Counts | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
@@ -70,6 +72,7 @@ class House:
         self._version = version
         self._started_at: Instant = clock.now()
         self.counts = counts or Counts()
+        self.tracer = tracer
         self.meter = meter or clock.now
         self.neighbours = neighbours
         self.membership: OwnMembership = self._member(server) if server is not None else Alone()

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobState, Measures, Outcome, Resources
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Measures, Outcome, Resources
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.sync import Control, Order
 from mendflow.core.model.values import Value
@@ -67,6 +67,8 @@ class QueueAndPilots:
         self._store = store
         self.steady = steady or clock.now
         self.counts = counts or JobCounts()
+        self.ending: Callable[[Job, life.Event], None] | None = None  # whoever wants to see events before they happen
+        self.dressed: Callable[[Job], JobSpec] = lambda job: job.spec  # what a pilot is given of a job
         self._ledger = ledger
         self._clock = clock
         self.policy = policy
@@ -213,6 +215,8 @@ class QueueAndPilots:
         """Let the events happen; whether there were any."""
         happened = False
         for event in events:
+            if self.ending is not None:
+                self.ending(job, event)
             life.evolve(job, event)
             self.counts.happened(job, event)
             happened = True

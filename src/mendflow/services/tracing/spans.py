@@ -1,0 +1,32 @@
+"""A span in plain values: whoever exports it knows the protocol."""
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.ids import Instant
+
+Attribute = str | int | bool
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True):
+    """`parent` is empty for the root of a trace; `links` are other spans of the same trace. `error` is what went wrong,
+    if something did."""
+
+    trace: bytes
+    id: bytes
+    name: str
+    start: Instant
+    end: Instant
+    parent: bytes = b""
+    links: tuple[bytes, ...] = ()
+    attributes: dict[str, Attribute] = {}
+    error: str = ""
+
+
+def fault_attributes(fault: Fault | None, exit_code: int | None = None) -> dict[str, Attribute]:
+    """What a span says of a fault, and of the exit code where there is one."""
+    told: dict[str, Attribute] = {}
+    if fault is not None:
+        told = {"mendflow.fault.name": fault.name, "mendflow.fault.category": fault.category.value}
+        exit_code = exit_code if exit_code is not None else fault.exit_code
+    return told if exit_code is None else {**told, "mendflow.exit_code": exit_code}
