@@ -58,6 +58,7 @@ class Brief(msgspec.Struct):
     signature: str = ""
     result: str = ""
     exlet: str = ""
+    exlet_case: CaseId | None = None
     fault: _Fault | None = None
     conclusion: _Conclusion | None = None
     trials: list[_Conclusion] = []

@@ -132,6 +132,10 @@ class Levels:
             self._homes.let_go(key, f"level {key}")
         return entry is not None
 
+    def waits(self, prefix: str) -> bool:
+        """Whether anything whose key begins so is here."""
+        return any(key.startswith(prefix) for key in self._entries)
+
     def leave_all(self, prefix: str) -> None:
         """Take out all whose keys begin so."""
         for key in [key for key in self._entries if key.startswith(prefix)]:

@@ -70,10 +70,13 @@ class LocalRepairs(_OtherHalf):
     # Rules
 
     async def rule_sets(self) -> list[RuleSetView]:
+        if self._house.membership.shared:
+            await self._house.services.exceptions.rules.start()
         return RuleDesk(self._house).all()
 
     async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
         await self._settled()
+        await self._house.services.exceptions.rules.look_again(name)
         return await RuleDesk(self._house).one(name, version)
 
     async def rule_versions(self, name: str) -> list[RuleSetView]:
@@ -129,8 +132,8 @@ class LocalRepairs(_OtherHalf):
         view, members = await group_named(await self._read(), group)
         taken_up, left = list[str](), list[str]()
         for member in members:
-            if member.state == "waiting":
-                done = await self._office.apply(member.id)
+            if member.state == "waiting" or self._office.in_level(member.exlet_case):
+                done = await self._office.apply(member.id, who=who)
                 (taken_up if done is not None else left).append(member.id)
         await self._settled()
         return Applied(group=view.id, taken_up=taken_up, left=left)

@@ -101,6 +101,30 @@ async def test_what_waits_is_taken_up_when_a_rule_for_it_was_made(world: World) 
         await world.until_status(case, "cancelled")
 
 
+async def test_what_waits_in_a_level_is_taken_up_when_another_rule_was_made_for_it(world: World) -> None:
+    # EX-7 AD-3
+    office = world.services.administration
+    later = exlet("later", mend(Primitive.RETRY_LATER, level=1, wait_ms=3_600_000))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later], task="a"))
+    case = await world.start(flow(A))
+    await world.take()
+    await world.report(a=FAILED)
+    await world.until_decided(case, "running")
+    waiting = await world.decision(case)
+
+    async def in_level() -> bool:
+        return office.in_level(waiting.exlet_case)
+
+    await world.until(in_level)
+    assert await office.apply(waiting.id) is None, "the rules say what they said before"
+    done = exlet("as-it-is", mend(Primitive.COMPLETE, outputs="enough"))
+    await office.add_rule(Wish(condition="true", exlet="as-it-is", steps=done, decision=waiting.id), who="admin")
+    [group] = await world.domain.failures()
+    assert (await world.domain.apply_rules(group.id, who="admin")).taken_up == [waiting.id]
+    await world.until_status(case, "completed")
+    assert sum(world.services.levels.counts().values()) == 0, "nothing is left behind in the level"
+
+
 async def test_what_waits_survives_a_restart(world: World) -> None:
     # EX-9
     case = await world.start(flow(A))

@@ -35,6 +35,7 @@ from mendflow.services.exception_service.service import ExceptionService
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.interfaces import Engine
 from mendflow.services.ledger import Ledger
+from mendflow.services.levels import Levels
 from mendflow.services.notices import Notices
 from mendflow.stores.contract import Where
 
@@ -48,13 +49,20 @@ NOTICES_ASKED: Final = 200
 
 class Administration(RuleOffice):
     def __init__(
-        self, service: ExceptionService, manager: FlowManager, ledger: Ledger, notices: Notices, clock: Clock
+        self,
+        service: ExceptionService,
+        manager: FlowManager,
+        ledger: Ledger,
+        notices: Notices,
+        clock: Clock,
+        levels: Levels,
     ) -> None:
         super().__init__(service.rules, service.decisions, clock)
         self._rejections = Rejections(service, ledger, clock)
         self._service = service
         self._manager = manager
         self._notices = notices
+        self._levels = levels
 
     async def resume(self, roots: Collection[CaseId]) -> None:
         """After these trees of cases were taken up: finish what people had asked for and what was not done yet."""
@@ -148,7 +156,7 @@ class Administration(RuleOffice):
             item=ItemId(item) if item else None,
             task=name_of(item) if item else "",
             serial=self._serial(case, item),
-            facts={"trigger": trigger, "data": {"said": data, "by": who} if data is not None else {"by": who}},
+            facts={"trigger": trigger, "data": {"said": {} if data is None else data, "by": who}},
         )
 
     def _serial(self, case: CaseId, item: str) -> int:
@@ -190,14 +198,23 @@ class Administration(RuleOffice):
             raise
         return await self._apply(at_hand, said, note)
 
-    async def apply(self, decision: str) -> Decision | None:
-        """Ask the rules again, as they are now, about a decision that waits; None if they still conclude nothing."""
+    async def apply(self, decision: str, *, who: str = "") -> Decision | None:
+        """Ask the rules again, as they are now, about a decision that waits: for a rule, or with its exlet in a level.
+        None if they conclude nothing, or what they did before."""
         found = await self._decisions.reopen(decision)
-        if found.state != "waiting":
+        if found.state != "waiting" and not self.in_level(found.exlet_case):
             raise Conflict(f"decision {decision} does not wait: it is {found.state}")
         await self._demand_running(found)
-        verdict = self._rules.judge(found.type, found.flow, found.task, found.context)
-        return await self._apply(found, verdict.conclusion, "") if verdict.conclusion is not None else None
+        said = self._rules.judge(found.type, found.flow, found.task, found.context).conclusion
+        if said is None or found.state == "waiting":
+            return await self._apply(found, said, "") if said is not None else None
+        if found.conclusion is not None and _same(said, found.conclusion):
+            return None
+        return await self._rejections.reject(found, said, f"another rule applies, by {who}" if who else "")
+
+    def in_level(self, exlet: CaseId | None) -> bool:
+        """Whether this exlet waits in a level for its time."""
+        return exlet is not None and self._levels.waits(f"{exlet}/")
 
     async def reject(
         self,
@@ -323,3 +340,7 @@ class Administration(RuleOffice):
 
     def _engine(self, decision: Decision) -> Engine:
         return self._service.engine(decision)
+
+
+def _same(one: Conclusion, other: Conclusion) -> bool:
+    return (one.rules, one.task, one.rule, one.exlet) == (other.rules, other.task, other.rule, other.exlet)
