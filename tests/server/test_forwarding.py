@@ -1,5 +1,6 @@
 """Several servers look like one: any of them answers for any case, and none can be made to ask anybody else."""
 
+import asyncio
 from collections.abc import AsyncIterator
 from pathlib import Path
 
@@ -111,3 +112,24 @@ async def test_roles_are_asked_at_both_servers(tmp_path: Path) -> None:
 async def test_what_servers_say_to_each_other_is_for_servers_alone(two: tuple[Citizen, Citizen], path: str) -> None:
     async with aiohttp.ClientSession() as line, line.post(f"{two[0].url}/api/v1/{path}") as answer:
         assert answer.status == 401
+
+
+async def test_two_servers_that_are_asked_with_the_same_key_at_once_start_one_case(
+    two: tuple[Citizen, Citizen], east: Client, west: Client
+) -> None:
+    await east.deploy(task_flow())
+    for number in range(5):
+        asked = (each.start("ask", {}, key=f"order {number}") for each in (east, west, east, west))
+        started = {case.id for case in await asyncio.gather(*asked)}
+        assert len(started) == 1
+    assert len(await west.cases()) == 5
+    assert all(citizen.house.services.ledger.broken == "" for citizen in two)
+
+
+async def test_a_flow_that_was_deployed_elsewhere_a_moment_ago_is_known(east: Client, west: Client) -> None:
+    await asyncio.gather(*(each.deploy(job_flow(f"f{number}")) for number in range(5) for each in (east, west)))
+    for number in range(5):
+        assert (await west.flow(f"f{number}")).version == (await east.flow(f"f{number}")).version == 1
+    await east.deploy(task_flow("f0"))
+    case = await west.start("f0")
+    assert [task.case for task in await east.tasks(case=case.id)] == [case.id]

@@ -41,6 +41,7 @@ from mendflow.core.query.names import ITEMS
 from mendflow.core.query.search import Search
 from mendflow.services import case_search, item_views, job_search, reasons
 from mendflow.services.archive.desk import ArchiveDesk
+from mendflow.services.beginning import Beginning, same
 from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase
 from mendflow.services.cluster.contract import root_of
 from mendflow.services.cluster.overview import Overview
@@ -80,9 +81,12 @@ class LocalDomain(LocalRepairs, LocalWatch):
         return view
 
     async def flows(self) -> list[FlowView]:
+        if self._house.membership.shared:
+            await self._house.services.flows.start()
         return self._house.services.flows.all()
 
     async def flow(self, name: str) -> FlowView:
+        await self._house.services.flows.look_again(name)
         return self._house.services.flows.newest(name).view(whole=True)
 
     # Cases
@@ -92,19 +96,17 @@ class LocalDomain(LocalRepairs, LocalWatch):
     ) -> CaseView:
         if notify:
             self._check(notify)
+        await self._house.services.flows.look_again(name)
         known = self._house.services.flows.newest(name)
+        wanted = CaseDocument(
+            id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
+        )
         if key:
             found = await (await self._read()).search(CASE_KIND, [Where("key", key)], limit=1)
             if found:
-                return self._same(_decode_case(found[0].body), name, inputs, key)
-        earlier = await self._id(reuse, flow=name) if reuse else None
-        return await self._begin(known.flow, known.digest, inputs, who=who, key=key, earlier=earlier, notify=notify)
-
-    def _same(self, document: CaseDocument, name: str, inputs: dict[str, Value], key: str) -> CaseView:
-        """The case that was started under this key before, if it is what is wanted now."""
-        if document.flow != name or document.inputs != inputs:
-            raise Conflict(f"the key {key!r} was used for case {document.id}, of other flow or inputs; take another")
-        return self._view(document)
+                return self._view(same(_decode_case(found[0].body), wanted))
+        wanted.rerun_of = await self._id(reuse, flow=name) if reuse else None
+        return await self._begin(wanted, known.flow)
 
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
         document = await self._document(await self._id(case))
@@ -113,32 +115,19 @@ class LocalDomain(LocalRepairs, LocalWatch):
         if from_failed and document.status == "completed":
             raise Conflict(f"nothing failed in case {document.id}; leave --from-failed away to run it again")
         flow = await self.flow_of(document.id)
-        return await self._begin(flow, document.digest, document.inputs, who=who, key="", earlier=document.id)
-
-    async def _begin(
-        self,
-        flow: Flow,
-        digest: str,
-        inputs: dict[str, Value],
-        *,
-        who: str,
-        key: str,
-        earlier: CaseId | None,
-        notify: str = "",
-    ) -> CaseView:
-        manager = self._house.services.manager
-        document = CaseDocument(
-            id=CaseId(f"{flow.name}-{self._chance(3)}"),
-            flow=flow.name,
-            digest=digest,
-            inputs=inputs,
+        wanted = CaseDocument(
+            id=CaseId(""),
+            flow=document.flow,
+            digest=document.digest,
+            inputs=document.inputs,
             owner=who,
-            rerun_of=earlier,
-            key=key,
-            notify=notify,
+            rerun_of=document.id,
         )
-        live = await manager.begin(document, flow, await manager.jobs_of(earlier) if earlier else {})
-        view = live.view()
+        return await self._begin(wanted, flow)
+
+    async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
+        begun = await Beginning(self._house, self._chance).begin(wanted, flow)
+        view = self._view(begun)
         await self._settled()
         return view
 

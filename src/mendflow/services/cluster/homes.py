@@ -121,6 +121,9 @@ class HomeBook:
         root = root_of(id)
         if root in self._holds:
             return False
+        if not self._membership.shared:
+            self.hold(root, by)
+            return True
         self._holds[root] = {by}
         try:
             won = bool(await self._claim([(root, 0, "")]))
