@@ -2,21 +2,26 @@
 cases, what is being undone, timers, tasks. A server is killed at any of its writes, and so is whoever took over."""
 
 import asyncio
+from collections.abc import AsyncIterator
 from collections.abc import Sequence as Many
 
+import msgspec
 import pytest
 
 from mendflow.core.engine.messages import FinishItem, FireTimer
 from mendflow.core.model.flow import Job, Sequence, Task, Wait
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.model.problems import Mistake
+from mendflow.services.cluster.membership import ServerMembership
 from mendflow.stores.contract import Write
 from mendflow.stores.memory import MemoryStore
 from tests.services.cluster.kit import LEASE_MS, Cluster, Server, completed, pilot_of, run
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import FAILED, flow
 from tests.services.exceptions.test_crashes import RULES, STORY, WORKLET, check
+from tests.services.exceptions.test_crashes import journal as commands
 
 STORY_WRITES = 110
 """About so many writes has the whole story on several servers, beats not counted."""
@@ -46,17 +51,22 @@ def outcome_of(item: str, job: str) -> Outcome:
     return Outcome(outputs=400) if item == "venue" else Outcome()
 
 
+async def work(pilot: HandPilot) -> None:
+    """Let the pilot run whatever there is, once, if somebody is there to ask."""
+    try:
+        await pilot.sync(want=4, wait_ms=100)
+        reports = {str(each.spec.item): outcome_of(str(each.spec.item), each.job) for each in pilot.held}
+        if reports:
+            await pilot.exchange(reports)
+    except Mistake:
+        await asyncio.sleep(0.2)
+
+
 async def play(cluster: Cluster, pilot: HandPilot, case: str, ends: str) -> None:
     """Let the pilot run what there is until the case has ended, and nothing goes on beside it."""
 
     async def over() -> bool:
-        try:
-            await pilot.sync(want=4, wait_ms=100)
-            reports = {str(each.spec.item): outcome_of(str(each.spec.item), each.job) for each in pilot.held}
-            if reports:
-                await pilot.exchange(reports)
-        except Mistake:
-            await asyncio.sleep(0.2)
+        await work(pilot)
         open_ones = [found.id async for found in cluster.store.scan("open-decision")]
         return (await cluster.document(case)).status == ends and not open_ones
 
@@ -166,3 +176,60 @@ def test_a_lease_of_a_pilot_that_lives_is_renewed_by_whoever_took_over() -> None
         assert two.services.homes.mine(CaseId(case))
 
     run(story)
+
+
+class Fool:
+    """Makes a server believe, from its n-th write on, that it may promise whatever happens; it beats no longer, and
+    sleeps for a while in the middle of that write."""
+
+    def __init__(self, server: Server, at: int, sleep_s: float) -> None:
+        self._server = server
+        self._left = at
+        self._sleep_s = sleep_s
+        server.line.before = self._count
+
+    async def _count(self, writes: Many[Write]) -> None:
+        self._left -= sum(getattr(write, "kind", "") != "server" for write in writes)
+        if self._left > 0:
+            return
+        server, loop = self._server, self._server.cluster.loop
+        server.line.before = None
+        membership = server.house.membership
+        assert isinstance(membership, ServerMembership)
+        membership.may_promise = lambda: True  # type: ignore[method-assign]  # the mutant
+        membership.beat = asyncio.Event().wait  # type: ignore[assignment,method-assign]  # for ever
+        server.process.stop()
+        loop.at(loop.true_s + self._sleep_s, server.process.go_on)
+
+
+@pytest.mark.parametrize("sleep_s", [0.01, 5.0])
+@pytest.mark.parametrize("at", range(5, 75, 12))
+def test_repairs_are_carried_out_once_though_their_last_server_works_on_them_too(at: int, sleep_s: float) -> None:
+    """The fence alone, for exlets, levels and what is undone; the last server has a pilot of its own."""  # laws 2, 4
+
+    async def story(cluster: Cluster) -> None:
+        one, *_ = await cluster.start("one", "two", "three")
+        for each in (STORY, WORKLET):
+            await one.do(one.domain.deploy(each))
+        await one.do(_put_rules(one))
+        case = (await one.do(one.domain.start("f", {}, who="me"))).id
+        Fool(one, at, sleep_s)
+        pilots = pilot_of(cluster, "one"), pilot_of(cluster, "two", "three", pilot="p-2")
+
+        async def over() -> bool:
+            for pilot in pilots:
+                await work(pilot)
+            return (await cluster.document(case)).status == "failed" and await _nobodys(cluster, case)
+
+        await cluster.until(over, f"the end of {case}", within_s=240)
+        assert isinstance(cluster.store, MemoryStore)
+        assert set((await commands(cluster.store, case)).values()) == {1}
+        jobs = [job async for job in _all_jobs(cluster)]
+        assert completed(jobs) == {"hotel": 1, "venue": 1, "a": 1, "b": 1, "undo-hotel": 1}
+
+    run(story)
+
+
+async def _all_jobs(cluster: Cluster) -> AsyncIterator[JobDocument]:
+    async for found in cluster.store.scan("job"):
+        yield msgspec.json.decode(found.body, type=JobDocument)

@@ -214,6 +214,7 @@ class ExceptionService:
             return None
         before = await self.decisions.find(event.id)
         if before is not None:
+            self._demand_ours(before)
             return await self._standing(before)
         decision = self.new_decision(event, context, verdict.conclusion)
         decision.trials = verdict.trials
@@ -227,6 +228,13 @@ class ExceptionService:
             await self._enough(decision, context)
             return None
         return await self.carry_on(decision, verdict.conclusion, context)
+
+    def _demand_ours(self, known: Decision) -> None:
+        """A decision that something follows from is in memory where its case is at home. One that is not there was made
+        by a server that had lost the case and did not know it yet: it is ours now, as everything that it left."""
+        if self.rules.shared and known.state == "running" and known.id not in self.decisions.open:
+            self._ledger.give_up(f"decision {known.id} was made by another server; reading it again")
+            raise StoreUnavailable(self._ledger.broken)
 
     async def _standing(self, known: Decision) -> Decision | None:
         """The decision that what was held still waits for: this one, or the one in its place. None if it goes on."""
