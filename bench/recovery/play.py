@@ -16,12 +16,12 @@ from bench.recovery.pilots import Hosts
 from bench.recovery.scenario import Scenario
 from bench.recovery.schedulers import FarScheduler, Line
 from bench.recovery.strategies import Strategy, house_with
-from bench.recovery.virtual import run
 from mendflow.core.model.flow import Flow, Job, NeededResources, Parallel
 from mendflow.core.model.ids import FlowName, JobId
 from mendflow.core.model.jobs import Submission
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
+from mendflow.sim.loop import run
 
 PLACES = ("one", "two")
 BOUND_S = 6 * 3600.0

@@ -10,11 +10,11 @@ from typing import Final
 import msgspec
 
 from bench.recovery.schedulers import BehindALine, FarScheduler, Line
-from bench.recovery.virtual import VirtualClock
 from mendflow.core.model.rules import HOUSE as HOUSE_NAME
 from mendflow.core.model.rules import RuleSet
 from mendflow.formats.rules import read_rules
 from mendflow.services.house import House, HouseRules
+from mendflow.sim.machines import TrueClock
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
 
@@ -52,7 +52,7 @@ async def house_with(strategy: Strategy, folder: Path, line: Line, far: FarSched
     house = House(
         store=MemoryStore(),
         keeper=keeper,
-        clock=VirtualClock(),
+        clock=TrueClock(),
         rules=HouseRules(losses_max=strategy.losses_max, files_roots=None),
         version="scenario",
         shipped=strategy.rule_set(),

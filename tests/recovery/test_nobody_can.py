@@ -7,10 +7,10 @@ from bench.recovery.nature import GIB, Nature, Needs
 from bench.recovery.pilots import Hosts
 from bench.recovery.schedulers import Line
 from bench.recovery.strategies import HOUSE, house_with
-from bench.recovery.virtual import run
 from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
 from mendflow.core.model.ids import FlowName
 from mendflow.services.local_domain import LocalDomain
+from mendflow.sim.loop import run
 
 WORK = Job(name="work", command="work", resources=NeededResources(memory_bytes=32 * GIB, wall_ms=600_000))
 MANY = Flow(name=FlowName("many"), body=ForEach(name="all", first=1, last=5, parallel=True, body=WORK))

@@ -256,3 +256,8 @@ def within(host: Host) -> Context:
 
 
 OUTSIDE_CONTEXT = within(OUTSIDE)
+
+
+def run(main: Coroutine[Any, Any, T]) -> T:
+    """Run to the end on a clock of its own."""
+    return VirtualLoop().run(main)  # type: ignore[abstract]  # sockets, signals and threads are not of this world
