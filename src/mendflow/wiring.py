@@ -26,10 +26,11 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.event_loop import run
 from mendflow.formats.patterns import house_patterns
 from mendflow.formats.rules import read_rules
-from mendflow.server.access import PILOT, Access, Token, hash_of, new_token
+from mendflow.server.access import PILOT, Access, Token, hash_of, is_loopback, new_token
 from mendflow.server.app import create_app
 from mendflow.server.passing import Passing
 from mendflow.server.peers import HttpNeighbours
+from mendflow.server.posting import HttpPoster
 from mendflow.server.runner import serve
 from mendflow.services.clock import SystemClock, steady_ms
 from mendflow.services.cluster.contract import NO_NEIGHBOURS, ServerDocument
@@ -38,6 +39,7 @@ from mendflow.services.cluster.secret import derived, shared_secret
 from mendflow.services.cluster.whereabouts import Whereabouts
 from mendflow.services.contracts import Keeper, MetaScheduler
 from mendflow.services.house import NO_DOMAINS, House, HouseRules
+from mendflow.services.job_monitor.rules import MonitorRules
 from mendflow.services.levels import DEFAULT_WAITS_MS
 from mendflow.services.local_domain import LocalDomain
 from mendflow.services.metering import Counts, MeteredStore
@@ -51,6 +53,7 @@ from mendflow.stores.urls import STORE_FILE, Located, has_password, store_at
 __all__ = [
     "DEFAULT_WAITS_MS",
     "LocalPilot",
+    "MonitorRules",
     "RunningServer",
     "ServerFile",
     "ServerOptions",
@@ -83,6 +86,8 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     files_roots: tuple[Path, ...] | None = ()
     recovery: bool = True  # whether rules are asked at all
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
+    monitor: MonitorRules = MonitorRules()  # from when on there is an alert
+    webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
     otlp: str = ""  # the collector that traces go to; empty: none
     announce: bool = True  # whether commands on this machine are to find it by its folder
 
@@ -215,11 +220,13 @@ def _house(
             files_roots=options.files_roots,
             recovery=options.recovery,
             levels_ms=options.levels_ms,
+            monitor=options.monitor,
         ),
         version=version("mendflow"),
         shipped=house_rules(),
         patterns=house_patterns(),
         domains=domains,
+        poster=HttpPoster(private=options.webhooks_to_private or is_loopback(options.host)),
     )
 
 
@@ -255,6 +262,8 @@ async def _served(
                 await passing.close()
     finally:
         await house.close()
+        if isinstance(house.poster, HttpPoster):
+            await house.poster.close()
         if others is not None:
             await others.neighbours.close()
 

@@ -138,7 +138,7 @@ def test_a_python_file_with_several_flows_names_them_main_first(tmp_path: Path) 
 
 def test_shells_complete_commands_and_options() -> None:
     commands = mendflow(_MENDFLOW_COMPLETE="complete_bash", COMP_WORDS="mendflow re", COMP_CWORD="1")
-    assert set(commands.stdout.split()) == {"resume", "rerun", "report", "remove", "reject"}
+    assert set(commands.stdout.split()) == {"resume", "rerun", "report", "release", "remove", "reject"}
     options = mendflow(_MENDFLOW_COMPLETE="complete_bash", COMP_WORDS="mendflow token --r", COMP_CWORD="2")
     assert options.stdout.split() == ["--role"]
 

@@ -38,6 +38,7 @@ from mendflow.core.model.views import (
 )
 from mendflow.services.flows import check_names
 from tests.server.memory_repairs import MemoryRepairs
+from tests.server.memory_watch import MemoryWatch
 
 NOW = 1_700_000_000_000
 
@@ -52,9 +53,10 @@ def leaves(activity: model.Activity, turn: str = "") -> Iterator[tuple[str, mode
             yield from leaves(activity.body, f"[{index}]")
 
 
-class MemoryDomain(MemoryRepairs):
+class MemoryDomain(MemoryRepairs, MemoryWatch):
     def __init__(self) -> None:
         super().__init__()
+        MemoryWatch.__init__(self)
         self._flows: dict[str, FlowView] = {}
         self._cases: dict[str, CaseView] = {}
         self._items: dict[str, dict[str, ItemView]] = {}
@@ -94,7 +96,9 @@ class MemoryDomain(MemoryRepairs):
 
     # cases
 
-    async def start(self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "") -> CaseView:
+    async def start(
+        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "", notify: str = ""
+    ) -> CaseView:
         deployed = await self.flow(name)
         if key and key in self._keys:
             return self._cases[self._keys[key]]
@@ -170,10 +174,6 @@ class MemoryDomain(MemoryRepairs):
         rows = await self.items(case, state=state, name=name, limit=limit, offset=offset, after=after)
         return ItemPage(rows=rows)
 
-    async def find_jobs(self, query: JobQuery) -> JobPage:
-        return JobPage(rows=await self.jobs(query))
-
-    async def count_jobs(self, query: JobQuery, *, by: str = "") -> Counts:
     async def export(
         self, cases: Sequence[str], *, everything: bool = False, where: str = "", files: bool = True, who: str
     ) -> AsyncIterator[bytes]:
@@ -196,6 +196,10 @@ class MemoryDomain(MemoryRepairs):
         content = b"".join([chunk async for chunk in chunks])
         return ImportReport(imported=[CaseId(content.decode(errors="replace"))])
 
+    async def find_jobs(self, query: JobQuery) -> JobPage:
+        return JobPage(rows=await self.jobs(query))
+
+    async def count_jobs(self, query: JobQuery, *, by: str = "") -> Counts:
         return Counts(counts={"": len(await self.jobs(query))})
 
     async def items(

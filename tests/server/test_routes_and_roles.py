@@ -18,6 +18,7 @@ ROLES = ("admin", "user", "reader", "editor", "pilot", "engine", "metrics")
 ALL = set(ROLES)
 READ = {"admin", "user", "reader", "editor"}
 CHANGE = {"admin", "user"}
+ADMINISTER = {"admin"}
 DO_TASKS = CHANGE | {"editor"}
 FETCH = READ | {"pilot"}
 SERVED = {"admin", "engine"}
@@ -34,6 +35,9 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("claim", "release", "complete", "reject"), DO_TASKS),
     **dict.fromkeys(("kept", "kept_size"), FETCH),
     "keep": CHANGE | {"pilot"},
+    **dict.fromkeys(("alerts", "notifications"), READ),
+    **dict.fromkeys(("acknowledge", "release_job"), ADMINISTER),
+    **dict.fromkeys(("webhooks", "add_webhook", "remove_webhook", "try_webhook"), ADMINISTER),
     "sync": {"admin", "pilot"},
     **dict.fromkeys(("stats", "metrics"), READ | {"metrics"}),
     "servers": READ,

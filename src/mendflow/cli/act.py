@@ -64,6 +64,9 @@ def start(
     key: Annotated[
         str, typer.Option("--key", metavar="KEY", help="The same key is the same case.", show_default=False)
     ] = "",
+    notify: Annotated[
+        str, typer.Option("--notify", metavar="URL", help="An address that is told of its end.", show_default=False)
+    ] = "",
 ) -> None:
     """Start a case of a deployed flow, or of a flow file."""
     file = load_one(flow) if is_flow_file(flow) else None
@@ -73,7 +76,8 @@ def start(
         values = read_inputs(meant.inputs, input or [], inputs, flow=str(meant.name))
         if file is not None:
             await give_flow(client, file)
-        return await client.start(meant.name, await kept_inputs(client, meant, values), reuse=reuse, key=key)
+        kept = await kept_inputs(client, meant, values)
+        return await client.start(meant.name, kept, reuse=reuse, key=key, notify=notify)
 
     view = ask.of(begin)
     if ask.json:

@@ -96,6 +96,9 @@ def run(
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Take over unchanged jobs from the last case of this flow.")
     ] = False,
+    notify: Annotated[
+        str, typer.Option("--notify", metavar="URL", help="An address that is told of its end.", show_default=False)
+    ] = "",
     report: Report = "",
     output_dir: OutputDir = "",
     quiet: Quiet = False,
@@ -115,7 +118,7 @@ def run(
         if given is not None:
             await put_once(client, given)
         kept = await kept_inputs(client, loaded, values)
-        return await client.start(loaded.name, kept, reuse="last" if reuse else "")
+        return await client.start(loaded.name, kept, reuse="last" if reuse else "", notify=notify)
 
     raise typer.Exit(wiring.run(_here(wanted, begin)))
 

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from mendflow.cli.alert_rules import alert_rules
 from mendflow.cli.exits import Unfit
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.manning import Manning
@@ -65,6 +66,18 @@ def serve(
             show_default=False,
         ),
     ] = None,
+    alert: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--alert", metavar="NAME=VALUE", help="From when on there is an alert; see monitoring.", show_default=False
+        ),
+    ] = None,
+    webhooks_to_private: Annotated[
+        bool,
+        typer.Option(
+            "--webhooks-to-private", help="Send webhooks to private addresses too; usual on this machine only."
+        ),
+    ] = False,
     files_root: Annotated[
         list[str] | None,
         typer.Option(
@@ -91,6 +104,8 @@ def serve(
         levels_ms=level_waits(level or ()),
         otlp=otlp,
         files_roots=roots if known or roots else None,
+        monitor=alert_rules(alert or ()),
+        webhooks_to_private=webhooks_to_private,
     )
     if has_password(store) and store != os.environ.get(STORE_VARIABLE):
         say(f"everybody on this machine can read the password in --store; give the URL as {STORE_VARIABLE} instead")

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from mendflow.client.client import Client
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import XEvent
@@ -108,8 +109,16 @@ class SyncClient:
     def flow(self, name: str) -> FlowView:
         return self._wait(self._client.flow(name))
 
-    def start(self, name: str, inputs: dict[str, Value] | None = None, *, reuse: str = "", key: str = "") -> CaseView:
-        return self._wait(self._client.start(name, inputs, reuse=reuse, key=key))
+    def start(
+        self,
+        name: str,
+        inputs: dict[str, Value] | None = None,
+        *,
+        reuse: str = "",
+        key: str = "",
+        notify: str = "",
+    ) -> CaseView:
+        return self._wait(self._client.start(name, inputs, reuse=reuse, key=key, notify=notify))
 
     def find_cases(self, query: CaseQuery) -> CasePage:
         return self._wait(self._client.find_cases(query))
@@ -196,6 +205,39 @@ class SyncClient:
 
     def job(self, job: str) -> JobView:
         return self._wait(self._client.job(job))
+
+    def release_job(self, job: str, *, reason: str = "") -> JobView:
+        return self._wait(self._client.release_job(job, reason=reason))
+
+    def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
+        return self._wait(self._client.alerts(every=every, limit=limit))
+
+    def acknowledge(self, alert: str) -> AlertView:
+        return self._wait(self._client.acknowledge(alert))
+
+    def notifications(self, *, after: int | None = None, limit: int = 100) -> list[Notification]:
+        return self._wait(self._client.notifications(after=after, limit=limit))
+
+    def follow_notifications(self, after: int) -> Iterator[Notification]:
+        stream = self._client.follow_notifications(after)
+
+        async def following() -> Notification:
+            return await anext(stream)
+
+        while True:
+            yield self._wait(following())
+
+    def webhooks(self) -> list[WebhookView]:
+        return self._wait(self._client.webhooks())
+
+    def add_webhook(self, wish: WebhookWish) -> WebhookView:
+        return self._wait(self._client.add_webhook(wish))
+
+    def remove_webhook(self, webhook: str) -> WebhookView:
+        return self._wait(self._client.remove_webhook(webhook))
+
+    def try_webhook(self, webhook: str) -> Delivered:
+        return self._wait(self._client.try_webhook(webhook))
 
     def log(self, job: str) -> str:
         return self._wait(self._client.log(job))

@@ -21,6 +21,7 @@ from mendflow.client.events import follow
 from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
 from mendflow.client.repairs import RepairCalls
 from mendflow.client.transport import UNBOUNDED, Transport
+from mendflow.client.watching import WatchCalls
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import NotFound, StoreUnavailable, Unreachable
 from mendflow.core.model.repair_views import Explanation
@@ -36,8 +37,8 @@ from mendflow.core.model.views import (
     Happening,
     HappeningKind,
     Health,
-    ItemPage,
     ImportReport,
+    ItemPage,
     ItemView,
     JobPage,
     JobQuery,
@@ -53,7 +54,7 @@ _to_pack = msgspec.msgpack.Encoder()
 _from_pack = msgspec.msgpack.Decoder(SyncAnswer)
 
 
-class Client(RepairCalls):
+class Client(RepairCalls, WatchCalls):
     """A client of one server, or of several on one store: then `url` has all of them, with commas in between. Use it as
     an async context manager, or call `close` in the end."""
 
@@ -91,10 +92,16 @@ class Client(RepairCalls):
     # cases; `case` may be the word "last"
 
     async def start(
-        self, name: str, inputs: dict[str, Value] | None = None, *, reuse: str = "", key: str = ""
+        self,
+        name: str,
+        inputs: dict[str, Value] | None = None,
+        *,
+        reuse: str = "",
+        key: str = "",
+        notify: str = "",
     ) -> CaseView:
         """Without a `key` one is made up, so that a repeated call after a broken line starts one case only."""
-        body = {"flow": name, "inputs": inputs or {}, "reuse": reuse, "key": key or uuid.uuid4().hex}
+        body = {"flow": name, "inputs": inputs or {}, "reuse": reuse, "key": key or uuid.uuid4().hex, "notify": notify}
         return await self._line.ask("POST", "/cases", CaseView, body=body, repeatable=True)
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
@@ -222,6 +229,10 @@ class Client(RepairCalls):
     async def job(self, job: str) -> JobView:
         return await self._line.ask("GET", f"/jobs/{_numbered(job)}", JobView)
 
+    async def release_job(self, job: str, *, reason: str = "") -> JobView:
+        """Take it from its pilot; it is given again when the attempt is certain to have ended."""
+        return await self._line.ask("POST", f"/jobs/{_numbered(job)}/release", JobView, body={"reason": reason})
+
     async def log(self, job: str) -> str:
         return await self._line.ask("GET", f"/jobs/{_numbered(job)}/log", str)
 
@@ -295,17 +306,6 @@ class Client(RepairCalls):
         ) as response:
             return msgspec.json.decode(await response.read(), type=FileRef)
 
-    # the server
-
-    async def notices(self, limit: int = 100) -> list[Happening]:
-        return await self._line.ask("GET", "/notices", list[Happening], query={"limit": limit})
-
-    async def health(self) -> Health:
-        return await self._line.ask("GET", "/health", Health)
-
-
-def _case(case: str) -> str:
-    return f"/cases/{quote(case, safe='')}"
     # archives
 
     async def export(
@@ -338,6 +338,17 @@ def _case(case: str) -> str:
         ) as response:
             return msgspec.json.decode(await response.read(), type=ImportReport)
 
+    # the server
+
+    async def notices(self, limit: int = 100) -> list[Happening]:
+        return await self._line.ask("GET", "/notices", list[Happening], query={"limit": limit})
+
+    async def health(self) -> Health:
+        return await self._line.ask("GET", "/health", Health)
+
+
+def _case(case: str) -> str:
+    return f"/cases/{quote(case, safe='')}"
 
 
 def _numbered(id: str) -> str:

@@ -11,6 +11,7 @@ from litestar import Litestar, Router
 from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.mending import XEvent
@@ -45,14 +46,15 @@ from mendflow.core.model.views import (
     FlowView,
     Happening,
     Health,
-    ItemView,
     ImportReport,
+    ItemView,
     PilotView,
     ServerView,
     TaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.server.access import API
+from mendflow.server.routes.alerts import JobRelease
 from mendflow.server.routes.cases import Removal, Rerun, Sent, Start, Which
 from mendflow.server.routes.engines import Done, Registration
 from mendflow.server.routes.repairs import Raised
@@ -89,6 +91,7 @@ _TYPES = [
     ),
     StatsView,
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
+    *(AlertView, JobRelease, Notification, WebhookView, WebhookWish, Delivered),
     *(RuleSet, RuleSetView, RuleWish, RuleAdded, TrialView, PutRules, Restore),
     *(
         FailureGroup,
@@ -214,9 +217,6 @@ def _kept(operation: Json) -> None:
     operation["responses"]["200"] = _content("The content", "application/octet-stream", _BINARY)
 
 
-def _kept_size(operation: Json) -> None:
-    operation["responses"]["200"] = {"description": "It is kept; Content-Length tells its size"}
-
 def _export(operation: Json) -> None:
     operation["responses"]["200"] = _content("The archive", "application/gzip", _BINARY)
 
@@ -224,6 +224,9 @@ def _export(operation: Json) -> None:
 def _import(operation: Json) -> None:
     operation["requestBody"] = {"content": {"application/gzip": {"schema": _BINARY}}, "required": True}
 
+
+def _kept_size(operation: Json) -> None:
+    operation["responses"]["200"] = {"description": "It is kept; Content-Length tells its size"}
 
 
 def _stream(operation: Json) -> None:
@@ -248,11 +251,11 @@ _SPECIAL: dict[str, Callable[[Json], None]] = {
     "keep": _keep,
     "kept": _kept,
     "kept_size": _kept_size,
+    "export": _export,
+    "import_archive": _import,
     "happenings": _stream,
     "all_happenings": _stream,
     "health": _health,
-    "export": _export,
-    "import_archive": _import,
     "history": _history,
     "flow_history": _flow_history,
 }

@@ -1,8 +1,8 @@
 """Sends notifications to webhooks, and lets nobody use that to reach what he could not reach himself.
 
-Names are looked up here, and the connection goes to the very address that was looked at: a name that stands for a public
-address now and a private one a moment later changes nothing. Redirects are not followed, proxies of the environment are
-not used, and of the answer nothing counts but its status."""
+Names are looked up here, and the connection goes to the very address that was looked at: a name that stands for a
+public address now and a private one a moment later changes nothing. Redirects are not followed, proxies of the
+environment are not used, and of the answer nothing counts but its status."""
 
 import asyncio
 import ipaddress
@@ -62,7 +62,7 @@ class HttpPoster:
                 status, to = response.status, urlsplit(url).hostname
         except Invalid as mistake:
             return mistake.message
-        except asyncio.TimeoutError:
+        except TimeoutError:
             return f"no answer within {TOTAL_S:g} s"
         except _FAILED as error:
             return _why(error)

@@ -6,6 +6,7 @@ The HTTP server, the client's in-process twin and the tests call this and nothin
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import XEvent
@@ -43,8 +44,8 @@ from mendflow.core.model.views import (
     FlowView,
     Happening,
     Health,
-    ItemPage,
     ImportReport,
+    ItemPage,
     ItemView,
     JobPage,
     JobQuery,
@@ -65,9 +66,12 @@ class Domain(Protocol):
     async def flow(self, name: str) -> FlowView: ...
 
     # cases; `case` may be the word "last"
-    async def start(self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "") -> CaseView:
+    async def start(
+        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "", notify: str = ""
+    ) -> CaseView:
         """Start a case of the newest version of a deployed flow. `reuse` names a case (or "last") whose unchanged
-        jobs are taken over. `key` makes a repeated call harmless: the same key is the same case."""
+        jobs are taken over. `key` makes a repeated call harmless: the same key is the same case. `notify` is an address
+        that is told of its end."""
         ...
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]: ...
@@ -237,10 +241,6 @@ class Domain(Protocol):
     def kept(self, sha256: str) -> AsyncIterator[bytes]: ...
     async def kept_size(self, sha256: str) -> int: ...
 
-    async def notices(self, limit: int = 100) -> list[Happening]:
-        """What the administrator should know: failures of forgotten jobs, refused reports, lost pilots."""
-        ...
-
     # what administrators and clients are told
     async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
         """The newest first; `every`: those that are over too."""
@@ -279,6 +279,10 @@ class Domain(Protocol):
     ) -> ImportReport:
         """Take the cases of an archive, all of them or none. Those that are not over come suspended, unless they are to
         `resume`."""
+        ...
+
+    async def notices(self, limit: int = 100) -> list[Happening]:
+        """What the administrator should know: failures of forgotten jobs, refused reports, lost pilots."""
         ...
 
     async def health(self) -> Health: ...

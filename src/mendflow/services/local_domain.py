@@ -160,6 +160,8 @@ class LocalDomain(LocalRepairs, LocalWatch):
             return document.view()
         held = live.case.status == "suspended" or live.case.item_holders or live.document.ending
         view = live.view()
+        if self._house.membership.shared:
+            view = msgspec.structs.replace(view, server=self._house.membership.id)
         return msgspec.structs.replace(view, holds=self._holds(live)) if held else view
 
     def _holds(self, live: LiveCase) -> list[Hold]:

@@ -31,12 +31,14 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Start(Wish, frozen=True):
-    """`reuse` names a case whose unchanged jobs are taken over; the same `key` again is the same case."""
+    """`reuse` names a case whose unchanged jobs are taken over; the same `key` again is the same case. `notify` is an
+    address that is told of its end."""
 
     flow: str
     inputs: dict[str, Value] = {}
     reuse: str = ""
     key: str = ""
+    notify: str = ""
 
 
 class Which(Wish, frozen=True):
@@ -65,7 +67,9 @@ class Sent(Wish, frozen=True):
 
 @post("/cases", status_code=201, summary="Start a case", operation_id="start", tags=["cases"])
 async def start(domain: TheDomain, caller: TheCaller, data: JSONBody[Start]) -> CaseView:
-    return await domain.start(data.flow, data.inputs, who=caller.name, reuse=data.reuse, key=data.key)
+    return await domain.start(
+        data.flow, data.inputs, who=caller.name, reuse=data.reuse, key=data.key, notify=data.notify
+    )
 
 
 @get("/cases", summary="Cases, the newest first", operation_id="cases", tags=["cases"])

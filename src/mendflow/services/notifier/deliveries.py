@@ -41,6 +41,7 @@ class Deliveries:
         self._clock = clock
         self._poster = poster
         self._chance = chance
+        self.patience_ms = PATIENCE_MS
         self._lanes: dict[str, _Lanes] = {}
 
     async def once(self, url: str, secret: str, told: Notification) -> str:
@@ -62,7 +63,7 @@ class Deliveries:
     ) -> str:
         """Until it is taken, or nobody wants it any more (`secret` gives None), or the time is over: then why it failed
         last. `failed` is told of each try in vain."""
-        until: Instant = told.at + PATIENCE_MS
+        until: Instant = told.at + self.patience_ms
         why = "it was not tried in time"
         while True:
             if tries:

@@ -1,0 +1,73 @@
+"""Commands of an administrator: alerts, and the release of a job that hangs."""
+
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.lists import Limit
+from mendflow.cli.printing import print_json, print_table, say
+from mendflow.core.model.alerts import AlertView
+from mendflow.pages.words import short_time_text
+
+app = typer.Typer()
+alerts = typer.Typer(invoke_without_command=True)
+app.add_typer(alerts, name="alerts")
+
+
+@alerts.callback()
+@asks
+def list_alerts(
+    ask: Ask,
+    every: Annotated[bool, typer.Option("--all", help="Those that are over too.")] = False,
+    limit: Limit = 100,
+) -> None:
+    """List what somebody should look at; acknowledge it."""
+    if ask.inner:
+        return
+    views = ask.of(lambda client: client.alerts(every=every, limit=limit))
+    if ask.json:
+        print_json(views)
+    elif not views:
+        say("There are no alerts.")
+    else:
+        heads = ("raised", "state", "alert", "what, and what to do")
+        print_table(heads, [(short_time_text(v.raised_at), _state(v), v.id, v.sentence) for v in views])
+
+
+@alerts.command("ack")
+@asks
+def ack(
+    ask: Ask,
+    alert: Annotated[str, typer.Argument(metavar="ALERT", help="An alert's id, as the list shows it.")],
+) -> None:
+    """Say that you have seen an alert."""
+    view = ask.of(lambda client: client.acknowledge(alert))
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{view.id} is acknowledged by {view.acknowledged_by}" + ("; it is closed" if view.closed_at else ""))
+
+
+@app.command("release")
+@asks
+def release(
+    ask: Ask,
+    job: Annotated[str, typer.Argument(metavar="JOB", help="A job that runs, CASE/NUMBER.")],
+    reason: Annotated[
+        str, typer.Option("--reason", metavar="TEXT", help="Why, for those who look later.", show_default=False)
+    ] = "",
+) -> None:
+    """Take a job from its pilot, and let another try it."""
+    view = ask.of(lambda client: client.release_job(job, reason=reason))
+    if ask.json:
+        print_json(view)
+    elif view.released is not None:
+        say(f"{view.id} is taken from pilot {view.pilot}; it is given again when its attempt has ended, at the latest")
+        say("when the pilot's lease is over, if the pilot is no longer heard")
+    else:
+        say(f"{view.id} waits for another pilot")
+
+
+def _state(view: AlertView) -> str:
+    return "over" if view.closed_at else "seen" if view.acknowledged_at else "open"

@@ -1,0 +1,148 @@
+"""Commands about notifications: read them, and say where they are sent."""
+
+from pathlib import Path
+from typing import Annotated, get_args
+
+import msgspec
+import typer
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.lists import Limit
+from mendflow.cli.printing import print_json, print_table, say
+from mendflow.client import Client
+from mendflow.core.model.alerts import WANTED, WANTED_USUALLY, Notification, NotificationKind, WebhookWish
+from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.pages.words import short_time_text
+
+app = typer.Typer()
+webhooks = typer.Typer(invoke_without_command=True)
+app.add_typer(webhooks, name="webhooks")
+
+HookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="A webhook's id, as the list shows it.")]
+
+
+@webhooks.callback()
+@asks
+def list_webhooks(ask: Ask) -> None:
+    """List where notifications are sent; add, remove or try one."""
+    if ask.inner:
+        return
+    views = ask.of(lambda client: client.webhooks())
+    if ask.json:
+        print_json(views)
+    elif not views:
+        say("Notifications are sent nowhere; give an address with mendflow webhooks add URL.")
+    else:
+        heads = ("webhook", "on", "flow", "owner", "signed", "address")
+        rows = [(v.id, ", ".join(v.on), v.flow, v.owner, "yes" if v.signed else "no", v.url) for v in views]
+        print_table(heads, rows)
+
+
+@webhooks.command("add")
+@asks
+def add(
+    ask: Ask,
+    url: Annotated[str, typer.Argument(metavar="URL", help="Where to, http or https.")],
+    on: Annotated[
+        str, typer.Option("--on", metavar="KINDS", help=f"Of what, with commas between: {', '.join(WANTED)}.")
+    ] = ",".join(WANTED_USUALLY),
+    flow: Annotated[str, typer.Option("--flow", metavar="NAME", help="Only of this flow.", show_default=False)] = "",
+    owner: Annotated[
+        str, typer.Option("--owner", metavar="OWNER", help="Only of this owner's cases.", show_default=False)
+    ] = "",
+    secret_file: Annotated[
+        str,
+        typer.Option("--secret-file", metavar="FILE", help="A file with the secret to sign with.", show_default=False),
+    ] = "",
+) -> None:
+    """Send notifications to an address."""
+    wish = WebhookWish(url=url, on=_kinds(on), flow=flow, owner=owner, secret=_secret(secret_file))
+    view = ask.of(lambda client: client.add_webhook(wish))
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{view.id} is told of {', '.join(view.on)}; try it with mendflow webhooks test {view.id}")
+
+
+@webhooks.command("remove")
+@asks
+def remove(ask: Ask, webhook: HookArgument) -> None:
+    """Send no more to an address."""
+    view = ask.of(lambda client: client.remove_webhook(webhook))
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{view.id} is removed")
+
+
+@webhooks.command("test")
+@asks
+def test(ask: Ask, webhook: HookArgument) -> None:
+    """Send something to a webhook now, to see whether it arrives."""
+    view = ask.of(lambda client: client.try_webhook(webhook))
+    if ask.json:
+        print_json(view)
+    else:
+        say(view.message)
+    if not view.ok:
+        raise typer.Exit(1)
+
+
+@app.command("notifications")
+@asks
+def notifications(
+    ask: Ask,
+    after: Annotated[
+        int | None,
+        typer.Option(
+            "--after", min=0, metavar="N", help="Those after this number; else the newest.", show_default=False
+        ),
+    ] = None,
+    follow: Annotated[bool, typer.Option("--follow", help="Go on as they come, until Ctrl-C.")] = False,
+    limit: Limit = 100,
+) -> None:
+    """List what clients were told: ends of cases, and alerts."""
+    if follow:
+        ask.of(lambda client: _follow(client, after, json=ask.json))
+        return
+    views = ask.of(lambda client: client.notifications(after=after, limit=limit))
+    if ask.json:
+        print_json(views)
+    elif not views:
+        say("There is nothing to tell.")
+    else:
+        rows = [(str(v.serial), short_time_text(v.at), v.kind, v.case or v.alert, v.message) for v in views]
+        print_table(("number", "at", "what", "of", "message"), rows)
+
+
+async def _follow(client: Client, after: int | None, *, json: bool) -> None:
+    if after is None:
+        newest = await client.notifications(limit=1)
+        after = newest[-1].serial if newest else 0
+    async for told in client.follow_notifications(after):
+        say(msgspec.json.encode(told).decode() if json else _line(told))
+
+
+def _line(told: Notification) -> str:
+    return f"{told.serial} {short_time_text(told.at)} {told.kind} {told.case or told.alert}: {told.message}"
+
+
+def _kinds(text: str) -> tuple[NotificationKind, ...]:
+    known = {kind: kind for kind in get_args(NotificationKind) if kind in WANTED}
+    words = [word.strip() for word in text.split(",") if word.strip()]
+    if bad := [word for word in words if word not in known]:
+        raise Invalid(f"--on {bad[0]!r} is not known; it is one of {', '.join(WANTED)}")
+    return tuple(known[word] for word in words)
+
+
+def _secret(path: str) -> str:
+    """From a file, never from the command line, where others could read it."""
+    if not path:
+        return ""
+    try:
+        secret = Path(path).read_text(encoding="utf-8").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotFound(f"cannot read the secret file {path}; check that it exists") from error
+    if not secret:
+        raise Invalid(f"the secret file {path} is empty")
+    return secret

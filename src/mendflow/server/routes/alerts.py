@@ -1,0 +1,57 @@
+"""Alerts, and what an administrator does about a job that hangs."""
+
+from typing import Annotated
+
+from litestar import get, post
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from mendflow.core.model.alerts import AlertView
+from mendflow.core.model.views import JobView
+from mendflow.server.routes.cases import Wish
+from mendflow.server.routes.given import CaseName, Limit, TheCaller, TheDomain
+from mendflow.server.routes.jobs import JobSerial
+
+
+class JobRelease(Wish, frozen=True):
+    """Why, for those who look later."""
+
+    reason: str = ""
+
+
+@get("/alerts", summary="What somebody should look at, the newest first", operation_id="alerts", tags=["alerts"])
+async def alerts(
+    domain: TheDomain,
+    every: Annotated[bool, QueryParameter(name="all", description="Those that are over too.")] = False,
+    limit: Limit = 100,
+) -> list[AlertView]:
+    return await domain.alerts(every=every, limit=limit)
+
+
+@post(
+    "/acknowledged/{alert:path}",
+    status_code=200,
+    summary="Say that somebody has seen an alert",
+    operation_id="acknowledge",
+    tags=["alerts"],
+)
+async def acknowledge(domain: TheDomain, caller: TheCaller, alert: FromPath[str]) -> AlertView:
+    """An alert's id has slashes; percent-encode them. For administrators."""
+    return await domain.acknowledge(alert.removeprefix("/"), who=caller.name)
+
+
+@post(
+    "/jobs/{case:str}/{serial:str}/release",
+    status_code=200,
+    summary="Take a job from its pilot, and let another try it",
+    operation_id="release_job",
+    tags=["jobs"],
+)
+async def release_job(
+    domain: TheDomain, caller: TheCaller, case: CaseName, serial: JobSerial, data: JSONBody[JobRelease | None] = None
+) -> JobView:
+    """The job is given again when its attempt is certain to have ended, which may take a lease. What the attempt
+    reports from now on is refused. For administrators."""
+    return await domain.release_job(f"{case}/{serial}", who=caller.name, reason=(data or JobRelease()).reason)
+
+
+ROUTES = [alerts, acknowledge, release_job]

@@ -1,0 +1,62 @@
+"""What clients are told, and where it is sent."""
+
+from typing import Annotated
+
+from litestar import delete, get, post
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from mendflow.core.model.alerts import Delivered, Notification, WebhookView, WebhookWish
+from mendflow.server.routes.given import Limit, TheCaller, TheDomain
+
+AfterSerial = Annotated[
+    int | None,
+    QueryParameter(ge=0, le=2**53, description="Those after this serial, the oldest first; else the newest."),
+]
+
+
+@get("/notifications", summary="What clients were told", operation_id="notifications", tags=["notifications"])
+async def notifications(domain: TheDomain, after: AfterSerial = None, limit: Limit = 100) -> list[Notification]:
+    """Of all servers on the store, in one order. Whoever goes on after the last serial that he has read misses none."""
+    return await domain.notifications(after=after, limit=limit)
+
+
+@get("/webhooks", summary="Where notifications are sent", operation_id="webhooks", tags=["notifications"])
+async def webhooks(domain: TheDomain) -> list[WebhookView]:
+    """Secrets are not shown. For administrators: an address may be a secret, too."""
+    return await domain.webhooks()
+
+
+@post(
+    "/webhooks",
+    status_code=201,
+    summary="Send notifications to an address",
+    operation_id="add_webhook",
+    tags=["notifications"],
+)
+async def add_webhook(domain: TheDomain, caller: TheCaller, data: JSONBody[WebhookWish]) -> WebhookView:
+    return await domain.add_webhook(data, who=caller.name)
+
+
+@delete(
+    "/webhooks/{webhook:str}",
+    status_code=200,
+    summary="Send no more to an address",
+    operation_id="remove_webhook",
+    tags=["notifications"],
+)
+async def remove_webhook(domain: TheDomain, caller: TheCaller, webhook: FromPath[str]) -> WebhookView:
+    return await domain.remove_webhook(webhook, who=caller.name)
+
+
+@post(
+    "/webhooks/{webhook:str}/test",
+    status_code=200,
+    summary="Send something to a webhook now, to see whether it arrives",
+    operation_id="try_webhook",
+    tags=["notifications"],
+)
+async def try_webhook(domain: TheDomain, caller: TheCaller, webhook: FromPath[str]) -> Delivered:
+    return await domain.try_webhook(webhook, who=caller.name)
+
+
+ROUTES = [notifications, webhooks, add_webhook, remove_webhook, try_webhook]
