@@ -4,7 +4,6 @@ import json
 import re
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import aiohttp
 import pytest
@@ -17,11 +16,12 @@ from mendflow.client import Client
 from mendflow.core.model import flow as model
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Measures, Outcome
-from mendflow.core.model.sync import Beat, Capacity, Report, SyncRequest
+from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId
+from mendflow.core.model.jobs import Measures
+from mendflow.core.model.sync import Beat, Report
 from mendflow.server.access import Token, hash_of
 from mendflow.wiring import RunningServer, ServerOptions, running_server
+from tests.server.by_hand import ByHand
 
 ROOT = Path(__file__).parents[2]
 DASHBOARD = ROOT / "deploy" / "grafana" / "mendflow.json"
@@ -35,38 +35,6 @@ FAULT = Fault(name="exit", category=Category.JOB, message="it ended with 3", exi
 async def server(tmp_path: Path) -> AsyncIterator[RunningServer]:
     async with running_server(ServerOptions(data=tmp_path, levels_ms=(3_600_000,))) as running:
         yield running
-
-
-class ByHand:
-    """A pilot in the test's hands, whose clock goes an hour ahead."""
-
-    AHEAD_MS = 3_600_000
-
-    def __init__(self, client: Client, clock_ms: int) -> None:
-        self.client = client
-        self.serial = 0
-        self.now_ms = clock_ms + self.AHEAD_MS
-
-    async def sync(self, *, want: int = 0, running: tuple[Beat, ...] = (), reports: tuple[Report, ...] = ()) -> Any:
-        self.serial += 1
-        request = SyncRequest(
-            pilot=PilotId("p-1"),
-            serial=self.serial,
-            host="here",
-            site="north",
-            capacity=Capacity(slots=4, cpus=4.0, memory_bytes=1 << 30, disk_bytes=1 << 30),
-            want=want,
-            running=list(running),
-            reports=list(reports),
-            heard=self.serial - 1,
-            wait_ms=5_000 if want else 0,
-            sent_at=self.now_ms,
-        )
-        return await self.client.sync(request)
-
-    def outcome(self, fault: Fault | None) -> Outcome:
-        measures = Measures(started_at=self.now_ms - 2_500, ended_at=self.now_ms - 500, ran_ms=2_000)
-        return Outcome(fault=fault, measures=measures)
 
 
 async def one_ended_one_failed_one_running(server: RunningServer) -> None:
