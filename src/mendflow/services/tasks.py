@@ -13,11 +13,11 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import TaskState, TaskView
-from mendflow.services.cluster.contract import only, root_of
+from mendflow.services.cluster.contract import root_of
 from mendflow.services.contracts import Clock
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
-from mendflow.stores.contract import Store, Where
+from mendflow.stores.contract import Document, Store, Where
 
 TASK_KIND = "task"
 OPEN_STATES: tuple[TaskState, ...] = ("offered", "claimed")
@@ -81,14 +81,17 @@ class Tasks:
     async def resume(self, roots: Collection[CaseId]) -> None:
         """After these trees of cases were taken up: what none of them has offered again is wanted by nobody. A crash
         came between the end of its item and the writing of that."""
-        async for found in self._store.scan(TASK_KIND, only(roots)):
-            if found.id in self._open or root_of(found.id) not in roots:
-                continue
-            task = _decode(found.body)
-            if task.state in OPEN_STATES:
-                self._ledger.known(TASK_KIND, found.id, found.version)
-                task.state, task.ended_at = "withdrawn", self._clock.now()
-                self._write(task)
+        for root in roots:
+            async for found in self._store.scan(TASK_KIND, root):
+                if found.id not in self._open and root_of(found.id) == root:
+                    self._withdraw_if_open(found)
+
+    def _withdraw_if_open(self, found: Document) -> None:
+        task = _decode(found.body)
+        if task.state in OPEN_STATES:
+            self._ledger.known(TASK_KIND, found.id, found.version)
+            task.state, task.ended_at = "withdrawn", self._clock.now()
+            self._write(task)
 
     async def offer(self, case: CaseId, order: OfferTask, *, again: bool) -> Outcome | None:
         """Offer it. If it was offered before and is over already, its outcome is returned."""

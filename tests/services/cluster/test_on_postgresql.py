@@ -1,0 +1,100 @@
+"""The same on a real PostgreSQL, in real time: two houses with a connection each, and one of them falls silent."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mendflow.core.engine.messages import Event, FinishItem, Moved
+from mendflow.core.model.flow import Job, Sequence
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.services.case_book import journal_of
+from mendflow.services.clock import SystemClock, steady_ms
+from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.cluster.membership import ServerMembership
+from mendflow.services.house import House, HouseRules
+from mendflow.services.local_domain import LocalDomain
+from mendflow.stores.files import FolderKeeper
+from mendflow.stores.postgresql import PostgresqlStore
+from tests.servers.postgresql import PostgresqlServer, postgresql_server
+from tests.services.conftest import HandPilot
+from tests.services.exceptions.kit import flow
+
+LEASE_MS = 6_000
+TWO = flow(Sequence(name="s", body=(Job(name="a", command="true"), Job(name="b", command="true"))))
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[PostgresqlServer]:
+    with postgresql_server() as running:
+        yield running
+
+
+@pytest.fixture
+async def houses(server: PostgresqlServer, tmp_path: Path) -> AsyncIterator[list[House]]:
+    made = []
+    for name in ("one", "two"):
+        keeper = FolderKeeper(tmp_path / name)
+        keeper.open()
+        house = House(
+            store=PostgresqlStore.from_url(f"{server.url}?schema=t{tmp_path.name[-30:].replace('-', '_').lower()}"),
+            keeper=keeper,
+            clock=SystemClock(),
+            rules=HouseRules(lease_ms=LEASE_MS, files_roots=None),
+            version="test",
+            server=ServerDocument(id=name, url=f"http://{name}"),
+            meter=steady_ms,
+        )
+        await house.open()
+        made.append(house)
+    yield made
+    for house in made:
+        await house.close()
+
+
+async def until(check: Callable[[], Awaitable[bool]], what: str) -> None:
+    for _ in range(1_000):
+        if await check():
+            return
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"this never came: {what}")
+
+
+async def test_a_silent_server_loses_its_case_and_what_it_still_writes_is_refused(houses: list[House]) -> None:
+    one, two = houses  # JS-3, JS-4, JS-7
+    first, second = LocalDomain(one), LocalDomain(two)
+    await first.deploy(TWO)
+    case = (await first.start("f", {}, who="me")).id
+    held = HandPilot(first)
+    await held.sync(want=1)
+    membership, services = one.membership, one.services
+    assert isinstance(membership, ServerMembership)
+    await membership.drop()
+
+    async def taken() -> bool:
+        return two.services.homes.mine(CaseId(case))
+
+    await until(taken, "two has the case")
+    membership.may_promise = lambda: True  # type: ignore[method-assign]  # the fence alone
+    with pytest.raises(StoreUnavailable, match="changed by another server"):
+        await services.manager.finish(CaseId(case), 1, Outcome())
+        await services.ledger.settled()
+    pilot = HandPilot(second)
+    pilot.held, pilot.serial = held.held, held.serial
+
+    async def ended() -> bool:
+        try:
+            await pilot.sync(want=1, wait_ms=100)
+            await pilot.exchange({str(each.spec.item): Outcome() for each in pilot.held})
+        except Mistake:
+            pass  # two reads again what one has changed
+        return (await second.case(case)).status == "completed"
+
+    await until(ended, "the end of the case")
+    facts = [msgspec.json.decode(entry, type=Event).fact for entry in await two.store.read(journal_of(CaseId(case)))]
+    assert [fact.serial for fact in facts if isinstance(fact, FinishItem)] == [1, 2]
+    assert [fact.server for fact in facts if isinstance(fact, Moved)] == ["two"]
