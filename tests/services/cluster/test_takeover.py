@@ -74,10 +74,14 @@ def test_a_job_whose_server_and_pilot_die_together_runs_again_within_a_lease_and
 
 def test_a_server_that_is_stopped_in_order_hands_its_cases_over_at_once() -> None:  # JS-4
     async def story(cluster: Cluster) -> None:
-        one, _ = await cluster.start("one", "two")
+        one, two = await cluster.start("one", "two")
         case = await begun(cluster)
         await one.close()
         await cluster.until_home(case, "two", within_s=TERMS.takeover_ms / 1000 / 2)
+        told = await two.do(two.domain.history(case))
+        assert [(each.what, each.message) for each in told if each.what == "moved"] == [
+            ("moved", "server two goes on with it")
+        ]
 
     run(story)
 
