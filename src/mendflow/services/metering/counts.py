@@ -87,6 +87,9 @@ class Series:
         return {word: count for (word,), count in self.counts.items()}
 
 
+_ENDS: Final = (life.Ended, life.PutBack)
+
+
 class JobCounts:
     """Attempts and jobs. `trusted_since` is when cases were last read from the store: what began to wait before that
     did so by another's clock, or before ours was moved on to theirs, and is not measured."""
@@ -106,21 +109,16 @@ class JobCounts:
 
     def happened(self, job: Job, event: life.Event) -> None:
         """Called when the event has changed the job."""
-        kind = type(event)
-        if kind is life.Granted:
+        if type(event) is life.Granted:
             self.granted += 1
-            could_run_at = max(job.created_at, job.available_at)
-            if could_run_at >= self.trusted_since:
-                self.queue_s.observe(max(0, job.history[-1].granted_at - could_run_at) / 1000)
-        elif kind is life.Ended or kind is life.PutBack or kind is life.TakenOver:
-            self._over(job, event)
-
-    def _over(self, job: Job, event: life.Event) -> None:
-        if isinstance(event, (life.Ended, life.PutBack)) and job.history:
+            if job.available_at >= self.trusted_since:
+                self.queue_s.observe((job.history[-1].granted_at - job.available_at) / 1000)
+            return
+        if isinstance(event, _ENDS) and job.history:
             last = job.history[-1]
             if last.ended_at == event.at and last.end == event.end:  # else nobody held it when it was cancelled
                 self.ends.add(last.end, last.site)
-        if job.finished:
+        if job.outcome is not None:
             self.ended[job.state.value] += 1
 
     def reported(self, job: Job, measures: Measures, *, now: Instant, sent_at: Instant) -> None:
@@ -130,9 +128,8 @@ class JobCounts:
             return
         self.known_s.observe(max(0, sent_at - measures.ended_at) / 1000)
         self.run_s.observe((measures.ran_ms or max(0, measures.ended_at - measures.started_at)) / 1000)
-        could_run_at = max(job.created_at, job.available_at)
-        if could_run_at >= self.trusted_since:
-            self.start_s.observe(max(0, now - could_run_at - (sent_at - measures.started_at)) / 1000)
+        if job.available_at >= self.trusted_since:
+            self.start_s.observe(max(0, now - job.available_at - (sent_at - measures.started_at)) / 1000)
 
 
 class LedgerCounts:

@@ -141,7 +141,7 @@ def _attempt(job: Job, serial: int, event: life.Event, pilot: PilotRecord | None
     assert isinstance(event, (life.Ended, life.PutBack)) and job.history
     outcome = event.outcome if isinstance(event, life.Ended) else Outcome(fault=event.fault, measures=event.measures)
     held, trace, own = job.history[-1], ids.trace_of_case(job.case), ids.attempt_span(job.id, job.fence)
-    began = min(max(job.created_at, job.available_at), held.granted_at)
+    began = min(job.available_at, held.granted_at)
     attributes = {
         "mendflow.case": job.case,
         "mendflow.flow": flow,
