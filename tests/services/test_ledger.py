@@ -113,3 +113,13 @@ async def test_someone_else_having_written_breaks_the_ledger_too(store: SlowStor
         await ledger.settled()
     assert len(reasons) == 1
     await ledger.stop()
+
+
+async def test_a_store_that_is_away_in_the_middle_of_a_change_breaks_the_ledger(store: SlowStore) -> None:  # law 1
+    ledger, reasons = broken_reasons(store)
+    with pytest.raises(StoreUnavailable), ledger.whole():
+        raise StoreUnavailable("gone")
+    assert reasons == ["gone"]
+    with pytest.raises(StoreUnavailable):
+        await ledger.settled()
+    await ledger.stop()

@@ -15,7 +15,7 @@ import msgspec
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome, Resources
-from mendflow.core.model.problems import Forbidden, Invalid, Mistake
+from mendflow.core.model.problems import Forbidden, Invalid, Mistake, StoreUnavailable
 from mendflow.core.model.sync import (
     SYNC_VERSION,
     Assignment,
@@ -386,8 +386,12 @@ class Exchange:
     async def _watch_leases(self) -> None:
         while True:
             await self._clock.sleep(_EXPIRY_CHECK_MS)
-            for attempt in self._meta.leases.expired(now=self._meta.steady()):
-                await self._expire(attempt)
+            try:
+                for attempt in self._meta.leases.expired(now=self._meta.steady()):
+                    with self._ledger.whole():
+                        await self._expire(attempt)
+            except StoreUnavailable:
+                return  # the attempts are out of the leases, and not out of their jobs: everything is read again
             for id in self._meta.leases.gone(now=self._meta.steady()):
                 if self.gone is not None and (pilot := self._meta.pilots.get(id)) is not None:
                     self.gone(pilot)

@@ -93,19 +93,23 @@ class Recovery:
         return await self._ask(watched)
 
     async def attempt_failed(self, watched: Watched, job: Job, outcome: Outcome) -> bool:
-        """The same for an attempt that would be followed by another. If nobody mends it, it was never said."""
+        """The same for an attempt that would be followed by another. If nobody mends it, or could be asked, it was
+        never said."""
         before, last = self._talks.get(watched.new.id), job.history[-1]
         stage = _stage(outcome, "execution")
         held = Held(outcome=outcome, stage=stage, host=last.host, site=last.site, pilot=last.pilot, final=False)
         talk = self._note(watched, self._talk(watched).fail(held, attempts=job.fence, losses=job.losses))
-        if await self.repairs.failed(self._failure(watched, talk)):
-            self._keep(talk.job)
-            return True
-        if before is not None:
-            self._talks.note(before)
-        else:
-            self._talks.close(talk.job)
-        return False
+        mended = False
+        try:
+            mended = await self.repairs.failed(self._failure(watched, talk))
+        finally:
+            if mended:
+                self._keep(talk.job)
+            elif before is not None:
+                self._talks.note(before)
+            else:
+                self._talks.close(talk.job)
+        return mended
 
     async def take_up(self, watched: Watched, talk: Conversation) -> None:
         """After a crash: follow the newest submission, or ask again who mends its failure, which is decided once. An
