@@ -156,14 +156,17 @@ class FlowManager:
         await self._recount(live)
         return live
 
-    async def _catch_up(self, live: LiveCase) -> None:
-        """Let happen in memory what the journal has beyond it."""
+    async def _catch_up(self, live: LiveCase) -> bool:
+        """Let happen in memory what the journal has beyond it; true if another server has taken the case meanwhile."""
+        moved = False
         while entries := await self._store.read(journal_of(live.id), live.position):
             for entry in entries:
                 event = _decode_event(entry)
                 evolve(live.case, event)
+                moved |= isinstance(event.fact, Moved)
             live.position += len(entries)
             self._clock.catch_up(event.at)
+        return moved
 
     async def _fence(self, live: LiveCase) -> None:
         """Take the place in the journal that whoever had the case before would write to next. What it wrote until then
@@ -173,7 +176,9 @@ class FlowManager:
             [result] = await self._store.write([Append(journal_of(live.id), [_encode(event)], live.position)])
             if isinstance(result, Done):
                 break
-            await self._catch_up(live)
+            if await self._catch_up(live):
+                # Whoever it was may be at home here by now, and must not be fenced out by one who slept.
+                raise StoreUnavailable(f"another server has taken case {live.id}; reading everything again")
         evolve(live.case, event)
         live.position += 1
         self._happenings.tell(event.at, "case", live.id, state=live.document.status, message="another server goes on")
