@@ -50,18 +50,14 @@ class LocalWatch(_OtherPart):
 
     async def webhooks(self) -> list[WebhookView]:
         await self._settled()
-        return self._house.services.notifier.hooks.all()
+        return await self._house.services.notifier.hooks.all()
 
     async def add_webhook(self, wish: WebhookWish, *, who: str) -> WebhookView:
         self._check(wish.url)
-        view = self._house.services.notifier.hooks.add(wish, who=who)
-        await self._settled()
-        return view
+        return await self._house.services.notifier.hooks.add(wish, who=who)
 
     async def remove_webhook(self, webhook: str, *, who: str) -> WebhookView:
-        view = self._house.services.notifier.hooks.remove(webhook)
-        await self._settled()
-        return view
+        return await self._house.services.notifier.hooks.remove(webhook)
 
     async def try_webhook(self, webhook: str, *, who: str) -> Delivered:
         await self._settled()

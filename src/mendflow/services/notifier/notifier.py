@@ -229,7 +229,7 @@ class Notifier:
 
     async def attempt(self, id: str) -> Delivered:
         """Bring something to a webhook now, once, to see whether that works."""
-        hook, now = self.hooks.get(id), self._clock.now()
+        hook, now = await self.hooks.get(id), self._clock.now()
         told = Notification(id=f"test@{hook.id}-{now}", kind="test", at=now, message=f"this is a test of webhook {id}")
         why = await self._deliveries.once(hook.url, hook.secret, told)
         return Delivered(ok=not why, message=why or f"{hook.url} has taken it")

@@ -8,7 +8,7 @@ import msgspec
 
 from mendflow.core.model.alerts import Notification, NotificationKind, WebhookView, WebhookWish
 from mendflow.core.model.ids import Instant
-from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -62,11 +62,7 @@ class WebhookBook:
 
     async def start(self) -> None:
         """Read what there is; others may have added and removed some."""
-        found = [each async for each in self._store.scan(WEBHOOK_KIND)]
-        for each in found:
-            if not self._ledger.busy(WEBHOOK_KIND, each.id):
-                self._ledger.known(WEBHOOK_KIND, each.id, each.version)
-        self._set({each.id: _decode(each.body) for each in found})
+        self._set({each.id: _decode(each.body) async for each in self._store.scan(WEBHOOK_KIND)})
 
     def _set(self, hooks: dict[str, Webhook]) -> None:
         self._hooks = hooks
@@ -81,16 +77,18 @@ class WebhookBook:
     def find(self, id: str) -> Webhook | None:
         return self._hooks.get(id)
 
-    def get(self, id: str) -> Webhook:
-        found = self._hooks.get(id)
+    async def get(self, id: str) -> Webhook:
+        """As the store has it: another server may have added it just now."""
+        found = await self._store.get(WEBHOOK_KIND, id)
         if found is None:
             raise NotFound(f"there is no webhook {id!r}; `mendflow webhooks` lists them")
-        return found
+        return _decode(found.body)
 
-    def all(self) -> list[WebhookView]:
+    async def all(self) -> list[WebhookView]:
+        await self.start()
         return [hook.view() for hook in sorted(self._hooks.values(), key=lambda hook: (hook.made_at, hook.id))]
 
-    def add(self, wish: WebhookWish, *, who: str) -> WebhookView:
+    async def add(self, wish: WebhookWish, *, who: str) -> WebhookView:
         if not wish.on:
             raise Invalid("a webhook is told of something; say of what with `on`", field="on")
         if len(wish.secret) > SECRET_CHARS_MAX:
@@ -107,12 +105,14 @@ class WebhookBook:
             made_at=self._clock.now(),
             made_by=who,
         )
-        self._ledger.touch(WEBHOOK_KIND, hook.id, hook)
+        if await self._ledger.put_now(WEBHOOK_KIND, hook.id, hook, 0) is None:
+            raise Conflict("another webhook got this very name; add it once more")
         self._set({**self._hooks, hook.id: hook})
         return hook.view()
 
-    def remove(self, id: str) -> WebhookView:
-        hook = self.get(id)
-        self._ledger.drop(WEBHOOK_KIND, id)
+    async def remove(self, id: str) -> WebhookView:
+        hook, found = await self.get(id), await self._store.get(WEBHOOK_KIND, id)
+        if found is not None:
+            await self._ledger.put_now(WEBHOOK_KIND, id, None, found.version)
         self._set({each: known for each, known in self._hooks.items() if each != id})
         return hook.view()

@@ -1,0 +1,120 @@
+"""Alerts, releases, notifications and webhooks as whoever asks a domain sees them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mendflow.core.model.alerts import Notification, WebhookWish
+from mendflow.core.model.flow import Job
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.services.clock import SystemClock
+from mendflow.services.house import House, HouseRules
+from mendflow.services.local_domain import LocalDomain
+from mendflow.stores.files import FolderKeeper
+from mendflow.stores.memory import MemoryStore
+from tests.services.conftest import HandPilot
+from tests.services.exceptions.kit import flow
+
+
+class Public:
+    """A way out to public addresses only."""
+
+    private = False
+
+    def __init__(self) -> None:
+        self.got: list[tuple[str, Notification]] = []
+        self.news = asyncio.Event()
+
+    async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> str:
+        self.got.append((url, msgspec.json.decode(body, type=Notification)))
+        self.news.set()
+        return ""
+
+
+@pytest.fixture
+def way_out() -> Public:
+    return Public()
+
+
+@pytest.fixture
+async def house(tmp_path: Path, way_out: Public) -> AsyncIterator[House]:
+    keeper = FolderKeeper(tmp_path / "files")
+    keeper.open()
+    house = House(
+        store=MemoryStore(), keeper=keeper, clock=SystemClock(), rules=HouseRules(), version="test", poster=way_out
+    )
+    await house.open()
+    yield house
+    await house.close()
+
+
+async def test_an_address_given_with_a_case_is_told_of_its_end(
+    domain: LocalDomain, pilot: HandPilot, way_out: Public
+) -> None:  # JS-8
+    await domain.deploy(flow(Job(name="a", command="true")))
+    case = (await domain.start("f", {}, who="me", notify="https://example.org/told")).id
+    await pilot.run_all(lambda _: Outcome())
+    await asyncio.wait_for(way_out.news.wait(), 10)
+    [(url, told)] = way_out.got
+    assert (url, told.id, told.kind, told.serial) == ("https://example.org/told", f"{case}:end", "completed", 1)
+    assert await domain.notifications() == await domain.notifications(after=0) == [told]
+    assert await domain.notifications(after=1) == []
+
+
+async def test_addresses_that_the_server_may_not_reach_are_refused_when_they_are_given(domain: LocalDomain) -> None:
+    await domain.deploy(flow(Job(name="a", command="true")))
+    with pytest.raises(Invalid, match="private"):
+        await domain.start("f", {}, who="me", notify="http://127.0.0.1/")
+    with pytest.raises(Invalid, match="private"):
+        await domain.add_webhook(WebhookWish(url="http://10.0.0.1/"), who="ann")
+    assert await domain.cases() == [] and await domain.webhooks() == []
+
+
+async def test_a_webhook_is_added_tried_and_removed(domain: LocalDomain, way_out: Public) -> None:  # JS-8
+    view = await domain.add_webhook(WebhookWish(url="https://example.org/", on=("failed",), secret="s"), who="ann")
+    assert await domain.webhooks() == [view] and view.signed and view.made_by == "ann"
+    assert (await domain.try_webhook(view.id, who="ann")).ok
+    assert way_out.got[0][1].kind == "test"
+    await domain.remove_webhook(view.id, who="ann")
+    assert await domain.webhooks() == []
+    with pytest.raises(NotFound, match="mendflow webhooks"):
+        await domain.remove_webhook(view.id, who="ann")
+
+
+async def test_only_what_runs_can_be_released_and_it_stands_in_the_history_who_did_it(
+    domain: LocalDomain, pilot: HandPilot
+) -> None:  # JS-5
+    await domain.deploy(flow(Job(name="a", command="true")))
+    case = (await domain.start("f", {}, who="me")).id
+    with pytest.raises(Conflict, match="waiting"):
+        await domain.release_job(f"{case}/1", who="ann")
+    await pilot.sync(want=1)
+    await pilot.sync()
+    released = (await domain.release_job("last/1", who="ann", reason="it hangs")).released
+    assert released is not None and (released.by, released.reason) == ("ann", "it hangs")
+    again = (await domain.release_job(f"{case}/1", who="bob")).released
+    assert again == released, "once is enough"
+    await pilot.exchange({"a": Outcome()})
+    job = await domain.job(f"{case}/1")
+    assert job.history[-1].why == "released by ann: it hangs"
+    assert any("released by ann" in each.message for each in await domain.notices())
+    await pilot.run_all(lambda _: Outcome())
+    with pytest.raises(Conflict, match="over"):
+        await domain.release_job(f"{case}/1", who="ann")
+    with pytest.raises(NotFound):
+        await domain.release_job(f"{case}/9", who="ann")
+
+
+async def test_alerts_are_listed_open_ones_alone_or_all(house: House, domain: LocalDomain) -> None:  # JS-5
+    book = house.services.monitor.alerts
+    await house.services.monitor.not_delivered("hook-1", Notification(id="x", kind="test", at=0, message=""), "dead")
+    [alert] = await domain.alerts()
+    assert alert.kind == "not-delivered" and alert.id in book.open
+    seen = await domain.acknowledge(alert.id, who="ann")
+    assert (seen.acknowledged_by, bool(seen.closed_at)) == ("ann", True)
+    assert await domain.alerts() == [] and await domain.alerts(every=True) == [seen]
+    assert await domain.acknowledge(alert.id, who="bob") == seen, "the first who saw it"
