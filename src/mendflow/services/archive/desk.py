@@ -63,17 +63,15 @@ class ArchiveDesk:
 
     # For imports
 
-    async def expect(self, root: CaseId, *, live: bool) -> None:
-        if not live:
-            return
-        homes = self._house.services.homes
-        if not homes.knows(root) and await self.store.get(HOME_KIND, root) is not None:
+    async def expect(self, root: CaseId) -> None:
+        if not self._house.services.homes.knows(root) and await self.store.get(HOME_KIND, root) is not None:
             raise Conflict(f"case {root} is on another server already; look at it there")
-        homes.hold(root, IMPORTING)
-        await self.ledger.settled()
 
-    async def arrived(self, root: CaseId, *, live: bool) -> None:
-        if live and not any(root_of(id) == root for id in self.living()):
+    async def go_on(self, root: CaseId) -> None:
+        """Without a home nobody would: so it has none before all of it is here."""
+        if not any(root_of(id) == root for id in self.living()):
+            self._house.services.homes.hold(root, IMPORTING)
+            await self.ledger.settled()
             await self._house.services.take_up([Tree(root)])
 
     def _now(self) -> Instant:

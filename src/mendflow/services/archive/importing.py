@@ -50,11 +50,13 @@ class Imported(msgspec.Struct, kw_only=True):
 class Host(Protocol):
     """Whoever lets live cases go on that were imported."""
 
-    async def expect(self, root: CaseId, *, live: bool) -> None:
-        """A tree is about to come: nobody else is to take it."""
+    async def expect(self, root: CaseId) -> None:
+        """A tree is about to come; refused if somebody has it already."""
         ...
 
-    async def arrived(self, root: CaseId, *, live: bool) -> None: ...
+    async def go_on(self, root: CaseId) -> None:
+        """All of a tree is here in which something goes on."""
+        ...
 
 
 class TreePlan(msgspec.Struct, kw_only=True):
@@ -170,7 +172,7 @@ class Import:
                 await self._end(writer, host, resume=resume, now=now, by=by)
                 writer, plan = None, wanted.get(record.root) if isinstance(record, Tree) else None
                 if plan is not None:
-                    await host.expect(plan.root, live=bool(plan.found.live))
+                    await host.expect(plan.root)
                     await self._mark(plan, done=False, resume=resume, now=now, by=by)
                     writer = _TreeWriter(self._store, plan, resume=resume, now=now, by=by)
             elif writer is not None:
@@ -181,8 +183,9 @@ class Import:
         if writer is None:
             return
         await writer.end()
+        if writer.plan.found.live:
+            await host.go_on(writer.plan.root)
         await self._mark(writer.plan, done=True, resume=resume, now=now, by=by)
-        await host.arrived(writer.plan.root, live=bool(writer.plan.found.live))
         self.report.imported.append(writer.plan.root)
         self.report.suspended += writer.suspended
 

@@ -1,0 +1,170 @@
+"""An archive that is not what it was when it was written is refused whole, with the place and the reason."""
+
+import asyncio
+import gzip
+import io
+import random
+import zlib
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from mendflow.core.model.ids import CaseId
+from mendflow.services.archive import records as format
+from mendflow.services.archive.checking import checked
+from mendflow.services.archive.records import AnyRecord, BadArchive, File, Head, Journal, Kept, Packer, Piece, Tree
+from mendflow.stores.memory import MemoryStore
+from tests.contract.archived import archive_of_one, content, packed, records, unpacked, world_on
+
+Records = list[AnyRecord]
+
+
+@pytest.fixture(scope="module")
+def archive(tmp_path_factory: pytest.TempPathFactory) -> bytes:
+    return asyncio.run(archive_of_one(tmp_path_factory.mktemp("archive")))[1]
+
+
+def written(changed: Records) -> bytes:
+    packer = Packer()
+    return b"".join([packer.pack(each) for each in changed]) + packer.end()
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(BadArchive) as caught:
+        checked(io.BytesIO(data))
+    return caught.value.message
+
+
+def test_written_again_it_is_the_same(archive: bytes) -> None:
+    assert content(written(records(archive))) == content(archive)
+    assert len(checked(io.BytesIO(archive)).trees) == 1
+
+
+def test_any_byte_that_is_changed_is_found_or_means_nothing(archive: bytes) -> None:
+    chance, wanted, found = random.Random(4), content(archive), 0
+    places = [
+        *range(40),
+        *(chance.randrange(len(archive)) for _ in range(300)),
+        *range(len(archive) - 40, len(archive)),
+    ]
+    for place in places:
+        damaged = bytearray(archive)
+        damaged[place] ^= 1 << chance.randrange(8)
+        try:
+            checked(io.BytesIO(bytes(damaged)))
+        except BadArchive:
+            found += 1
+            continue
+        assert content(bytes(damaged)) == wanted
+    assert found > 300
+
+
+def test_any_byte_that_is_changed_before_it_was_packed_is_found(archive: bytes) -> None:
+    """Beneath gzip, which has a sum of its own, ours finds it alone."""
+    plain, chance = gzip.decompress(archive), random.Random(5)
+    for _ in range(200):
+        damaged = bytearray(plain)
+        damaged[chance.randrange(len(plain) - 1)] ^= 1 << chance.randrange(8)
+        refusal(gzip.compress(bytes(damaged)))
+
+
+def test_wherever_it_is_cut_it_is_refused(archive: bytes) -> None:
+    for length in [0, 1, 10, *range(11, len(archive), 997), len(archive) - 1]:
+        refusal(archive[:length])
+    plain = gzip.decompress(archive)
+    for length in range(0, len(plain), 4_999):
+        refusal(gzip.compress(plain[:length]))
+    refusal(archive + b"x")
+    refusal(archive + archive)
+
+
+def test_what_unpacks_to_very_much_is_refused_before_it_is_held(
+    archive: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = zlib.compressobj(9, zlib.DEFLATED, 31)
+    line = b"".join([bomb.compress(b" " * (1 << 20)) for _ in range(80)]) + bomb.flush()
+    assert "a line is longer than 64 MB" in refusal(line)
+    monkeypatch.setattr(format, "UNPACKED_BYTES_MAX", 1000)
+    assert "unpacks to more than" in refusal(archive)
+
+
+def _head(found: Records) -> Records:
+    assert isinstance(found[0], Head)
+    return [replace(found[0], version=2), *found[1:]]
+
+
+def _each(change: Callable[[AnyRecord], AnyRecord | None]) -> Callable[[Records], Records]:
+    return lambda found: [new for each in found if (new := change(each)) is not None]
+
+
+def _kept(of: str, **changes: object) -> Callable[[AnyRecord], AnyRecord | None]:
+    return lambda each: replace(each, **changes) if isinstance(each, Kept) and each.kind == of else each
+
+
+def _without(type: type, kind: str = "") -> Callable[[AnyRecord], AnyRecord | None]:
+    return lambda each: None if isinstance(each, type) and getattr(each, "kind", kind) == kind else each
+
+
+def _later(each: AnyRecord) -> AnyRecord:
+    return replace(each, position=each.position + 1) if isinstance(each, Journal) else each
+
+
+def _named(root: str) -> Callable[[AnyRecord], AnyRecord]:
+    return lambda each: replace(each, root=CaseId(root)) if isinstance(each, Tree) else each
+
+
+def _entry(each: AnyRecord) -> AnyRecord:
+    return (
+        replace(each, entries=[msgspec.Raw(b'{"at":1,"fact":{"type":"nope"}}')]) if isinstance(each, Journal) else each
+    )
+
+
+def _twice(found: Records) -> Records:
+    start = next(place for place, each in enumerate(found) if isinstance(each, Tree))
+    end = next(place for place, each in enumerate(found) if isinstance(each, File))
+    return [*found[:end], *found[start:]]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (_head, "version 2; this mendflow reads 1"),
+        (lambda found: found[1:], "does not begin as one"),
+        (lambda found: [found[0], *found], "begins a second time"),
+        (_each(_kept("job", kind="secret")), "does not belong to case"),
+        (_each(_kept("job", id="other-1/1")), "does not belong to case"),
+        (_each(_kept("job", id="../../etc/passwd")), "does not belong to case"),
+        (_each(_kept("flow", kind="server")), "stands before the first case"),
+        (_each(_kept("case", body=msgspec.Raw(b'{"id":"x"}'))), "cannot be read"),
+        (_each(_kept("job", body=msgspec.Raw(b"[]"))), "cannot be read"),
+        (_each(_without(Kept, "case")), "is not whole"),
+        (_each(_without(Journal)), "is not whole"),
+        (_each(_later), "has a hole"),
+        (_each(_entry), "cannot be read"),
+        (_each(_named("../x")), "is no case's id"),
+        (_each(_named("f-other")), "does not belong"),
+        (_twice, "comes a second time"),
+        (_each(_without(Piece)), "does not have the content"),
+        (_each(lambda each: replace(each, sha256="../" * 21 + "x") if isinstance(each, File) else each), "no digest"),
+        (_each(lambda each: replace(each, base64="!") if isinstance(each, Piece) else each), "not base64"),
+        (_each(lambda each: Piece.of(b"other") if isinstance(each, Piece) else each), "does not have the content"),
+    ],
+)
+def test_what_was_made_up_is_refused_with_its_reason(
+    archive: bytes, change: Callable[[Records], Records], reason: str
+) -> None:
+    assert reason in refusal(written(change(records(archive))))
+
+
+async def test_a_refused_archive_leaves_no_trace(archive: bytes, tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path) as there:
+        before = content(await packed(there.domain, everything=True))
+        for damaged in (archive[:-1], b"", b"no archive", written(_each(_later)(records(archive)))):
+            with pytest.raises(BadArchive):
+                await unpacked(there.domain, damaged)
+        assert content(await packed(there.domain, everything=True)) == before
+        assert await there.domain.cases() == []
+        assert [path for path in (tmp_path / "files").rglob("*") if path.is_file()] == []

@@ -1,0 +1,220 @@
+"""Cases go from store to store in a file, and nothing of them is lost, doubled, or half there."""
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Conflict, Mistake, StoreUnavailable
+from mendflow.core.model.views import JobQuery
+from mendflow.services.archive.records import Kept
+from mendflow.stores.contract import Append, Done, Taken, Write
+from mendflow.stores.memory import MemoryStore
+from tests.contract.archived import (
+    archive_of_one,
+    begun,
+    content,
+    over,
+    packed,
+    play,
+    records,
+    unpacked,
+    world_on,
+)
+from tests.contract.backends import Backend
+
+
+async def test_a_case_that_went_through_another_store_is_the_same(backend: Backend, tmp_path: Path) -> None:
+    """With its exlet, the case that it called, its decisions, its flow, its rules and its files."""
+    case, archive = await archive_of_one(tmp_path / "from")
+    async with world_on(backend.make(tmp_path), tmp_path / "to") as there:
+        report = await unpacked(there.domain, archive)
+        assert (report.imported, report.suspended, report.files) == ([case], [], 1)
+        assert content(await packed(there.domain, case)) == content(archive)
+        assert (await there.domain.case(case)).status == "completed"
+        assert [item.state for item in await there.domain.items(case)] == ["completed"] * 4
+        assert (await there.domain.rule_set("f")).version == 1
+        kinds = {record.kind for record in records(archive) if isinstance(record, Kept)}
+    assert {"case", "job", "decision", "conversation", "flow", "flow-version", "rules", "rules-version"} <= kinds
+
+
+async def test_a_case_that_is_not_over_comes_suspended_and_goes_on_when_told(backend: Backend, tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        case = await begun(here)
+        await here.pilot.sync(want=2)
+        await here.pilot.exchange({"a[1]": Outcome(outputs="early")})
+        archive = await packed(here.domain, case)
+        await here.pilot.run_all(play)
+        wanted = [(item.item, item.state) for item in await here.domain.items(case)]
+    async with world_on(backend.make(tmp_path), tmp_path / "to") as there:
+        report = await unpacked(there.domain, archive)
+        assert report.suspended == [case]
+        assert (await there.domain.case(case)).status == "suspended"
+        assert (await there.pilot.sync(want=4, wait_ms=50)).jobs == [], "nothing runs twice"
+        await there.domain.resume(case, who="ann")
+        await there.pilot.run_all(play)
+        assert (await there.domain.case(case)).status == "completed"
+        assert [(item.item, item.state) for item in await there.domain.items(case)] == wanted
+        early = await there.domain.item(case, "a[1]")
+        assert early.outputs == "early", "what was done is not done again"
+        again = next(job for job in await there.domain.jobs(JobQuery(case=case)) if job.losses)
+        assert again.history[0].end == "lost"
+
+
+async def test_what_is_to_resume_goes_on_at_once_and_what_ran_is_lost(tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        case = await begun(here)
+        await here.pilot.sync(want=1)
+        archive = await packed(here.domain, case)
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        report = await unpacked(there.domain, archive, resume=True)
+        assert (report.imported, report.suspended) == ([case], [])
+        await there.pilot.run_all(play)
+        assert (await there.domain.case(case)).status == "completed"
+
+
+async def test_an_export_is_as_of_one_moment_however_much_goes_on(tmp_path: Path) -> None:
+    """What happens while it is read is in it wholly, journal and documents, or not at all."""
+
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        case = await begun(here)
+        await here.pilot.sync(want=4)
+        chunks = await here.domain.export([case], who="ann")
+        archive = b""
+        steps = iter(["a[1]", "a[2]"])
+        async for chunk in chunks:
+            archive += chunk
+            if item := next(steps, ""):
+                await here.pilot.exchange({item: Outcome()})
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        await unpacked(there.domain, archive, resume=True)
+        await there.pilot.run_all(play)
+        assert (await there.domain.case(case)).status == "completed"
+
+
+async def test_the_same_archive_again_changes_nothing(tmp_path: Path) -> None:
+    case, archive = await archive_of_one(tmp_path / "from")
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        await unpacked(there.domain, archive)
+        before = content(await packed(there.domain, case))
+        report = await unpacked(there.domain, archive)
+        assert (report.imported, report.present) == ([], [case])
+        assert content(await packed(there.domain, case)) == before
+
+
+async def test_a_case_that_is_here_with_other_content_refuses_the_whole_archive(tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        case = await begun(here)
+        early = await packed(here.domain, case)
+        await here.pilot.run_all(play)
+        other = await over(here)
+        both = await packed(here.domain, case, other)
+        with pytest.raises(Conflict, match=f"case {case} is here already, with other content; nothing was imported"):
+            await unpacked(here.domain, early)
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        await unpacked(there.domain, early)
+        with pytest.raises(Conflict, match="with other content"):
+            await unpacked(there.domain, both)
+        assert [view.id for view in await there.domain.cases() if not view.parent and not view.mends] == [case]
+        report = await unpacked(there.domain, both, skip_existing=True)
+        assert (report.imported, report.skipped) == ([other], [case])
+
+
+async def test_under_new_ids_a_case_stands_beside_itself(tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        case = await over(here)
+        archive = await packed(here.domain, case)
+        report = await unpacked(here.domain, archive, as_new=True)
+        [new] = report.imported
+        assert new != case and new.startswith(case)
+        assert [item.state for item in await here.domain.items(new)] == ["completed"] * 4
+        assert (await here.domain.item(new, "a[0]")).job == f"{new}/1"
+        assert (await unpacked(here.domain, archive, as_new=True)).present == [new]
+        assert content(await packed(here.domain, case)) == content(archive), "the first is as it was"
+
+
+class Dying(MemoryStore):
+    """Its server is killed after so many calls that write."""
+
+    left = 10**9
+
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        if any(not isinstance(each, Append) and each.kind == "imported" for each in writes) or self.left < 10**8:
+            self.left -= 1
+        if self.left < 0:
+            raise StoreUnavailable("killed")
+        return await super().write(writes)
+
+
+async def test_an_import_that_was_killed_anywhere_ends_the_same_when_it_is_run_again(tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        other = await over(here)
+        case = await begun(here)
+        await here.pilot.sync(want=2)
+        archive = await packed(here.domain, case, other)
+    wanted = await _imported(MemoryStore(), tmp_path, archive, case, other)
+    for kill_after in range(40):
+        store = Dying()
+        async with world_on(store, tmp_path / "to") as there:
+            store.left = kill_after
+            try:
+                await unpacked(there.domain, archive)
+            except Mistake:
+                pass
+            else:
+                store.left = 10**9
+                return
+            store.left = 10**9
+            if await store.get("case", case) is None:
+                assert await store.get("home", case) is None, "nobody goes on with half a case"
+        again = MemoryStore()
+        again._documents, again._streams, again._version = store._documents, store._streams, store._version
+        assert await _imported(again, tmp_path, archive, case, other) == wanted
+    raise AssertionError("the import never came to its end")
+
+
+async def _imported(store: MemoryStore, folder: Path, archive: bytes, *cases: str) -> str:
+    """All that is there after an import, but the moments, which are another time's."""
+    async with world_on(store, folder / "to") as there:
+        await unpacked(there.domain, archive)
+        again = content(await packed(there.domain, *cases))
+    return re.sub(r"\d{13}", "then", msgspec.json.encode(again).decode())
+
+
+async def test_files_can_be_left_out(tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        case = await over(here)
+        small, whole = await packed(here.domain, case, files=False), await packed(here.domain, case)
+        assert len(small) < len(whole)
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        assert (await unpacked(there.domain, small)).files == 0
+        assert (await unpacked(there.domain, whole)).files == 1, "what was left out can come later"
+
+
+async def test_everything_is_everything(tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path / "from") as here:
+        cases = {await over(here), await over(here)}
+        archive = await packed(here.domain, everything=True)
+        chosen = await packed(here.domain, where="owner == 'ann' && done > 0 && parent == null && mends == null")
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        assert set((await unpacked(there.domain, archive)).imported) == cases
+        assert content(await packed(there.domain, everything=True)) == content(archive)
+    assert {each.root for each in records(chosen) if hasattr(each, "root")} == cases
+
+
+async def test_rules_that_are_others_here_stay_and_are_told_about(tmp_path: Path) -> None:
+    case, archive = await archive_of_one(tmp_path / "from")
+    async with world_on(MemoryStore(), tmp_path / "to") as there:
+        await over(there)
+        report = await unpacked(there.domain, archive)
+        assert report.imported == [case]
+        assert any(note.startswith("rules f is another here") for note in report.notes)
+
+
+async def test_a_case_that_is_not_there_is_not_exported(tmp_path: Path) -> None:
+    async with world_on(MemoryStore(), tmp_path) as here:
+        with pytest.raises(Mistake, match="there is no case 'f-nope'"):
+            await packed(here.domain, "f-nope")
