@@ -51,7 +51,7 @@ async def test_a_case_is_told_from_its_start_to_its_end(
         told = [one async for one in _told(response)]
     assert told[-1].event == "end"
     serials = [int(one.id) for one in told[:-1]]
-    assert serials == list(range(serials[0], serials[0] + len(serials)))
+    assert serials == sorted(set(serials)), "each once, and in order"
     last = msgspec.json.decode(told[-2].data, type=Happening)
     assert (last.kind, last.state, last.case) == ("case", "completed", case)
 
@@ -129,7 +129,7 @@ async def test_a_slow_reader_holds_the_telling_back() -> None:
             drawn += 1
             yield _happening(drawn)
 
-    pieces = Feed(endless()).told(Holds())
+    pieces = Feed(endless(), _over).told(Holds())
     await anext(pieces)
     for _ in range(100):
         await asyncio.sleep(0)
@@ -149,7 +149,7 @@ async def test_a_reader_that_leaves_ends_the_source() -> None:
         finally:
             closed.set()
 
-    pieces = Feed(source()).told(Holds())
+    pieces = Feed(source(), _over).told(Holds())
     await anext(pieces)
     await anext(pieces)
     await pieces.aclose()
@@ -163,7 +163,11 @@ async def test_a_silent_stream_shows_that_it_lives(monkeypatch: pytest.MonkeyPat
         await asyncio.Event().wait()
         yield _happening(1)
 
-    pieces = Feed(silent()).told(Holds())
+    pieces = Feed(silent(), _over).told(Holds())
     await anext(pieces)
     assert (await anext(pieces)).startswith(b":")
     await pieces.aclose()
+
+
+async def _over() -> bool:
+    return True

@@ -8,9 +8,11 @@ import aiohttp
 import pytest
 
 from mendflow.client import Client
+from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.problems import Forbidden, NotFound, Unauthorized
+from mendflow.core.model.views import Happening
 from mendflow.server.access import Access, hash_of, read_tokens
-from tests.server.conversation import do_jobs, job_flow, task_flow
+from tests.server.conversation import do_jobs, job_flow, loop_flow, task_flow
 from tests.server.town import SERVERS_TOKEN, Citizen, town, until
 
 PEOPLE = read_tokens(f"boss admin {hash_of('t-boss')}\nrita reader {hash_of('t-rita')}")
@@ -133,3 +135,53 @@ async def test_a_flow_that_was_deployed_elsewhere_a_moment_ago_is_known(east: Cl
     await east.deploy(task_flow("f0"))
     case = await west.start("f0")
     assert [task.case for task in await east.tasks(case=case.id)] == [case.id]
+
+
+async def test_a_list_shows_each_case_as_its_own_server_knows_it(
+    two: tuple[Citizen, Citizen], east: Client, west: Client
+) -> None:
+    await east.deploy(loop_flow())
+    here, there = await east.start("many", {"n": 1}), await west.start("many", {"n": 1})
+    for each in (east, west):
+        found = {case.id: case for case in await each.cases()}
+        assert {found[here.id].server, found[there.id].server} == {"east", "west"}
+        assert [count.waiting for case in found.values() for count in case.counts] == [3, 3]
+
+
+async def test_a_server_that_says_nothing_is_named_in_the_answer(
+    two: tuple[Citizen, Citizen], east: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    await two[1].served.stop()
+    assert await east.cases() == []
+    assert "no word from west" in caplog.text
+
+
+async def test_the_events_of_all_servers_come_as_one_stream(east: Client, west: Client) -> None:
+    await east.deploy(task_flow())
+    told = west.happenings(kind="case")
+    first = asyncio.ensure_future(anext(told))
+    cases: list[str] = []
+    while not first.done():
+        cases.append((await east.start("ask")).id)
+        await asyncio.wait((first,), timeout=0.2)
+    assert first.result().case in cases
+    own = (await west.start("ask")).id
+    async with asyncio.timeout(20):
+        assert own in [happening.case async for happening in _until(told, own)]
+
+
+async def _until(told: AsyncIterator[Happening], case: str) -> AsyncIterator[Happening]:
+    async for happening in told:
+        yield happening
+        if happening.case == case:
+            return
+
+
+async def test_levels_are_drained_on_all_servers(two: tuple[Citizen, Citizen], west: Client) -> None:
+    for citizen in two:
+        case = f"f-{citizen.name}"
+        await citizen.house.services.levels.enter(
+            f"{case}/1", level=1, job=JobId(f"{case}/1"), case=CaseId(case), item=ItemId("a"), mode="express"
+        )
+    assert [level.waiting for level in await west.levels()] == [2, 0, 0]
+    assert (await west.drain("1")).let_go == 2

@@ -15,6 +15,7 @@ from mendflow.core.model.problems import Mistake
 from mendflow.server import answers
 from mendflow.server.access import API, PEERS, Access
 from mendflow.server.body import HearingOut
+from mendflow.server.everyone import Everyone
 from mendflow.server.forwarding import Forwarding, Whereabouts
 from mendflow.server.holds import Holds
 from mendflow.server.openapi import describe
@@ -56,10 +57,10 @@ ROUTES: list[Any] = [
     *rules.ROUTES,
     *repairs.ROUTES,
     *history.ROUTES,
+    *archives.ROUTES,
     *engines.ROUTES,
 ]
 SYNC_PATH = f"{API}/pilots/sync"
-    *archives.ROUTES,
 METRICS_PATH = f"{API}/metrics"
 USUAL_METRICS_PATH = "/metrics"
 """Where collectors of metrics look by themselves."""
@@ -73,6 +74,7 @@ class Api(Litestar):
     holds: Holds
     peers: PeerRoutes
     forwarding: Forwarding | None = None
+    everyone: Everyone | None = None
 
     async def __call__(
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
@@ -108,6 +110,9 @@ class Api(Litestar):
             return receive
         try:
             again = self.access.passed_on(scope["headers"])
+            everyone = self.everyone if not again else None
+            if everyone is not None and await everyone(scope, receive, send, super().__call__):
+                return None
             return await self.forwarding(scope, receive, send, again=again)
         except answers.HungUp:
             return None
@@ -151,6 +156,7 @@ def create_app(
     )
     app.access, app.exchange, app.holds, app.peers = access, Exchange(domain, let_go), holds, PeerRoutes(peer)
     if where is not None and passing is not None:
+        app.everyone = Everyone(where, passing, JSON_BYTES_MAX)
         app.forwarding = Forwarding(where, passing, partial(_newest, domain), holds, JSON_BYTES_MAX)
     return app
 

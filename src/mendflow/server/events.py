@@ -6,7 +6,7 @@ is over; a stream that stops without it was cut, and is taken up again after its
 
 import asyncio
 import logging
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable
 
 import msgspec
 
@@ -39,8 +39,10 @@ def frame_of(happening: Happening) -> bytes:
 class Feed:
     """One reader's stream. A pump fills `_frames`; the response empties it."""
 
-    def __init__(self, source: AsyncIterator[Happening]) -> None:
+    def __init__(self, source: AsyncIterator[Happening], over: Callable[[], Awaitable[bool]]) -> None:
+        """`over`: whether what is told of has ended, asked when the source has."""
         self._source = source
+        self._is_over = over
         self._frames: list[bytes] = []
         self._news = asyncio.Event()
         self._room = asyncio.Event()
@@ -60,7 +62,8 @@ class Feed:
                 if len(self._frames) >= FRAMES_MAX:
                     self._room.clear()
                     await self._room.wait()
-            self._frames.append(b"event: end\ndata: {}\n\n")
+            if await self._is_over():
+                self._frames.append(b"event: end\ndata: {}\n\n")
         except Mistake as mistake:
             log.info("an event stream was cut: %s", mistake.message)
         except Exception:  # the edge of a background task: nobody else would ever see it

@@ -26,6 +26,7 @@ ARRIVING_S: Final = 10
 EVENTS: Final = "text/event-stream"
 _NAMED = frozenset({"cases", "jobs", "tasks", "engines", "decisions"})
 _ASKED_BY_CASE = frozenset({"jobs", "tasks", "decisions"})
+_NO_NAMES = frozenset({"count", "reject"})
 _IN_BODY = {"/decisions/reject": "decision", "/engines": "name"}
 """Requests that name what they are about in a field of their body."""
 
@@ -184,7 +185,7 @@ def subject_of(scope: HTTPScope) -> str:
     query = parse_qs(scope["query_string"].decode("latin-1"))
     if words == ["why"]:
         return query.get("subject", [""])[0]
-    if len(words) > 1 and words[0] in _NAMED:
+    if len(words) > 1 and words[0] in _NAMED and words[1] not in _NO_NAMES:
         return words[1]
     if len(words) == 1 and words[0] in _ASKED_BY_CASE and scope["method"] == "GET":
         return query.get("case", [""])[0]

@@ -69,7 +69,9 @@ class Passing:
             ) as response:
                 yield response
         except (*_AWAY, asyncio.CancelledError) as error:
-            raise _lost(error, server, method, watcher) from error
+            if (lost := _lost(error, server, method, watcher)) is error:
+                raise
+            raise lost from error
         finally:
             watcher.cancel()
 

@@ -1,8 +1,8 @@
 """What happens, told to whoever listens.
 
 Each case keeps its latest changes, so that a listener who lost the line can go on from the serial it heard last. The
-serials grow across restarts: they begin at the instant when the server started. A listener that does not keep up is
-let go, and comes back from where it was."""
+serials grow with the time, so they grow across restarts, and across servers too: whoever takes a case over has a clock
+that is not behind the case's journal. A listener that does not keep up is let go, and comes back from where it was."""
 
 import asyncio
 from collections import deque
@@ -12,6 +12,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.views import Happening, HappeningKind
 
 KEPT_PER_CASE = 2_000
+SERIALS_PER_MS = 1_000
 LISTENER_QUEUE_MAX = 10_000
 
 _Told = tuple[int, Instant, HappeningKind, CaseId, ItemId | None, str, str]
@@ -30,7 +31,7 @@ class _Listener:
 
 class Happenings:
     def __init__(self, started_at: Instant) -> None:
-        self._serial = started_at
+        self._serial = started_at * SERIALS_PER_MS
         self._latest: dict[CaseId, deque[_Told]] = {}
         self._listeners: dict[str, set[_Listener]] = {}
 
@@ -43,7 +44,7 @@ class Happenings:
         state: str = "",
         message: str = "",
     ) -> None:
-        self._serial += 1
+        self._serial = max(self._serial + 1, at * SERIALS_PER_MS)
         told = (self._serial, at, kind, case, item, state, message)
         latest = self._latest.get(case)
         if latest is None:

@@ -133,7 +133,8 @@ class LocalRepairs(_OtherHalf):
         taken_up, left = list[str](), list[str]()
         for member in members:
             if member.state == "waiting" or self._office.in_level(member.exlet_case):
-                done = await self._office.apply(member.id, who=who)
+                here = self._house.services.homes.mine(CaseId(member.id))
+                done = await self._office.apply(member.id, who=who) if here else None
                 (taken_up if done is not None else left).append(member.id)
         await self._settled()
         return Applied(group=view.id, taken_up=taken_up, left=left)

@@ -77,6 +77,7 @@ class CaseView(View, frozen=True):
     mends_item: ItemId | None = None
     decision: str = ""
     holds: list[Hold] = []  # of a live case: who suspends it, or items of it
+    server: str = ""  # of a live case on a store with several servers: where it lives, as that server itself says
 
 
 class AttemptView(View, frozen=True):

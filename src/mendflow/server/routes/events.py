@@ -16,6 +16,7 @@ After = Annotated[int, QueryParameter(ge=0, le=2**53, description="Goes on after
 
 Kind = Annotated[HappeningKind | None, QueryParameter(description="Only happenings of this kind.")]
 
+ENDED = ("completed", "failed", "cancelled")
 _HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
 
@@ -30,14 +31,22 @@ async def case_events(
 ) -> Stream:
     """Server-sent events; `id` is the serial, `data` a Happening. The event `end` follows the last one of the case."""
     view = await domain.case(case)
-    feed = Feed(domain.happenings(view.id, _serial(last_event_id, after), kind=kind or ""))
+
+    async def over() -> bool:
+        return (await domain.case(view.id)).status in ENDED
+
+    feed = Feed(domain.happenings(view.id, _serial(last_event_id, after), kind=kind or ""), over)
     return Stream(feed.told(holds), media_type="text/event-stream", headers=_HEADERS)
 
 
 @get("/events", summary="What happens in all cases, from now on", operation_id="all_happenings", tags=["events"])
 async def all_events(domain: TheDomain, holds: TheHolds, kind: Kind = None) -> Stream:
-    feed = Feed(domain.happenings(kind=kind or ""))
+    feed = Feed(domain.happenings(kind=kind or ""), _never)
     return Stream(feed.told(holds), media_type="text/event-stream", headers=_HEADERS)
+
+
+async def _never() -> bool:
+    return False
 
 
 def _serial(header: str, after: int) -> int:
