@@ -1,20 +1,21 @@
 """Broken builds of the product. Each takes away one thing that a law stands on; the simulated world must notice.
 
-A mutant is applied for one test with `monkeypatch`. Where a protection is doubled, a mutant takes away both halves: one of
-them alone would be no defect that anybody could see."""
+A mutant is applied for one test with `monkeypatch`. Where a protection is doubled, a mutant takes away both halves: one
+of them alone would be no defect that anybody could see."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import msgspec
 import pytest
 
-from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.ids import Instant, PilotId
+from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.sync import AttemptRef, Beat
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired, Leases
 from mendflow.pilot.lease import LeaseClock
+from mendflow.services import exchange
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.house import Services
@@ -24,15 +25,20 @@ from mendflow.stores.contract import Append, Done, Taken
 from mendflow.stores.memory import MemoryStore
 
 Patch = pytest.MonkeyPatch
-MUTANTS: dict[str, Callable[[Patch], None]] = {}
+Change = Callable[[Patch], None]
+MUTANTS: dict[str, tuple[Change, int]] = {}
+"""By what is wrong with them; and the seed at which to begin, so that the search is short."""
 
 
-def mutant(change: Callable[[Patch], None]) -> Callable[[Patch], None]:
-    MUTANTS[change.__name__.replace("_", " ")] = change
-    return change
+def mutant(first_seed: int = 1) -> Callable[[Change], Change]:
+    def add(change: Change) -> Change:
+        MUTANTS[change.__name__.replace("_", " ")] = (change, first_seed)
+        return change
+
+    return add
 
 
-@mutant
+@mutant()
 def a_report_is_taken_whatever_its_fence(patch: Patch) -> None:
     judge = life.report
 
@@ -42,7 +48,7 @@ def a_report_is_taken_whatever_its_fence(patch: Patch) -> None:
     patch.setattr(life, "report", report)
 
 
-@mutant
+@mutant()
 def a_report_is_taken_whatever_its_fence_if_the_pilot_holds_the_job(patch: Patch) -> None:
     judge = life.report
 
@@ -52,13 +58,13 @@ def a_report_is_taken_whatever_its_fence_if_the_pilot_holds_the_job(patch: Patch
     patch.setattr(life, "report", report)
 
 
-@mutant
+@mutant()
 def a_grant_does_not_raise_the_fence(patch: Patch) -> None:
     grant, evolve = life.grant, life.evolve
 
     def same(job: Job, *given: Any, **more: Any) -> list[life.Event]:
         events = grant(job, *given, **more)
-        return [msgspec.structs.replace(event, fence=max(1, job.fence)) for event in events]  # type: ignore[type-var]
+        return [msgspec.structs.replace(event, fence=max(1, job.fence)) for event in events]
 
     def unasserted(job: Job, event: life.Event) -> None:
         if isinstance(event, life.Granted):
@@ -70,8 +76,9 @@ def a_grant_does_not_raise_the_fence(patch: Patch) -> None:
     patch.setattr(life, "evolve", unasserted)
 
 
-@mutant
+@mutant()
 def attempts_are_renewed_that_the_pilot_does_not_name(patch: Patch) -> None:
+    """And nobody takes them for given up, which would make that harmless."""
     renew = Leases.renew
 
     def all_of_them(self: Leases, pilot: PilotId, running: Sequence[Beat], *, now: Instant) -> list[AttemptRef]:
@@ -81,9 +88,10 @@ def attempts_are_renewed_that_the_pilot_does_not_name(patch: Patch) -> None:
         return lost
 
     patch.setattr(Leases, "renew", all_of_them)
+    patch.setattr(exchange, "_expected", lambda held, request: False)
 
 
-@mutant
+@mutant()
 def attempts_expire_at_half_their_lease(patch: Patch) -> None:
     expired = Leases.expired
 
@@ -93,12 +101,12 @@ def attempts_expire_at_half_their_lease(patch: Patch) -> None:
     patch.setattr(Leases, "expired", early)
 
 
-@mutant
+@mutant()
 def attempts_never_expire(patch: Patch) -> None:
     patch.setattr(Leases, "expired", lambda self, *, now: [])
 
 
-@mutant
+@mutant()
 def a_journal_is_added_to_wherever_it_ends(patch: Patch) -> None:
     append = MemoryStore._append
 
@@ -109,21 +117,21 @@ def a_journal_is_added_to_wherever_it_ends(patch: Patch) -> None:
     patch.setattr(MemoryStore, "_append", anywhere)
 
 
-@mutant
+@mutant()
 def nothing_waits_for_the_ledger(patch: Patch) -> None:
     async def settled(self: Ledger) -> None: ...
 
     patch.setattr(Ledger, "settled", settled)
 
 
-@mutant
+@mutant()
 def the_old_home_of_a_case_is_not_fenced_out(patch: Patch) -> None:
     async def fence(self: FlowManager, live: object) -> None: ...
 
     patch.setattr(FlowManager, "_fence", fence)
 
 
-@mutant
+@mutant()
 def a_server_that_takes_over_does_not_wait_for_what_was_promised(patch: Patch) -> None:
     def long_ago(self: Services, job: Job) -> int:
         return self.meta.steady() - self.meta.leases.lease_ms
@@ -131,7 +139,7 @@ def a_server_that_takes_over_does_not_wait_for_what_was_promised(patch: Patch) -
     patch.setattr(Services, "_renewed_at", long_ago)
 
 
-@mutant
+@mutant()
 def a_server_that_starts_again_gives_nobody_a_fresh_term(patch: Patch) -> None:
     take_up = QueueAndPilots._take_up
 
@@ -142,18 +150,18 @@ def a_server_that_starts_again_gives_nobody_a_fresh_term(patch: Patch) -> None:
     patch.setattr(QueueAndPilots, "_take_up", forgetful)
 
 
-@mutant
+@mutant()
 def a_server_promises_without_beats(patch: Patch) -> None:
     patch.setattr(ServerMembership, "may_promise", lambda self: True)
 
 
-@mutant
+@mutant()
 def a_slot_does_not_look_at_the_lease(patch: Patch) -> None:
     patch.setattr(LeaseClock, "over", lambda self, now: False)
     patch.setattr(LeaseClock, "stop_at", 2**50)
 
 
-@mutant
+@mutant()
 def a_pilot_counts_its_lease_from_the_answer(patch: Patch) -> None:
     renew = LeaseClock.renew
 
@@ -163,7 +171,7 @@ def a_pilot_counts_its_lease_from_the_answer(patch: Patch) -> None:
     patch.setattr(LeaseClock, "renew", later)
 
 
-@mutant
+@mutant()
 def a_loss_is_charged_to_the_job(patch: Patch) -> None:
     def charge(job: Job, end: str, own: bool) -> None:
         if end in ("lost", "failed"):

@@ -39,8 +39,12 @@ def repeat(scene: Scene) -> str:
     return (
         f"python -m mendflow.sim.chaos --start {scene.seed} --seeds 1 --servers {scene.servers} --pilots {scene.pilots}"
         f" --jobs {scene.jobs} --lease-ms {scene.lease_ms} --storm-s {scene.storm_s:g} --faults {scene.faults}"
-        f"{' --recovery' if scene.recovery else ''} --story"
+        f"{_asked(scene.recovery)} --story"
     )
+
+
+def _asked(recovery: bool | None) -> str:
+    return "" if recovery is None else " --recovery" if recovery else " --no-recovery"
 
 
 class Summary:
@@ -79,7 +83,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--lease-ms", type=int, default=Scene(seed=0).lease_ms)
     parser.add_argument("--storm-s", type=float, default=Scene(seed=0).storm_s)
     parser.add_argument("--faults", type=int, default=-1, help="how many in each run (default: drawn)")
-    parser.add_argument("--recovery", action="store_true", help="ask the house rules when something fails")
+    recovery = argparse.BooleanOptionalAction
+    parser.add_argument("--recovery", action=recovery, help="ask the house rules when something fails (default: drawn)")
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--story", action="store_true", help="tell everything that happened")
     options = parser.parse_args(arguments)

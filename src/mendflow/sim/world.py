@@ -47,13 +47,13 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is about. Everything else follows from the seed."""
 
     seed: int
-    servers: int = 1
+    servers: int = 3
     pilots: int = 6
     jobs: int = 60
     lease_ms: int = 6_000
     storm_s: float = 30.0
     faults: int = -1  # so many; -1: drawn
-    recovery: bool = False  # whether rules are asked when something fails
+    recovery: bool | None = None  # whether rules are asked when something fails; None: drawn
 
 
 class Verdict(msgspec.Struct, frozen=True, kw_only=True):
@@ -82,7 +82,8 @@ class World:
         self.disk = Disk(self.loop, self.chance("disk"), self.counts, self._written)
         self.nature = DrawnNature(self.chronicle)
         self._machines = self.chance("machines")
-        rules = HouseRules(lease_ms=scene.lease_ms, losses_max=1_000, recovery=scene.recovery)
+        asks = scene.recovery if scene.recovery is not None else self.chance("rules").random() < 0.5
+        rules = HouseRules(lease_ms=scene.lease_ms, losses_max=1_000, recovery=asks)
         self.servers = [
             VirtualServer(
                 self._machine(f"server-{n}"),

@@ -1,0 +1,27 @@
+"""A world that notices nothing proves nothing: every broken build has to be caught, by some seed of a few."""
+
+import pytest
+
+from mendflow.sim.world import Scene, play
+from tests.sim.mutants import MUTANTS
+
+SEEDS_MAX = 40
+
+
+def caught(first: int) -> list[str]:
+    """What the first seed that notices says."""
+    for seed in range(first, first + SEEDS_MAX):
+        try:
+            broken = play(Scene(seed=seed, jobs=40)).broken
+        except AssertionError as error:  # the product's own, which looks after itself
+            return [str(error)]
+        if broken:
+            return broken
+    return []
+
+
+@pytest.mark.parametrize("name", MUTANTS)
+def test_a_broken_build_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:  # laws 1 to 5 and 7
+    break_it, first = MUTANTS[name]
+    break_it(monkeypatch)
+    assert caught(first), f"{SEEDS_MAX} seeds did not notice that {name}"
