@@ -8,7 +8,7 @@ anew."""
 
 import asyncio
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Final, Protocol
 
 import msgspec
@@ -141,7 +141,7 @@ class ServerMembership:
         self._promised_until = 0
         self._looked_at = 0
         self._registered = False
-        self._task: asyncio.Task[None] | None = None
+        self._tasks: list[asyncio.Task[None]] = []
 
     # What others ask
 
@@ -187,7 +187,11 @@ class ServerMembership:
         """Register, and see who else is there."""
         await self._register()
         await self._look()
-        self._task = asyncio.create_task(self._run(), name="beats")
+        # Each by itself: a slow look at the others must not keep our own beats waiting.
+        self._tasks = [
+            asyncio.create_task(self._always(lambda: self.beat()), name="beats"),
+            asyncio.create_task(self._always(lambda: self._look()), name="looks"),
+        ]
 
     async def close(self) -> None:
         """Say that this server has ended, if that can be said: others take its cases at once."""
@@ -203,17 +207,16 @@ class ServerMembership:
 
     async def drop(self) -> None:
         """Stop without a word, as if it were killed."""
-        if self._task is not None:
-            self._task.cancel()
-            await asyncio.gather(self._task, return_exceptions=True)
-            self._task = None
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks = []
 
-    async def _run(self) -> None:
+    async def _always(self, do: Callable[[], Awaitable[None]]) -> None:
         while True:
             await self._clock.sleep(self.terms.beat_ms)
             try:
-                await self.beat()
-                await self._look()
+                await do()
             except StoreUnavailable as error:
                 log.warning("no beat: %s", error.message)
             except Exception:  # a server whose beats end for good loses its cases: whatever it is, the next may succeed
@@ -268,7 +271,9 @@ class ServerMembership:
     async def _look(self) -> None:
         found = {document.id: document async for document in self._store.scan(SERVER_KIND)}
         now = self._meter()
-        watched_ms = min(now - self._looked_at, 2 * self.terms.beat_ms) if self._looked_at else 0
+        # Who cannot beat itself accuses nobody: the store may take no writes from anybody just now.
+        heard = self._looked_at and self.may_promise()
+        watched_ms = min(now - self._looked_at, 2 * self.terms.beat_ms) if heard else 0
         self._looked_at = now
         for gone in self.sights.keys() - found.keys():
             del self.sights[gone]
