@@ -6,7 +6,7 @@ import typer
 
 from mendflow.cli.asking import Ask, asks
 from mendflow.cli.lists import Limit
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.printing import print_json, say
 from mendflow.core.model.alerts import AlertView
 from mendflow.pages.words import short_time_text
 
@@ -31,8 +31,8 @@ def list_alerts(
     elif not views:
         say("There are no alerts.")
     else:
-        heads = ("raised", "state", "alert", "what, and what to do")
-        print_table(heads, [(short_time_text(v.raised_at), _state(v), v.id, v.sentence) for v in views])
+        for view in views:
+            say(f"{short_time_text(view.raised_at)} {_state(view)} {view.id}\n    {view.sentence}")
 
 
 @alerts.command("ack")
@@ -63,8 +63,7 @@ def release(
     if ask.json:
         print_json(view)
     elif view.released is not None:
-        say(f"{view.id} is taken from pilot {view.pilot}; it is given again when its attempt has ended, at the latest")
-        say("when the pilot's lease is over, if the pilot is no longer heard")
+        say(f"{view.id} is taken from pilot {view.pilot}; it is given again when its attempt is certain to have ended")
     else:
         say(f"{view.id} waits for another pilot")
 

@@ -112,7 +112,7 @@ def notifications(
         say("There is nothing to tell.")
     else:
         rows = [(str(v.serial), short_time_text(v.at), v.kind, v.case or v.alert, v.message) for v in views]
-        print_table(("number", "at", "what", "of", "message"), rows)
+        print_table(("number", "at", "what", "of", "message"), rows, fold=4)
 
 
 async def _follow(client: Client, after: int | None, *, json: bool) -> None:
