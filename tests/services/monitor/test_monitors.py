@@ -214,3 +214,22 @@ def test_an_alert_is_acknowledged_by_a_person_and_what_may_stay_for_ever_is_over
             raise AssertionError("there is no such alert")
 
     run(story)
+
+
+def test_a_server_that_may_not_promise_raises_nothing_from_what_it_remembers() -> None:  # JS-4
+    async def story(cluster: Cluster) -> None:
+        one, two = await cluster.start("one", "two")
+        case = await start(one, Job(name="a", command="true", expected_ms=10_000))
+        pilot = pilot_of(cluster, "one", "two")
+        await pilot.sync(want=1)
+        one.process.stop()
+        await cluster.until_home(case, "two")
+        await keep_running(pilot, 40)
+        await pilot.exchange({"a": Outcome()})
+        await pilot.sync(leaving=True)
+        one.process.go_on()
+        await asyncio.sleep(MINUTE_S)
+        assert {each.kind for each in await alerts(cluster)} == {"server-gone"}
+        assert two.house.health().status == "ok"
+
+    run(story)

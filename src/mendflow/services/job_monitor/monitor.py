@@ -131,6 +131,8 @@ class Monitor:
                 log.exception("the monitors could not look")
 
     async def look(self) -> None:
+        if not self._membership.may_promise():
+            return  # others may have its cases by now: what it has in memory proves nothing
         await self.alerts.read()
         await self.runtimes.merge(self._clock.now())
         found = [each async for each in self._over_time()]
