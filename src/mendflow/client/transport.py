@@ -151,31 +151,34 @@ class Transport:
             "headers": headers,
             "timeout": timeout or self.patient(),
         }
-        url = self.url
+        tried: list[str] = []
         try:
-            async with await self._begun(method, path, given) as response:
-                url = self.url
+            async with await self._begun(method, path, given, tried) as response:
                 if response.status >= 300:
                     raise mistake_of(response.status, await response.read())
                 if UNHEARD in response.headers:
-                    log.warning("no word from %s: what is theirs may be missing here", response.headers[UNHEARD])
+                    log.warning("no word from server %s: what only that one knows is missing here", response.headers[UNHEARD])
                 yield response
         except _AWAY as away:
-            self._go_on_from(url)
-            where = url if len(self.urls) == 1 else f"{url} ({len(self.urls)} servers are known)"
-            raise Unreachable(f"no answer from {where}: {_cause(away)}; is the server running?", url=url) from away
+            refused = isinstance(away, aiohttp.ClientConnectorError)
+            where = ", ".join(tried) if refused else tried[-1]
+            self._go_on_from(tried[-1])
+            raise Unreachable(
+                f"no answer from {where}: {_cause(away)}; is the server running?", url=tried[-1]
+            ) from away
 
-    async def _begun(self, method: str, path: str, given: dict[str, Any]) -> aiohttp.ClientResponse:
-        """The answer of the first server that takes a connection."""
+    async def _begun(self, method: str, path: str, given: dict[str, Any], tried: list[str]) -> aiohttp.ClientResponse:
+        """The answer of the first server that takes a connection. `tried` gets all that were asked for one."""
         if self._session is None:
             self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
-        for _ in self.urls[1:]:
-            url = self.url
+        while True:
+            tried.append(self.url)
             try:
-                return await self._session.request(method, url + API + path, allow_redirects=False, **given)
+                return await self._session.request(method, tried[-1] + API + path, allow_redirects=False, **given)
             except aiohttp.ClientConnectorError:
-                self._go_on_from(url)
-        return await self._session.request(method, self.url + API + path, allow_redirects=False, **given)
+                if len(tried) >= len(self.urls):
+                    raise
+                self._go_on_from(tried[-1])
 
     def _go_on_from(self, url: str) -> None:
         """Ask the next one, unless somebody has gone on already."""
