@@ -117,6 +117,7 @@ def _store(stats: StatsView) -> Iterator[Metric]:
     yield _histograms("mendflow_store_seconds", "Calls of the store.", ["operation"], calls)
     errors = (((each.operation,), each.errors) for each in stats.store_calls)
     yield _counters("mendflow_store_errors", "Calls that found the store away.", ["operation"], errors)
+    yield _counter("mendflow_store_retries", "How often the store was asked again.", stats.store_retries)
     conflicts = _flat(stats.store_conflicts)
     yield _counters("mendflow_store_conflicts", "Writes refused because another was faster.", ["kind"], conflicts)
 

@@ -83,6 +83,15 @@ class Where(msgspec.Struct, frozen=True, omit_defaults=True):
     op: str = "eq"
 
 
+class Retried:
+    """How often stores of this process were asked again, because there was no answer or none that helps."""
+
+    times = 0
+
+
+RETRIED = Retried()
+
+
 class Store(Protocol):
     """Open before use, close after. Raises StoreUnavailable when the store cannot answer (disk full, file locked,
     server away): whatever was in that call is then not acknowledged, and the sentence says what to do.

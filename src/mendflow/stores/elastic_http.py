@@ -17,6 +17,7 @@ import aiohttp
 import msgspec
 
 from mendflow.core.model.problems import StoreUnavailable
+from mendflow.stores.contract import RETRIED
 from mendflow.stores.elastic_address import Address
 
 REQUEST_S = 10.0
@@ -65,6 +66,7 @@ class Patience:
             )
         await asyncio.sleep(min(self._wait_s * random.uniform(0.5, 1.0), max(self.left_s, 0.0)))
         self._wait_s = min(self._wait_s * 2, LONGEST_WAIT_S)
+        RETRIED.times += 1
 
 
 class Http:

@@ -21,6 +21,7 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 
 from mendflow.core.model.problems import StoreUnavailable
+from mendflow.stores.contract import RETRIED
 from mendflow.stores.postgresql_address import Address
 from mendflow.stores.postgresql_arrays import ARRAY_DUMPERS
 
@@ -84,6 +85,7 @@ class Patience:
             return False
         await asyncio.sleep(min(left_s, self._wait_s * random.uniform(0.5, 1.0)))
         self._wait_s = min(self._wait_s * 2, LONGEST_WAIT_S)
+        RETRIED.times += 1
         return True
 
 

@@ -152,6 +152,7 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     ledger_s: HistogramView
     store_calls: list[StoreCount] = []
     store_conflicts: dict[str, int] = {}
+    store_retries: int = 0
     spans: dict[str, int] = {}
     running: list[RunningJob] = []
 

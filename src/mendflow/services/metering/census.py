@@ -27,6 +27,7 @@ from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.house import House, Services
 from mendflow.services.metering.counts import Counts
 from mendflow.services.pilot_book import PilotRecord
+from mendflow.stores.contract import RETRIED
 
 FLOWS_MAX: Final = 50
 """So many flows have a number of their own, those with the most live cases; the others have one together."""
@@ -80,6 +81,7 @@ def _counted(house: House) -> StatsView:
         ledger_s=counts.ledger.seconds.view(),
         store_calls=_store_calls(counts),
         store_conflicts=counts.store.conflicts.flat(),
+        store_retries=RETRIED.times,
         spans=dict(counts.spans),
     )
 
