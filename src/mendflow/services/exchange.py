@@ -406,6 +406,8 @@ class Exchange:
         job = self._meta.jobs.get(attempt.job)
         if job is None or job.state is not JobState.RUNNING or job.fence != attempt.fence:
             return  # it has ended while others were seen to
+        if job.id in self._judging:
+            return  # or is about to: its pilot has said how, and somebody is asked what to do about that
         self._meta.counts.leases_lost += 1
         why = "it was silent for a whole lease"
         if job.released is None:
