@@ -20,9 +20,7 @@ app = typer.Typer()
 T = TypeVar("T")
 Store = Annotated[
     str,
-    typer.Option(
-        "--store", metavar="URL", help="A store on which no server runs, in a server's stead.", show_default=False
-    ),
+    typer.Option("--store", metavar="URL", help="A store, instead of a server.", show_default=False),
 ]
 
 
@@ -33,9 +31,7 @@ def export(
     to: Annotated[str, typer.Option("--to", metavar="FILE", help="Where the archive goes.")],
     cases: Annotated[
         list[str] | None,
-        typer.Argument(
-            metavar="[CASE...]", help="Cases, or last.", autocompletion=offered("cases"), show_default=False
-        ),
+        typer.Argument(metavar="[CASE...]", help="Cases.", autocompletion=offered("cases"), show_default=False),
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All cases, and what no case refers to.")] = False,
     where: Condition = "",
