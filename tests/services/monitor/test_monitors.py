@@ -8,6 +8,7 @@ from mendflow.core.model.flow import Job, Sequence
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.problems import Mistake
+from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.job_monitor.alerts import AlertDocument
 from mendflow.services.job_monitor.runtimes import estimate_ms
 from tests.services.cluster.kit import Cluster, Server, keep_running, pilot_of, run
@@ -218,17 +219,18 @@ def test_an_alert_is_acknowledged_by_a_person_and_what_may_stay_for_ever_is_over
 
 def test_a_server_that_may_not_promise_raises_nothing_from_what_it_remembers() -> None:  # JS-4
     async def story(cluster: Cluster) -> None:
-        one, two = await cluster.start("one", "two")
+        one, two = await cluster.start("one", "two", lease_ms=300_000)
         case = await start(one, Job(name="a", command="true", expected_ms=10_000))
         pilot = pilot_of(cluster, "one", "two")
         await pilot.sync(want=1)
-        one.process.stop()
+        assert isinstance(one.house.membership, ServerMembership)
+        monitor = one.services.monitor
+        await one.house.membership.drop()  # its beats end, and it goes on
         await cluster.until_home(case, "two")
-        await keep_running(pilot, 40)
+        pilot.domain = pilot_of(cluster, "two").domain
         await pilot.exchange({"a": Outcome()})
-        await pilot.sync(leaving=True)
-        one.process.go_on()
-        await asyncio.sleep(MINUTE_S)
+        await asyncio.sleep(2 * MINUTE_S)
+        await one.do(monitor.look())
         assert {each.kind for each in await alerts(cluster)} == {"server-gone"}
         assert two.house.health().status == "ok"
 
