@@ -1,0 +1,70 @@
+"""Searches of a domain: what lives here is seen as it is, whatever the store has of it by then."""  # JS-6
+
+from typing import Any
+
+import pytest
+
+from mendflow.core.model.flow import Flow, ForEach, Job
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.views import CaseQuery, JobQuery
+from mendflow.core.query.amounts import BadSearch
+from mendflow.services.local_domain import LocalDomain
+
+LOOP = ForEach(name="loop", items=[1, 2, 3, 4], body=Job(name="a", command="true"), on_fault="finish")
+
+
+@pytest.fixture
+async def case(domain: LocalDomain) -> str:
+    await domain.deploy(Flow(name=FlowName("f"), body=LOOP))
+    return (await domain.start("f", {}, who="ann")).id
+
+
+async def items(domain: LocalDomain, where: str, **more: Any) -> list[str]:
+    found = await domain.find_jobs(JobQuery(where=where, order="id", **more))
+    return [str(job.spec.item) for job in found.rows]
+
+
+async def test_a_job_that_its_pilot_has_not_begun_is_found_as_available(
+    domain: LocalDomain, pilot: Any, case: str
+) -> None:
+    pilot.state = "held"
+    await pilot.sync(want=2)
+    await pilot.sync()
+    assert await items(domain, "state == 'available'") == ["a[0]", "a[1]", "a[2]", "a[3]"]
+    assert await items(domain, "state == 'running'") == []
+    pilot.state = "running"
+    await pilot.sync()
+    assert await items(domain, "state == 'running' && attempts == 1 && host == 'here'") == ["a[0]", "a[1]"]
+    assert await items(domain, "state == 'available'") == ["a[2]", "a[3]"]
+
+
+async def test_a_condition_and_the_options_beside_it_hold_both(domain: LocalDomain, pilot: Any, case: str) -> None:
+    await pilot.sync(want=2)
+    assert await items(domain, "attempts > 0 || item == 'a[3]'", state="available") == ["a[3]"]
+    assert await items(domain, "attempts > 0", case=case, name="b") == []
+
+
+async def test_live_cases_are_found_by_how_far_they_have_come(domain: LocalDomain, pilot: Any, case: str) -> None:
+    await pilot.sync(want=1)
+    await pilot.exchange({"a[0]": Outcome()})
+    found = await domain.find_cases(CaseQuery(where="done == 1 && owner == 'ann' && status == 'running'"))
+    assert [view.id for view in found.rows] == [case]
+    assert (await domain.count_cases(CaseQuery(), by="status")).counts == {"running": 1}
+    assert (await domain.count_jobs(JobQuery(), by="state")).counts == {"completed": 1, "available": 3}
+
+
+async def test_items_are_found_by_conditions_too(domain: LocalDomain, pilot: Any, case: str) -> None:
+    await pilot.sync(want=1)
+    await pilot.exchange({"a[0]": Outcome(outputs={"score": 3})})
+    page = await domain.find_items(case, where="state == 'completed' && outputs.score > 2 && attempts == 1")
+    assert [str(view.item) for view in page.rows] == ["a[0]"]
+    with pytest.raises(BadSearch, match="did you mean `runtime`"):
+        await domain.find_items(case, where="runtme > '1s'")
+
+
+async def test_pages_go_on_from_where_the_last_one_ended(domain: LocalDomain, case: str) -> None:
+    first = await domain.find_jobs(JobQuery(where="name == 'a'", order="-id", limit=3))
+    second = await domain.find_jobs(JobQuery(where="name == 'a'", order="-id", limit=3, after=first.next))
+    assert [str(job.spec.item) for job in (*first.rows, *second.rows)] == ["a[3]", "a[2]", "a[1]", "a[0]"]
+    assert second.next == ""
