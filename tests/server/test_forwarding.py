@@ -83,6 +83,25 @@ async def test_a_case_goes_on_elsewhere_when_its_server_dies(  # JS-7
     assert (await west.suspend(case.id)).status == "suspended"
 
 
+async def test_a_watcher_goes_on_at_another_server_and_hears_the_end_that_it_missed(
+    two: tuple[Citizen, Citizen], east: Client, west: Client
+) -> None:
+    await east.deploy(loop_flow())
+    case = await east.start("many", {"n": 1})
+    told = [happening async for happening in _first(east.happenings(case.id), 2)]
+    await do_jobs(east, 3)
+    await east.wait(case.id)
+    rest = [happening async for happening in west.happenings(case.id, told[-1].serial)]
+    assert [each.state for each in rest if each.kind == "item"] == ["completed"] * 3
+    assert (rest[-1].kind, rest[-1].state) == ("case", "completed")
+    assert [each.state async for each in west.happenings(case.id, kind="case")] == ["completed"]
+
+
+async def _first(told: AsyncIterator[Happening], number: int) -> AsyncIterator[Happening]:
+    for _ in range(number):
+        yield await anext(told)
+
+
 async def test_only_a_server_can_say_that_it_passes_something_on(two: tuple[Citizen, Citizen], east: Client) -> None:
     await east.deploy(task_flow())
     case = await east.start("ask")

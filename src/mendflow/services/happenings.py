@@ -15,6 +15,8 @@ KEPT_PER_CASE = 2_000
 SERIALS_PER_MS = 1_000
 LISTENER_QUEUE_MAX = 10_000
 
+_ENDED = ("completed", "failed", "cancelled")
+
 _Told = tuple[int, Instant, HappeningKind, CaseId, ItemId | None, str, str]
 
 
@@ -69,6 +71,16 @@ class Happenings:
         """Nothing more will happen in this case."""
         for listener in self._listeners.pop(case, ()):
             listener.queue.put_nowait(None)
+
+    def reaches_back(self, case: CaseId, serial: int) -> bool:
+        """Whether all that happened in the case after this serial is kept here."""
+        latest = self._latest.get(case)
+        return latest is not None and latest[0][0] <= serial
+
+    def has_ended(self, case: CaseId) -> bool:
+        """Whether the end of the case is kept here."""
+        latest = self._latest.get(case)
+        return latest is not None and any(told[2] == "case" and told[5] in _ENDED for told in latest)
 
     def forget(self, case: CaseId) -> None:
         self._latest.pop(case, None)

@@ -51,6 +51,7 @@ from mendflow.services.item_list import ItemList
 from mendflow.services.local_repairs import LocalRepairs
 from mendflow.services.local_watch import LocalWatch
 from mendflow.services.metering.everywhere import Elsewhere, look_everywhere
+from mendflow.services.retelling import listen
 from mendflow.services.searching import LOOKED_MAX
 from mendflow.stores.contract import Store, Where
 
@@ -193,9 +194,12 @@ class LocalDomain(LocalRepairs, LocalWatch):
         return await self.case(id)
 
     async def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
-        id = await self._id(case) if case else ""
-        over = bool(id) and not (await self._document(CaseId(id))).live
-        async for happening in self._house.services.happenings.listen(id, after, kind=kind, over=over):
+        told = self._house.services.happenings
+        source = told.listen("", 0, kind=kind, over=False)
+        if case:
+            document = await self._document(await self._id(case))
+            source = listen(told, document, (await self._items(document.id)).rows(""), after, kind)
+        async for happening in source:
             yield happening
 
     # Items
