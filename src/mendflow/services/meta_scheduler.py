@@ -178,7 +178,7 @@ class QueueAndPilots:
             return None
         self._control(job, Control.CANCEL)
         self.released[id] = self._clock.now()
-        self.changed(job)
+        self.changed(job, told=True)
         return job
 
     def press_released(self, pilot: PilotRecord) -> None:
