@@ -148,8 +148,21 @@ class SyncClient:
     ) -> ImportReport:
         return self._wait(self._client.import_archive(path, as_new=as_new, skip_existing=skip_existing, resume=resume))
 
-    def find_items(self, case: str, *, where: str = "", limit: int = 1000, after: str = "") -> ItemPage:
-        return self._wait(self._client.find_items(case, where=where, limit=limit, after=after))
+    def find_items(
+        self,
+        case: str,
+        *,
+        state: str = "",
+        name: str = "",
+        where: str = "",
+        limit: int = 1000,
+        offset: int = 0,
+        after: str = "",
+    ) -> ItemPage:
+        found = self._client.find_items(
+            case, state=state, name=name, where=where, limit=limit, offset=offset, after=after
+        )
+        return self._wait(found)
 
     def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
         return self._wait(self._client.cases(flow=flow, status=status, limit=limit, offset=offset))
