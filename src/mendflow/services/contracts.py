@@ -154,6 +154,11 @@ class MendableJobs(Protocol):
         """Let the flow hear of the failure after all."""
         ...
 
+    def standing(self, id: JobId) -> str:
+        """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow waits
+        for no such job."""
+        ...
+
 
 class Keeper(Protocol):
     """Keeps files by their content. A kept file is whole and never changes."""

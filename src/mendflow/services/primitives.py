@@ -2,8 +2,9 @@
 
 Each is an order of the exlet's own case, and its identity, `EXLET/SERIAL`, goes with everything that is done for it: so
 when a crash makes the exlet give the order again, what was done is not done twice. What is suspended is held in the
-exlet's name, and a continue lets go of nothing else. A primitive that cannot be done fails the exlet; one whose case or
-item is gone by then has nothing left to do."""
+exlet's name, and a continue lets go of nothing else. A primitive that cannot be done fails the exlet, also one for an
+item that the flow has not; one whose case or item is gone by then has nothing left to do. What is done to another item
+than the one at hand says nothing of that one: its failure is still to be passed on."""
 
 import logging
 from collections.abc import Awaitable, Callable
@@ -13,14 +14,15 @@ import msgspec
 
 from mendflow.core.engine import item_order
 from mendflow.core.engine.messages import DoMend
+from mendflow.core.engine.plan import WORK
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
-from mendflow.core.model.problems import Invalid, Mistake
+from mendflow.core.model.problems import Invalid, Mistake, NotFound
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.decided import decided_about
 from mendflow.core.recovery.steps import WHOLE_CASES
-from mendflow.services.case_book import CaseDocument, LiveCase
+from mendflow.services.case_book import CaseDocument, LiveCase, name_of
 from mendflow.services.contracts import Change, MendableJobs, SubmissionFailed
 from mendflow.services.exception_service.service import ExceptionService
 from mendflow.services.flow_manager import FlowManager
@@ -39,6 +41,7 @@ from mendflow.services.primitive_settings import (
 
 log = logging.getLogger("mendflow.primitives")
 
+KNOWN_SHOWN: Final = 20
 RESULTS: Final = {
     Primitive.REMOVE: "removed",
     Primitive.RESTART: "restarted",
@@ -61,12 +64,21 @@ class Mended(msgspec.Struct, frozen=True, kw_only=True):
 
     case: CaseId
     item: ItemId | None
+    items: list[ItemFacts]
     engine: Engine
     holder: str
     by: str
     decision: Decision | None
     local: bool
 
+    @property
+    def at_hand(self) -> bool:
+        """Whether it is done to what the decision is about, and not to another item of its case."""
+        about = self.decision.item if self.decision is not None else None
+        return about is None or self.item == about or any(each.item == about for each in self.items)
+
+
+OF_ITEMS = frozenset(Primitive) - {Primitive.UNWIND, Primitive.NOTIFY}
 
 NOT_SUBMITTED = frozenset({ExceptionType.ITEM_PRE, ExceptionType.ITEM_POST})
 """At these points of an item its job is not out yet, or has ended well."""
@@ -117,6 +129,8 @@ class Primitives:
 
     async def _done(self, live: LiveCase, order: DoMend, again: bool) -> Outcome | None:
         mended = await self._mended(live, order)
+        if not again:
+            self._note_absence(mended, order)
         if order.do is Primitive.UNWIND:
             return await self._unwind(mended, live, order)
         if order.do is Primitive.RETRY_LATER:
@@ -127,14 +141,29 @@ class Primitives:
             if order.target != "item" and order.do not in WHOLE_CASES:
                 raise Invalid(f"{order.do.value} is for items, not for {order.target}")
             await self._do[order.do](mended, order)
-        self._note(mended, order.do)
+        if order.target != "item" or self._settles(mended):
+            self._note(mended, order.do)
         return Outcome()
+
+    def _settles(self, mended: Mended) -> bool:
+        """Whether the item at hand is what it was done to. Of one that is over, the job may have failed all the same,
+        and that is still held."""
+        job = forgotten_job(mended)
+        return mended.at_hand and (bool(mended.items) or job is None or self._jobs.standing(job) != "held")
 
     def _note(self, mended: Mended, do: Primitive) -> None:
         """What the decision has come to so far."""
         if mended.decision is not None and (word := RESULTS.get(do)):
             mended.decision.result = word
             self._service.decisions.note(mended.decision)
+
+    def _note_absence(self, mended: Mended, order: DoMend) -> None:
+        """Another item that was named has not begun, or is over: the decision says that it was left alone."""
+        if mended.decision is None or order.target != "item" or not order.about or mended.items or mended.at_hand:
+            return
+        said = f"{order.do.value}: {order.about} is not under way, so nothing was done to it"
+        mended.decision.note = "; ".join(each for each in (mended.decision.note, said) if each)
+        self._service.decisions.note(mended.decision)
 
     # Whom
 
@@ -143,9 +172,11 @@ class Primitives:
         engine = self._service.engines[exlet.mends_engine]
         assert exlet.mends is not None
         item = ItemId(order.about) if order.about else exlet.mends_item
+        to_items = order.target == "item" and order.do in OF_ITEMS
         return Mended(
             case=exlet.mends,
             item=item,
+            items=await self._items(engine, exlet.mends, item) if to_items else [],
             engine=engine,
             holder=exlet.id,
             by=f"{live.id}/{order.serial}",
@@ -182,22 +213,32 @@ class Primitives:
             each = above
         return found
 
-    async def _items(self, mended: Mended) -> list[ItemFacts]:
-        """The item that is meant; all of a task's live items where a task is named."""
-        if mended.item is None:
+    async def _items(self, engine: Engine, case: CaseId, item: ItemId | None) -> list[ItemFacts]:
+        """The item that is meant; all of a task's live items where a task is named. Raises NotFound for one that the
+        flow has not."""
+        if item is None:
             raise Invalid("there is no item at hand; say which with `item`")
-        facts = await mended.engine.facts(mended.case, mended.item)
+        facts = await engine.facts(case, item)
         live = facts.items if facts is not None else []
-        return [each for each in live if each.item == mended.item] or [
-            each for each in live if each.task == mended.item
-        ]
+        found = [each for each in live if each.item == item] or [each for each in live if each.task == item]
+        if not found and engine is self._service.engines[""]:
+            self._demand_known(case, item)
+        return found
+
+    def _demand_known(self, case: CaseId, item: ItemId) -> None:
+        live = self._manager.live.get(case)
+        if live is None or any(name_of(item) in (node.name, node.shown) for node in live.case.plan.nodes):
+            return
+        known = sorted({node.shown or node.name for node in live.case.plan.nodes if node.kind in WORK})
+        said = f"it has {', '.join(known[:KNOWN_SHOWN])}" + (" and more" if len(known) > KNOWN_SHOWN else "")
+        raise NotFound(f"flow {live.document.flow} has no item {item:.80}; {said}")
 
     # Suspend, continue, remove, write: items and cases
 
     async def _suspend(self, mended: Mended, order: DoMend) -> None:
         engine, holder, by = mended.engine, mended.holder, mended.by
         if order.target == "item":
-            for each in await self._items(mended):
+            for each in mended.items:
                 await engine.suspend(mended.case, each.item, holder=holder, by=by)
             return
         for case in await self._cases(mended, order):
@@ -206,7 +247,7 @@ class Primitives:
     async def _continue(self, mended: Mended, order: DoMend) -> None:
         engine, holder, by = mended.engine, mended.holder, mended.by
         if order.target == "item":
-            for each in await self._items(mended):
+            for each in mended.items:
                 await engine.resume(mended.case, each.item, holder=holder, by=by)
             return
         for case in await self._cases(mended, order):
@@ -214,7 +255,7 @@ class Primitives:
 
     async def _remove(self, mended: Mended, order: DoMend) -> None:
         if order.target == "item":
-            for each in await self._items(mended):
+            for each in mended.items:
                 await mended.engine.remove(mended.case, each.item, by=mended.by)
             return
         if mended.decision is not None:
@@ -228,7 +269,7 @@ class Primitives:
         if not isinstance(values, dict):
             raise Invalid(f"what is written must be a map of values, not {values!r:.80}")
         if order.target == "item":
-            for each in await self._items(mended):
+            for each in mended.items:
                 await mended.engine.write(mended.case, each.item, values, by=mended.by)
             return
         for case in await self._cases(mended, order):
@@ -238,22 +279,21 @@ class Primitives:
 
     async def _restart(self, mended: Mended, order: DoMend) -> None:
         values = order.settings.get("with")
-        for each in await self._items(mended):
+        for each in mended.items:
             await mended.engine.restart(
                 mended.case, each.item, by=mended.by, values=values if isinstance(values, dict) else None
             )
 
     async def _complete(self, mended: Mended, order: DoMend) -> None:
-        for each in await self._items(mended):
+        for each in mended.items:
             await mended.engine.complete(mended.case, each.item, order.settings.get("outputs"), by=mended.by)
 
     async def _fail(self, mended: Mended, order: DoMend) -> None:
         fault = fault_for(mended.decision, order)
         proceed = not order.settings.get("throw", False)
-        items = await self._items(mended)
-        if not items and (job := forgotten_job(mended)) is not None:
+        if not mended.items and (job := forgotten_job(mended)) is not None:
             await self._jobs.pass_on(job, decided=decided_about(mended.decision, job))
-        for each in items:
+        for each in mended.items:
             await mended.engine.fail(mended.case, each.item, fault, proceed=proceed, by=mended.by)
 
     # Jobs
@@ -284,11 +324,10 @@ class Primitives:
                 f"at {mended.decision.type.value} there is no submission to make again: `write` changes what goes out,"
                 " and `restart` runs what has ended once more"
             )
-        items = await self._items(mended)
-        if not items and (left := forgotten_job(mended)) is not None:
+        if not mended.items and (left := forgotten_job(mended)) is not None:
             await self._jobs.resubmit(left, change, key=mended.by, decided=decided_about(mended.decision, left))
             await self._tried_again(mended, left)
-        for each in items:
+        for each in mended.items:
             job = job_of(mended, each)
             if job is None:
                 values: dict[str, Value] | None = dict(change.sources) or None
@@ -299,20 +338,20 @@ class Primitives:
                 await self._tried_again(mended, job)
 
     async def _repoll(self, mended: Mended, _order: DoMend) -> None:
-        for each in await self._items(mended):
+        for each in mended.items:
             if (job := job_of(mended, each)) is not None:
                 await self._jobs.repoll(job, key=mended.by)
                 await self._tried_again(mended, job)
 
     async def _reregister(self, mended: Mended, _order: DoMend) -> None:
-        for each in await self._items(mended):
+        for each in mended.items:
             if (job := job_of(mended, each)) is not None:
                 await self._jobs.reregister(job, key=mended.by)
                 await self._tried_again(mended, job)
 
     async def _retry_later(self, mended: Mended, order: DoMend) -> Outcome | None:
         """Wait in a level. The exlet waits with it: its step is done when the job has been submitted again."""
-        items = await self._items(mended)
+        items = mended.items
         job = JobId(f"{mended.case}/{items[0].serial}") if items else forgotten_job(mended)
         if job is None:
             return Outcome()
@@ -343,17 +382,16 @@ class Primitives:
         await self._manager.finish(live.id, order.serial, outcome)
 
     async def _tried_again(self, mended: Mended, job: JobId) -> None:
-        """The job is on another try. One that has ended meanwhile, because this step was given again after a crash, is
-        told of by nobody any more."""
-        if mended.decision is not None:
+        """The job at hand is on another try. One that has ended meanwhile, because this step was given again after a
+        crash, is told of by nobody any more."""
+        if mended.decision is not None and job == f"{mended.case}/{mended.decision.serial}":
             self._service.decisions.tried_again(mended.decision)
             if (well := await self._jobs.ended_well(job)) is not None:
                 self._service.job_over(mended.case, mended.decision.serial, well)
 
     def _restarted(self, mended: Mended) -> None:
-        if mended.decision is not None:
-            mended.decision.result = "restarted"
-            self._service.decisions.note(mended.decision)
+        if mended.at_hand:
+            self._note(mended, Primitive.RESTART)
 
     # The rest
 

@@ -422,8 +422,10 @@ async def test_a_primitive_that_makes_no_sense_fails_the_exlet_and_the_failure_i
 async def test_an_item_that_is_gone_leaves_a_primitive_nothing_to_do(world: World) -> None:
     # EX-2
     case = await world.start(flow(BOTH))
-    decision = await apply(world, case, mend(Primitive.RESTART, item="never"))
+    await apply(world, case, mend(Primitive.REMOVE, item="b"))
+    decision = await apply(world, case, mend(Primitive.RESTART, item="b"))
     assert decision.state == "done"
+    assert await world.take() == ["a"]
 
 
 async def test_another_item_of_the_case_can_be_named(world: World) -> None:
