@@ -146,6 +146,8 @@ async def test_a_worklet_that_was_chosen_wrongly_is_rejected_and_replaced(domain
     while [str(task.item) for task in await domain.tasks(state="offered")] != ["go-to-hall"]:
         await domain._house.clock.sleep(5)
     assert (await domain.case(case)).status == "running"
+    counted = {version: (await domain.rule_set("show", version)).decided for version in (1, 2)}
+    assert counted == {1: {"selection/venue/1": 1}, 2: {"selection/venue/1": 1}}, "each for what it concludes there"
     with pytest.raises(Conflict, match="nothing to reject"):
         await domain.reject_choice(RejectWish(decision=chosen.id, exlet="tent"), who="bob")
 

@@ -98,7 +98,7 @@ class MendingWing:
         )
         levels.due = self.primitives.due
         self.selection = Selection(self.exceptions, flows)
-        self.administration = Administration(self.exceptions, manager, ledger, notices, clock, levels)
+        self.administration = Administration(self.exceptions, manager, flows, ledger, notices, clock, levels)
         self.engines = ForeignEngines(self.exceptions, store, ledger, clock, homes)
         self.watches = Watches(
             service=self.exceptions,

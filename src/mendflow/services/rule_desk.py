@@ -47,24 +47,30 @@ class RuleDesk:
         newest = self._rules.newest(name)
         wanted = newest if version is None else await self._rules.version(name, version)
         view = view_of(wanted, newest=wanted.version == newest.version)
-        decided, tried = await self._decided(name)
+        decided, tried = await self._decided(wanted)
         return msgspec.structs.replace(view, rules=wanted, decided=decided, tried=tried)
 
     async def versions(self, name: str) -> list[RuleSetView]:
         found = await self._rules.versions(name)
         return [view_of(each, newest=place == 0) for place, each in enumerate(found)]
 
-    async def _decided(self, name: str) -> tuple[dict[str, int], dict[str, int]]:
-        """How often each rule has decided, and would have on trial, in whatever version: a rule keeps its number."""
+    async def _decided(self, rules: RuleSet) -> tuple[dict[str, int], dict[str, int]]:
+        """How often each rule has concluded what it does here, and would have on trial, in whatever version: a rule
+        keeps its number. What it concluded before it was corrected is not counted."""
+        stands = {
+            (type, task, rule.id): rule.exlet
+            for type, trees in rules.trees.items()
+            for task, tree in trees.items()
+            for rule in tree.rules.values()
+        }
         counted: Counter[str] = Counter()
         tried: Counter[str] = Counter()
         async for brief in briefs(self._house.store, selections=True):
-            said = brief.conclusion
-            if said is not None and said.rules == name:
-                counted[f"{brief.type.value}/{said.task}/{said.rule}"] += 1
-            for trial in brief.trials:
-                if trial.rules == name:
-                    tried[f"{brief.type.value}/{trial.task}/{trial.rule}"] += 1
+            for counts, said in [(counted, brief.conclusion), *((tried, trial) for trial in brief.trials)]:
+                if said is None or said.rules != rules.name:
+                    continue
+                if stands.get((brief.type, said.task, said.rule)) == said.exlet:
+                    counts[f"{brief.type.value}/{said.task}/{said.rule}"] += 1
         return dict(counted), dict(tried)
 
     # Changing

@@ -180,3 +180,23 @@ def test_the_ending_of_a_file_says_what_it_is(tmp_path: Path) -> None:
         load_rules(tmp_path / "gone.yaml")
     with pytest.raises(BadRules, match="it cannot be read"):
         load_rules(tmp_path / "gone.xrs")
+
+
+def test_a_selection_may_conclude_a_flow_file_beside_the_rules_and_brings_it_along(tmp_path: Path) -> None:  # EX-4
+    (tmp_path / "wa.yaml").write_text("name: treat\njobs:\n  give: {run: echo aspirin}\n")
+    (tmp_path / "clinic.rules.yaml").write_text("rules: clinic\nselection:\n  pick:\n    - {if: true, do: wa.yaml}\n")
+    rules = load_rules(tmp_path / "clinic.rules.yaml")
+    assert rules.trees[ExceptionType.SELECTION]["pick"].rules[1].exlet == "treat"
+    assert rules.exlets["treat"].name == "treat"
+    assert read_rules(write_rules(rules, tmp_path), tmp_path / "again.yaml") == rules
+
+
+@pytest.mark.parametrize(
+    ("does", "problem"),
+    [("wb.yaml", "there is no flow file `wb.yaml`"), ("bad.yaml", "bad.yaml:2"), ("../wa.yaml", "leads out")],
+)
+def test_a_selection_of_a_file_that_is_no_flow_is_a_problem(tmp_path: Path, does: str, problem: str) -> None:  # EX-4
+    (tmp_path / "bad.yaml").write_text("name: bad\njobs: {give: {rum: echo}}\n")
+    with pytest.raises(BadRules) as raised:
+        read_rules(f"selection:\n  pick:\n    - {{if: true, do: {does}}}\n", tmp_path / "clinic.rules.yaml")
+    assert problem in str(raised.value)

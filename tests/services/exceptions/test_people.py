@@ -230,6 +230,33 @@ async def test_a_rejected_worklet_is_cancelled_and_the_right_one_runs_in_its_pla
     await world.until_status(case, "completed")
 
 
+async def test_a_worklet_that_is_nowhere_takes_no_ones_place(world: World) -> None:
+    # EX-8: a slip of the pen must not end the worklet that runs, nor break the rule
+    await world.domain.deploy(flow(Job(name="small", command="true"), "small"))
+    await world.put(rule_set("f", ExceptionType.SELECTION, ("true", "small")))
+    case = await world.start(flow(Call(name="a")))
+    assert await world.take() == ["small"]
+    office, decision = world.services.administration, await world.decision(case)
+    for condition in ("", 'case.flow == "f"'):
+        with pytest.raises(Invalid, match="there is no flow 'smal' here"):
+            await office.reject(decision.id, exlet="smal", condition=condition, who="ann")
+    assert (await office.rules("f")).version == 1
+    await world.report(small=Outcome())
+    await world.until_status(case, "completed")
+
+
+async def test_a_rule_that_selects_a_flow_that_is_nowhere_is_refused_unless_it_comes_along(memory: World) -> None:
+    # EX-7
+    office = memory.services.administration
+    wish = Wish(condition="true", exlet="wa", rules="f", type=ExceptionType.SELECTION, task="a")
+    with pytest.raises(Invalid, match="there is no flow 'wa' here"):
+        await office.add_rule(wish, who="ann")
+    added = await office.add_rule(replace(wish, steps=flow(Job(name="j", command="true"), "wa")), who="ann")
+    case = await memory.start(flow(Call(name="a")))
+    assert (added.rule, await memory.take()) == (1, ["j"])
+    assert await memory.status(case) == "running"
+
+
 async def test_a_decision_without_a_conclusion_cannot_be_rejected(memory: World) -> None:
     case = await memory.start(flow(A))
     await memory.take()

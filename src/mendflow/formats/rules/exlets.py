@@ -55,6 +55,16 @@ class Exlets:
         self._put(name, node)
         return name
 
+    def worklet(self, node: Node, file: str) -> str:
+        """The name of a flow that is in a file beside this one; it comes along with the rules."""
+        flow = self._files.find(self.reading, node, file)
+        if flow is None:
+            return ""
+        if self.flows.get(flow.name, flow) != flow:
+            self.reading.problem(node, f"`{flow.name}`, of `{file}`, is the name of another exlet or flow; rename one")
+        self.flows[flow.name] = flow
+        return str(flow.name)
+
     def _put(self, name: str, node: Node) -> None:
         if isinstance(node, Entries) and set(node.entries) == {tables.EXLET_MODEL}:
             flow = self._model(node.entries[tables.EXLET_MODEL].value)

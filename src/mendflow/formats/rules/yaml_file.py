@@ -24,6 +24,7 @@ from mendflow.formats.spelling import meant, nearest
 from mendflow.formats.yaml.document import Entries, Items, Node, Scalar, describe, parse, plain
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.flow_file import in_order
+from mendflow.formats.yaml.leaves import is_file
 from mendflow.formats.yaml.reading import Reading
 
 LEVELS_MAX: Final = 30
@@ -234,6 +235,8 @@ class Making:
         if not isinstance(node, Scalar):
             return self.file.exlets.inline(self.type, self.task, id, node)
         name = node.value if isinstance(node.value, str) else node.written
+        if self.type is ExceptionType.SELECTION and is_file(name):
+            return self.file.exlets.worklet(node, name)
         if self.type is not ExceptionType.SELECTION and name not in self.file.exlets.flows:
             self.reading.problem(node, f"there is no exlet `{name}`", nearest(name, self.file.exlets.flows))
         return name

@@ -33,6 +33,7 @@ from mendflow.services.exception_service.rejections import Rejections, successor
 from mendflow.services.exception_service.rule_office import RuleOffice, Wish
 from mendflow.services.exception_service.service import ExceptionService
 from mendflow.services.flow_manager import FlowManager
+from mendflow.services.flows import Flows
 from mendflow.services.interfaces import Engine
 from mendflow.services.ledger import Ledger
 from mendflow.services.levels import Levels
@@ -52,12 +53,13 @@ class Administration(RuleOffice):
         self,
         service: ExceptionService,
         manager: FlowManager,
+        flows: Flows,
         ledger: Ledger,
         notices: Notices,
         clock: Clock,
         levels: Levels,
     ) -> None:
-        super().__init__(service.rules, service.decisions, clock)
+        super().__init__(service.rules, service.decisions, flows, clock)
         self._rejections = Rejections(service, ledger, clock)
         self._service = service
         self._manager = manager
@@ -248,6 +250,7 @@ class Administration(RuleOffice):
         before, now = self._rules.newest_or_empty(said.rules), self._clock.now()
         if (known := self._known_rule(before, wrong, condition, exlet, steps)) is not None:
             return replace(said, version=before.version, task=known.tree, rule=known.rule, exlet=exlet, trail=())
+        await self._demand_worklet(before, wrong.type, exlet, steps)
         draft = Draft(condition=condition, exlet=exlet, steps=steps, author=who, at=now, note=note)
         if condition:
             grown = add(before, wrong.type, wrong.task, wrong.context, draft)

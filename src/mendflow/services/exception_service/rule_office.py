@@ -7,7 +7,7 @@ import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.mending import CASE_LEVEL, Decision, ExceptionType
-from mendflow.core.model.problems import Conflict, Invalid
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
@@ -24,7 +24,7 @@ from mendflow.core.rules import (
 from mendflow.services.contracts import Clock
 from mendflow.services.exception_service.decisions import DecisionBook
 from mendflow.services.exception_service.rule_book import Outdated, RuleBook
-from mendflow.services.flows import TRIES
+from mendflow.services.flows import TRIES, Flows
 from mendflow.stores.contract import Where
 
 TRIED_MAX: Final = 10_000
@@ -68,9 +68,10 @@ class Known(NamedTuple):
 
 
 class RuleOffice:
-    def __init__(self, rules: RuleBook, decisions: DecisionBook, clock: Clock) -> None:
+    def __init__(self, rules: RuleBook, decisions: DecisionBook, flows: Flows, clock: Clock) -> None:
         self._rules = rules
         self._decisions = decisions
+        self._flows = flows
         self._clock = clock
 
     def rule_sets(self) -> list[RuleSet]:
@@ -108,11 +109,22 @@ class RuleOffice:
             at_hand = await self._decisions.get(wish.decision)
             if (known := self._known_rule(before, at_hand, wish.condition, wish.exlet, wish.steps)) is not None:
                 return Added(before, type, known.tree, known.rule, found, [])
+        await self._demand_worklet(before, type, wish.exlet, wish.steps)
         told_apart = candidates(context, neighbouring(before, type, found)) if context else []
         grown = add(before, type, task, context, self._draft(wish, who))
         note = wish.note or f"rule {grown.rule} added: {wish.exlet}"
         made = await self._rules.put(grown.rule_set, author=who, note=note, expected=before.version)
         return Added(made, type, grown.tree, grown.rule, found, told_apart)
+
+    async def _demand_worklet(self, rules: RuleSet, type: ExceptionType, exlet: str, steps: Flow | None) -> None:
+        """Refuse a selection of a flow that is nowhere: it would fail every case that it is chosen for."""
+        if type is not ExceptionType.SELECTION or not exlet or steps is not None or exlet in rules.exlets:
+            return
+        try:
+            await self._flows.look_again(exlet)
+            await self._flows.find(exlet)
+        except NotFound as missing:
+            raise Invalid(missing.message, field="exlet") from None
 
     async def try_rule(self, wish: Wish, *, limit: int = TRIED_MAX) -> tuple[Tried, list[Decision]]:
         """Play a rule against the newest past exceptions of its type; nothing changes. Also those it was played
