@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Empty, Flow, ForEach, Input, Job, Mend, Sequence, Task
+from mendflow.core.model.flow import Empty, Flow, ForEach, Input, Job, Mend, Parallel, Sequence, Task
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
@@ -340,3 +340,28 @@ async def test_a_secret_of_a_job_is_in_nothing_that_is_told_of_its_failure(domai
     told: list[object] = [whole, group, await domain.failure(group.id), added, await domain.rule_set("f"), history]
     told += [await domain.why(case), await domain.notices(), await domain.items(case)]
     assert secret not in repr(told) + xes.log("f", [(await domain.case(case), history)])
+
+
+async def test_a_secret_is_hidden_wherever_a_context_has_one(domain: LocalDomain, pilot: Any) -> None:
+    # EX-6: in what a job reports, leaves or throws, in what somebody says, in results of items before, and in lists
+    secret = "hunter2"
+    work = Sequence(name="s", body=(Job(name="first", command="true"), Job(name="a", command="true")))
+    both = Parallel(name="p", branches=(work, Task(name="get-token", role="clerk")), on_fault="finish")
+    await domain.deploy(Flow(name=FlowName("f"), body=both))
+    case = (await domain.start("f", {}, who="me")).id
+    hidden: dict[str, Any] = {"token": secret, "list": [{"password": secret}]}
+    fault = Fault(name="bad", category=Category.JOB, message="bad", data=hidden)
+    ended = {"first": Outcome(outputs=hidden), "a": Outcome(fault=fault, values=hidden, outputs=hidden)}
+    await pilot.run_all(lambda spec: ended[spec.item])
+    await domain.raise_trigger(case, "flood", "get-token", who="ann", data=[hidden])
+    decisions = [await domain.decision(each.id) for each in await domain.decisions(DecisionQuery(case=case))]
+    assert len(decisions) == 2
+    raised, failure = sorted(decisions, key=lambda each: each.at, reverse=True)
+    assert failure.context["outcome"]["values"] == {"token": "(hidden)", "list": [{"password": "(hidden)"}]}
+    assert failure.context["items"]["get-token"] == "waiting", "the state of an item is no secret"
+    assert raised.context["event"]["data"]["said"][0]["token"] == "(hidden)"
+    wish = RuleWish(condition='fault.name == "bad"', exlet="again", flow=AGAIN, decision=failure.id)
+    added = await domain.add_rule(wish, who="ann")
+    groups = [await domain.failure(group.id) for group in await domain.failures()]
+    told: list[object] = [*decisions, groups, added, await domain.rule_set("f"), await domain.history(case)]
+    assert secret not in repr([*told, await domain.notices(), await domain.why(case)])

@@ -6,11 +6,13 @@ from collections.abc import Mapping, Sequence
 import msgspec
 
 from mendflow.core.expressions.conditions import Known, condition_of
+from mendflow.core.model.faults import Fault
 from mendflow.core.model.mending import BY_HAND, Conclusion, Decision
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import Candidate, DecisionView, TrailStep
 from mendflow.core.model.rules import Rule
 from mendflow.core.model.values import Value
+from mendflow.core.recovery.discretion import discreet
 from mendflow.core.rules.candidates import CODES, TELLING, candidates, leaves, order_of
 from mendflow.core.rules.evaluation import looking_into
 from mendflow.services.exception_service.rule_book import RuleBook
@@ -60,7 +62,7 @@ async def view_of(decision: Decision, conditions: Conditions, *, whole: bool = F
         task=decision.task,
         job=decision.job,
         engine=decision.engine,
-        fault=decision.fault,
+        fault=discreet_fault(decision.fault) if decision.fault is not None else None,
         group=group_id(decision.type, decision.signature),
         rules=said.rules if said and not by_hand else "",
         version=said.version if said and not by_hand else 0,
@@ -80,6 +82,11 @@ async def view_of(decision: Decision, conditions: Conditions, *, whole: bool = F
         replaced_by=decision.replaced_by,
         context=decision.context if whole else {},
     )
+
+
+def discreet_fault(fault: Fault) -> Fault:
+    """The fault as it is shown: what came with it may have secrets."""
+    return msgspec.structs.replace(fault, data=discreet({"data": fault.data})["data"])
 
 
 def _trail(said: Conclusion, rules: Mapping[int, Rule]) -> list[TrailStep]:

@@ -26,8 +26,8 @@
     event     id, type, data (what somebody said of a trigger)
     sources   whatever else was registered, by name
 
-All roots are always there, empty where they mean nothing, so that a condition need not ask first. The whole is bounded:
-it is kept with the decision."""
+All roots are always there, empty where they mean nothing, so that a condition need not ask first. What sounds like a
+secret is hidden in all of them. The whole is bounded: it is kept with the decision."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
@@ -165,7 +165,7 @@ class Contexts:
         }
         context["sources"] = {name: await _asked(source, event) for name, source in self.sources.items()}
         plain: dict[str, Value] = msgspec.to_builtins(context)
-        return plain
+        return {**discreet(plain), "items": plain["items"]}  # by the names of items, whose states are no secrets
 
     async def _tried(self, event: XEvent, item: dict[str, Value]) -> dict[str, Value]:
         """Of a job that went out, and of which whoever tells of it has not said how often it was tried."""
@@ -196,7 +196,7 @@ def _case(event: XEvent, facts: CaseFacts | None, now: int, depth: int) -> dict[
         "version": known.version,
         "status": known.status,
         "age_ms": now - known.started_at if known.started_at else 0,
-        "data": discreet(known.data),
+        "data": known.data,
         "jobs": known.jobs,
         "parent": known.parent,
         "mends": known.mends,
@@ -215,7 +215,7 @@ def _item(event: XEvent, facts: CaseFacts | None, now: int) -> dict[str, Value]:
         "name": event.task or known.task,
         "kind": known.kind,
         "status": known.status,
-        "data": discreet({**known.data, **_map(outputs)}),
+        "data": {**known.data, **_map(outputs)},
         "outputs": outputs,
         "attempts": known.attempts,
         "age_ms": now - known.started_at if known.started_at else 0,
