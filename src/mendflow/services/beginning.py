@@ -82,6 +82,18 @@ def same(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
     return found
 
 
+def again(earlier: CaseDocument, who: str) -> CaseDocument:
+    """A case like an earlier one."""
+    return CaseDocument(
+        id=CaseId(""),
+        flow=earlier.flow,
+        digest=earlier.digest,
+        inputs=earlier.inputs,
+        owner=who,
+        rerun_of=earlier.id,
+    )
+
+
 def _drawn(wanted: CaseDocument, turn: int) -> str:
     """As good as drawn by chance, and for the same key the same."""
     return hashlib.sha256(f"{wanted.flow}\0{wanted.key}\0{turn}".encode()).hexdigest()[:6]

@@ -41,7 +41,7 @@ from mendflow.core.query.names import ITEMS
 from mendflow.core.query.search import Search
 from mendflow.services import case_search, item_views, job_search, reasons
 from mendflow.services.archive.desk import ArchiveDesk
-from mendflow.services.beginning import Beginning, same
+from mendflow.services.beginning import Beginning, again, same
 from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase
 from mendflow.services.cluster.contract import root_of
 from mendflow.services.cluster.overview import Overview
@@ -116,15 +116,7 @@ class LocalDomain(LocalRepairs, LocalWatch):
         if from_failed and document.status == "completed":
             raise Conflict(f"nothing failed in case {document.id}; leave --from-failed away to run it again")
         flow = await self.flow_of(document.id)
-        wanted = CaseDocument(
-            id=CaseId(""),
-            flow=document.flow,
-            digest=document.digest,
-            inputs=document.inputs,
-            owner=who,
-            rerun_of=document.id,
-        )
-        return await self._begin(wanted, flow)
+        return await self._begin(again(document, who), flow)
 
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
         begun = await Beginning(self._house, self._chance).begin(wanted, flow)
