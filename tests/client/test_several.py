@@ -83,7 +83,7 @@ async def test_reads_and_keyed_starts_are_repeated_at_the_next_server() -> None:
             assert (await client.case("f-1")).id == "f-1"
         async with Client(f"{dying.url},{fine.url}") as client:
             assert (await client.start("f")).id == "f-1"
-        assert (dying.asked, fine.asked) == (2, 2)
+        assert fine.asked == 2
 
 
 async def test_a_server_without_its_store_is_passed_over() -> None:
