@@ -8,7 +8,7 @@ from typing import Protocol
 import msgspec
 
 from mendflow.core.engine import Case, evolve, snapshot
-from mendflow.core.engine.messages import Event, FinishItem
+from mendflow.core.engine.messages import Event, FinishItem, StartCase
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
 from mendflow.core.scheduling import jobs as life
@@ -48,9 +48,14 @@ class Judge:
 
     async def all_over(self) -> bool:
         """Whether every case that the disk knows has come to its end."""
-        if any([document.live async for document in self._cases()]):
+        if any([document.live and await self._began(document.id) async for document in self._cases()]):
             return False
         return all(server.services is None or server.services.ledger.idle for server in self._world.servers)
+
+    async def _began(self, case: CaseId) -> bool:
+        """Whether it ever did: the document of one that did not may be left by a server that slept."""
+        entries = await self._world.disk.truth.read(journal_of(case), 0, 1)
+        return bool(entries) and isinstance(_decode_event(entries[0]).fact, StartCase)
 
     async def _cases(self) -> AsyncIterator[CaseDocument]:
         async for found in self._world.disk.truth.scan(CASE_KIND):
@@ -119,7 +124,10 @@ class Judge:
                     self._accuse("law 4", f"case {document.id}: item {event.fact.serial} was finished twice")
                 finished.add(event.fact.serial)
             evolve(case, event)
-        if document.live:
+        if case.flow is None:
+            if document.id in self._world.acknowledged:
+                self._accuse("law 1", f"case {document.id} was acknowledged, and never began")
+        elif document.live:
             self._accuse("liveness", f"case {document.id} has not ended: {document.status}")
         elif (case.status, case.ended_at) != (document.status, document.ended_at):
             what = f"its journal says {case.status} at {case.ended_at}, its document {document.status}"
