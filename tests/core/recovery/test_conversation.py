@@ -104,11 +104,11 @@ def test_new_ids_map_to_the_id_that_the_flow_knows() -> None:
 def test_a_conversation_counts_over_all_submissions_and_knows_who_failed_it() -> None:
     # FM-10
     failed = talk(Message.SUBMIT).fail(FAILED, attempts=3, losses=1)
-    again = failed.send_again(key="k", spec=SPEC, domain="", level=2, not_before=0, staged=False)
+    again = failed.send_again(key="k", cause="e1", spec=SPEC, domain="", level=2, not_before=0, staged=False)
     assert (again.newest, again.generation, again.level, again.held) == ("c-1/7~2", 2, 2, None)
     elsewhere = Held(outcome=FAILED.outcome, stage="execution", host="n2")
     twice = again.fail(elsewhere, attempts=2, losses=0).send_again(
-        key="l", spec=SPEC, domain="far", level=1, not_before=5, staged=True
+        key="l", cause="e2", spec=SPEC, domain="far", level=1, not_before=5, staged=True
     )
     assert (twice.attempts, twice.losses, twice.told, twice.hosts) == (5, 1, 2, ("n1", "n2"))
     assert (twice.keys, twice.level, twice.domain) == (("k", "l"), 2, "far")
