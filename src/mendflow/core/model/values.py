@@ -27,15 +27,12 @@ LEAST, MOST = -(2**63), 2**64 - 1
 def check_value(value: Value) -> str:
     """Nothing, or why this is no value that can be kept and sent. No recursion: a value is as deep as its sender likes,
     and the deepest part is looked at first, so that a circle ends at the last level."""
+    if type(value) is not dict and type(value) is not list:
+        return _check_scalar(value)
     pending: list[tuple[Value, int]] = [(value, 1)]
     parts = 0
     while pending:
         each, level = pending.pop()
-        inner = each.values() if type(each) is dict else each if type(each) is list else None
-        if inner is None:
-            if reason := _check_scalar(each):
-                return reason
-            continue
         parts += len(each)
         if level > LEVELS_MAX:
             return f"it is nested deeper than {LEVELS_MAX} levels; make it flatter, or give it as a file"
@@ -47,7 +44,12 @@ def check_value(value: Value) -> str:
                     return f"the key {key!r:.80} of a map is not text; write it as text"
                 if reason := _check_scalar(key):
                     return reason
-        pending.extend((part, level + 1) for part in inner)
+            each = each.values()
+        for part in each:
+            if type(part) is dict or type(part) is list:
+                pending.append((part, level + 1))
+            elif part is not None and (reason := _check_scalar(part)):
+                return reason
     return ""
 
 
