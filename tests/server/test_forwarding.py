@@ -9,7 +9,8 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.ids import CaseId, ItemId, JobId
-from mendflow.core.model.problems import Forbidden, NotFound, Unauthorized
+from mendflow.core.model.problems import Conflict, Forbidden, NotFound, Unauthorized
+from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.views import Happening
 from mendflow.server.access import Access, hash_of, read_tokens
 from tests.server.conversation import do_jobs, job_flow, loop_flow, task_flow
@@ -204,3 +205,16 @@ async def test_levels_are_drained_on_all_servers(two: tuple[Citizen, Citizen], w
         )
     assert [level.waiting for level in await west.levels()] == [2, 0, 0]
     assert (await west.drain("1")).let_go == 2
+
+
+async def test_rules_that_are_put_on_two_servers_at_once_are_put_one_after_the_other(
+    two: tuple[Citizen, Citizen], east: Client, west: Client
+) -> None:
+    put = [each.put_rules(RuleSet(name="f"), note=str(number)) for number in range(3) for each in (east, west)]
+    versions = sorted(view.version for view in await asyncio.gather(*put))
+    assert versions == [1, 2, 3, 4, 5, 6]
+    assert (await east.rule_set("f")).version == (await west.rule_set("f")).version == 6
+    assert [view.version for view in await west.rule_versions("f")] == [6, 5, 4, 3, 2, 1]
+    with pytest.raises(Conflict):
+        await west.put_rules(RuleSet(name="f"), expected=4)
+    assert all(citizen.house.services.ledger.broken == "" for citizen in two)
