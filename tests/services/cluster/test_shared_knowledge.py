@@ -6,6 +6,7 @@ import asyncio
 import pytest
 
 from mendflow.core.model.flow import Job, Sequence
+from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
 from mendflow.core.model.problems import Unreachable
@@ -102,7 +103,7 @@ def test_a_foreign_engine_is_served_where_it_is_at_home_and_by_the_next_when_tha
         await one.do(one.services.engines.register("other", who="them"))
         await one.do(one.services.ledger.settled())
         await asyncio.sleep(3 * TERMS.beat_ms / 1000)
-        event = XEvent(id="e-1", type=ExceptionType.ABORT, case="their case", flow="theirs")  # type: ignore[arg-type]
+        event = XEvent(id="e-1", type=ExceptionType.ABORT, case=CaseId("their case"), flow="theirs")
         with pytest.raises(Unreachable):
             await two.do(two.services.engines.tell("other", event, who="them"))
         one.kill()

@@ -115,9 +115,7 @@ class Takeover:
             await self._take_up([tree])
         except asyncio.CancelledError:
             raise
-        except (
-            Exception
-        ) as error:  # whatever it is: what is ours on disk must be in memory, or everything is read again
+        except Exception as error:  # whatever it is: what is ours on disk is in memory, or everything is read again
             if not isinstance(error, StoreUnavailable):
                 log.exception("the cases of %s could not be taken up", tree.root)
             self._ledger.give_up(f"the cases of {tree.root} could not be taken up: {error}")
