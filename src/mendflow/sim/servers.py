@@ -51,13 +51,13 @@ class NoFiles:
     """A keeper for a world without files."""
 
     async def keep(self, name: str, chunks: Any, *, sha256: str = "") -> FileRef:
-        raise NotImplementedError
+        raise AssertionError("there are no files in this world")
 
     async def keep_path(self, path: str) -> FileRef:
-        raise NotImplementedError
+        raise AssertionError("there are no files in this world")
 
     def kept(self, sha256: str) -> Any:
-        raise NotImplementedError
+        raise AssertionError("there are no files in this world")
 
     async def size(self, sha256: str) -> int | None:
         return None
