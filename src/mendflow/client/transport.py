@@ -157,7 +157,9 @@ class Transport:
                 if response.status >= 300:
                     raise mistake_of(response.status, await response.read())
                 if UNHEARD in response.headers:
-                    log.warning("no word from server %s: what only that one knows is missing here", response.headers[UNHEARD])
+                    log.warning(
+                        "no word from server %s: what only that one knows is missing here", response.headers[UNHEARD]
+                    )
                 yield response
         except _AWAY as away:
             refused = isinstance(away, aiohttp.ClientConnectorError)
