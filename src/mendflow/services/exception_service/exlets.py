@@ -103,9 +103,10 @@ class Exlets:
         return first
 
     async def _count(self, stem: str, decision: Decision) -> _Count:
-        """How far the numbers go is read from the store once, unless the mended case began with these services."""
+        """How far the numbers go is read from the store once, unless the mended case began with these services and goes
+        on: of one that is over, whose forgotten jobs may still fail, the numbers were forgotten."""
         live = self._manager.live.get(decision.case) if not decision.engine else None
-        if live is not None and live.begun_here:
+        if live is not None and live.begun_here and live.document.live:
             self._counts.setdefault(stem, _Count())
         if stem not in self._counts:
             counted = await self._counted(stem)
