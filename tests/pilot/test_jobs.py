@@ -305,4 +305,5 @@ async def test_many_short_jobs_on_two_slots_are_all_reported_once(server: Server
         assert (await server.outcome(job)).outputs == number
     for number, job in enumerate(jobs[300:]):
         assert (await server.outcome(job)).outputs == {"n": number}
-    assert all(fences == [1] for fences in server.ledger.accepted_fences.values())
+    # A job that waited behind one that a busy machine held up was given back: then its newest attempt is the one.
+    assert server.ledger.accepted_fences == {job: [server.ledger.fences[job]] for job in jobs}
