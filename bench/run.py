@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from bench import table
+from bench import page, table
 from bench.results import ENTRIES, Entry, Measured, Report, Took
 from bench.subject import Kind, Sizes
 
@@ -57,7 +57,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--no-rules", action="store_true", help="leave out conclusions from 10,000 rules")
     parser.add_argument("--no-proxy", action="store_true", help="leave out what recovery costs jobs that do not fail")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all numbers there")
-    parser.add_argument("--write", action="store_true", help="write docs/benchmarks.md")
+    parser.add_argument("--write", action="store_true", help="write the beginning of docs/benchmarks.md")
     parser.add_argument(
         "--peers-python", default=os.environ.get("BENCH_PEERS_PYTHON", str(PEERS_PYTHON)), help="who has the peers"
     )
@@ -170,4 +170,4 @@ def show(report: Report, options: argparse.Namespace) -> None:
     if options.json:
         options.json.write_text(json.dumps(table.numbers(report), indent=2) + "\n")
     if options.write:
-        (ROOT / "docs" / "benchmarks.md").write_text(table.page(report))
+        page.PAGE.write_text(page.with_head(page.PAGE.read_text(), table.page(report)))

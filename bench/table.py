@@ -91,7 +91,7 @@ def _line(row: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def page(report: Report) -> str:
-    """docs/benchmarks.md, whole."""
+    """The beginning of docs/benchmarks.md."""
     ruled = ["|".join(["", *COLUMNS, ""]), "|---|--:|--:|--:|---|", *("|".join(["", *row, ""]) for row in rows(report))]
     missing = [f"- Left out: {name} ({reason})" for name, reason in report.left_out.items()]
     return "\n".join(

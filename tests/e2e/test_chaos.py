@@ -6,17 +6,15 @@ lines: MENDFLOW_CHAOS_SEEDS says how many seeds are played, MENDFLOW_CHAOS_JOBS 
 import os
 import random
 import time
-from collections import defaultdict
-from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.jobs import Job
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
+from tests.e2e.chaos.attempts import check_job, read_attempts
 
 SEEDS = int(os.environ.get("MENDFLOW_CHAOS_SEEDS", "1"))
 JOBS = int(os.environ.get("MENDFLOW_CHAOS_JOBS", "1000"))
@@ -94,10 +92,9 @@ def _check(world: Any, case: str) -> None:
     while page := world.client.jobs(JobQuery(case=case, limit=1000, offset=len(jobs))):
         jobs += page
     assert len({job.id for job in jobs}) == len(jobs) == JOBS
-    assert all(job.state is JobState.COMPLETED for job in jobs)
-    attempts = _attempts(world.folder / "attempts.log")
+    attempts = read_attempts(world.folder / "attempts.log")
     for job in jobs:
-        _check_job(job, attempts[job.id])
+        check_job(job, attempts[job.id], finished_us=job.finished_at * 1000 + 999)
     # Outputs once, in their order, each from the accepted attempt.
     by_turn = sorted(jobs, key=lambda job: int(job.spec.item[5:-1]))
     assert [output["attempt"] for output in view.outputs["all"]] == [job.fence for job in by_turn]
@@ -107,27 +104,6 @@ def _check(world: Any, case: str) -> None:
 
 def chance_few(jobs: list[Job]) -> list[Job]:
     return random.Random(1).sample(jobs, min(50, len(jobs)))
-
-
-def _attempts(path: Path) -> dict[str, dict[int, list[tuple[str, int]]]]:
-    """Job -> attempt -> its signs of life in order."""
-    attempts: dict[str, dict[int, list[tuple[str, int]]]] = defaultdict(lambda: defaultdict(list))
-    for line in path.read_text().splitlines():
-        job, attempt, what, microseconds = line.split()
-        attempts[job][int(attempt)].append((what, int(microseconds)))
-    return attempts
-
-
-def _check_job(job: Job, attempts: dict[int, list[tuple[str, int]]]) -> None:
-    accepted = job.fence
-    assert attempts[accepted][-1][0] == "end", f"{job.id}: the accepted attempt {accepted} did not end: {attempts}"
-    assert max(attempts) == accepted, f"{job.id}: attempt {max(attempts)} started after {accepted} was accepted"
-    spans = sorted((lines[0][1], lines[-1][1], fence) for fence, lines in attempts.items())
-    for (_, over, one), (start, _, other) in pairwise(spans):
-        assert over <= start, f"{job.id}: attempts {one} and {other} overlap: {attempts}"
-    for lines in attempts.values():
-        assert [what for what, _ in lines].count("start") == 1, f"{job.id}: an attempt started twice: {attempts}"
-        assert lines[0][1] <= job.finished_at * 1000 + 999, f"{job.id}: an attempt started after the end: {attempts}"
 
 
 def _check_file(world: Any, job: Job) -> None:

@@ -13,7 +13,7 @@ from mendflow.client import SyncClient
 from mendflow.core.model.views import CaseView
 from mendflow.formats import load
 from mendflow.formats.rules import read_rules
-from tests.e2e.test_several_servers import Site
+from tests.e2e.site import Site
 from tests.servers.postgresql import postgresql_server
 
 SLOW = """

@@ -1,0 +1,87 @@
+"""Servers on one store and their pilots, as real processes in a folder."""
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from mendflow.client import SyncClient
+from mendflow.core.model.problems import Mistake
+from tests.e2e.conftest import free_port
+
+
+class Site:
+    """Processes in a folder, by name."""
+
+    def __init__(self, folder: Path, store: str, *, lease_s: int = 8) -> None:
+        self.folder = folder
+        self._store = store
+        self._log = (folder / "site.log").open("ab")
+        self._clients: list[SyncClient] = []
+        self._lease_s = lease_s
+        self._ports: dict[str, int] = {}
+        self.urls: dict[str, str] = {}
+        self.processes: dict[str, subprocess.Popen[bytes]] = {}
+
+    def serve(self, name: str) -> SyncClient:
+        """Start a server, and wait until it answers."""
+        self.urls[name] = f"http://127.0.0.1:{self.port_of(name)}"
+        self.start_server(name)
+        self._clients.append(client := SyncClient(self.urls[name]))
+        self.until(lambda: client.health().status == "ok", f"server {name} to be there")
+        return client
+
+    def port_of(self, name: str) -> int:
+        """Where a server listens, in all its lives."""
+        return self._ports.setdefault(name, free_port())
+
+    def start_server(self, name: str, *words: str) -> None:
+        """Start a server, or start it again on its folder."""
+        place = ["--data", str(self.folder / name), "--port", str(self.port_of(name))]
+        self._start(name, "serve", *place, "--lease", str(self._lease_s), "--store", self._store, *words)
+
+    def pilot(self, name: str, server: str) -> None:
+        work = str(self.folder / name)
+        self._start(name, "pilot", "--server", self.urls[server], "--work", work, "--slots", "3", "--cpus", "3")
+
+    def _start(self, name: str, *words: str, **environment: str) -> None:
+        self.processes[name] = subprocess.Popen(
+            [sys.executable, "-m", "mendflow", *words],
+            stdin=subprocess.DEVNULL,
+            stdout=self._log,
+            stderr=self._log,
+            env={**os.environ, **environment},
+        )
+
+    def lines(self) -> list[str]:
+        path = self.folder / "lines"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def until(self, holds: Callable[[], bool], what: str, patience_s: float = 60) -> None:
+        end = time.monotonic() + patience_s
+        while True:
+            try:
+                if holds():
+                    return
+            except Mistake:
+                pass
+            assert time.monotonic() < end, f"waited {patience_s} s for {what}: {self.log()}"
+            time.sleep(0.05)
+
+    def log(self) -> str:
+        return (self.folder / "site.log").read_text()[-6000:]
+
+    def close(self) -> None:
+        for client in self._clients:
+            client.close()
+        for process in self.processes.values():
+            process.terminate()
+        for process in self.processes.values():
+            try:
+                process.wait(20)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+        self._log.close()
