@@ -182,6 +182,21 @@ def test_rules_are_imported_exported_checked_and_restored(shell: Shell) -> None:
     assert "this is version 3" in shell.ok("rules", "restore", "night", "1")
 
 
+def test_a_rule_is_put_in_force_and_taken_out_of_use(shell: Shell) -> None:  # EX-7
+    group = failed_night(shell)
+    shell.write("again.yaml", AGAIN)
+    add = ("rules", "add", "--from", group, "--if", "fault.exit_code == 7", "--do", "again.yaml", "--passive")
+    assert "it holds on trial from now on: version 1" in shell.ok(*add)
+    assert shell.ok("rules", "promote", "night", "1") == "rule 1 of night (abort of align) is in force: version 2\n"
+    assert shell("run", "night.yaml", "--quiet").returncode == 0
+    retired = shell.ok("rules", "retire", "night", "1", "--type", "abort", "--task", "align", "-m", "no use")
+    assert retired == "rule 1 of night (abort of align) is out of use: version 3\n"
+    assert "if false  out of use, was  →  again" in shell.ok("rules", "show", "night")
+    assert shell("run", "night.yaml", "--quiet").returncode == 1
+    again = shell("rules", "retire", "night", "1")
+    assert (again.returncode, "out of use already" in again.stderr) == (6, True), again.stderr
+
+
 def test_what_is_wrong_in_a_rules_file_is_told_with_its_place(shell: Shell) -> None:
     shell.write("bad.yaml", "rules: night\nabort:\n  align:\n    - if: fault.exit_code ==\n      do: nothing-such\n")
     refused = shell("rules", "check", "bad.yaml")

@@ -21,6 +21,8 @@ from mendflow.core.model.repair_views import (
     MendWish,
     RejectWish,
     RuleAdded,
+    RuleChanged,
+    RuleNamed,
     RuleSetView,
     RuleWish,
     Told,
@@ -66,6 +68,12 @@ class MemoryRepairs:
         wanted = (await self.rule_set(name, version)).rules
         assert wanted is not None
         return await self.put_rules(wanted, who=who, note=f"version {version} again")
+
+    async def promote_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        raise NotFound(f"there is no rule {meant.rule} of {name!r}", rules=name)
+
+    async def retire_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        raise NotFound(f"there is no rule {meant.rule} of {name!r}", rules=name)
 
     async def add_rule(self, wish: RuleWish, *, who: str) -> RuleAdded:
         raise NotFound(f"there is no decision {wish.decision!r}", decision=wish.decision)

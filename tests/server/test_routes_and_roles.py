@@ -32,6 +32,7 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("rule_sets", "rule_set", "rule_versions", "compensations", "levels", "patterns"), READ),
     **dict.fromkeys(("deploy", "start", "suspend", "resume", "remove", "rerun", "send"), CHANGE),
     **dict.fromkeys(("put_rules", "restore_rules", "add_rule", "try_rule", "apply_rules"), CHANGE),
+    **dict.fromkeys(("promote_rule", "retire_rule"), CHANGE),
     **dict.fromkeys(("reject_choice", "raise_trigger", "mend", "drain"), CHANGE),
     **dict.fromkeys(("register_compensation", "add_patterns"), CHANGE),
     **dict.fromkeys(("claim", "release", "complete", "reject"), DO_TASKS),

@@ -3,6 +3,7 @@ that people raise, choices that they reject, levels that they drain."""
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
@@ -11,7 +12,7 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
-from mendflow.core.model.repair_views import DecisionQuery, DecisionView, RuleWish
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView, RuleNamed, RuleWish
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns
 from mendflow.core.rules import WouldChange
@@ -365,3 +366,34 @@ async def test_a_secret_is_hidden_wherever_a_context_has_one(domain: LocalDomain
     groups = [await domain.failure(group.id) for group in await domain.failures()]
     told: list[object] = [*decisions, groups, added, await domain.rule_set("f"), await domain.history(case)]
     assert secret not in repr([*told, await domain.notices(), await domain.why(case)])
+
+
+async def test_a_rule_on_trial_is_put_in_force_and_a_rule_is_taken_out_of_use(domain: LocalDomain, pilot: Any) -> None:
+    # EX-7
+    case = await ran(domain, pilot)
+    nine = (await decided(domain, case))["a[1]"]
+    wish = RuleWish(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id, passive=True)
+    tried = await domain.add_rule(wish, who="ann")
+    promoted = await domain.promote_rule("f", RuleNamed(rule=tried.rule), who="bob")
+    assert (promoted.version, promoted.type, promoted.task, promoted.rule) == (2, ExceptionType.ABORT, "a", 1)
+    with pytest.raises(Conflict, match="is not on trial"):
+        await domain.promote_rule("f", RuleNamed(rule=1), who="bob")
+    mended = (await decided(domain, await ran(domain, pilot)))["a[1]"]
+    assert (mended.exlet, mended.result) == ("again", "recovered")
+    retired = await domain.retire_rule("f", RuleNamed(rule=1, note="no more"), who="eve")
+    assert (await decided(domain, await ran(domain, pilot)))["a[1]"].exlet == ""
+    notes = [(each.version, each.author, each.note) for each in await domain.rule_versions("f")]
+    assert notes[:2] == [(retired.version, "eve", "no more"), (2, "bob", "rule 1 is in force")]
+    with pytest.raises(NotFound, match="no rule 7"):
+        await domain.retire_rule("f", RuleNamed(rule=7), who="eve")
+
+
+async def test_adding_in_earnest_what_is_on_trial_puts_that_rule_in_force(domain: LocalDomain, pilot: Any) -> None:
+    # EX-7: it would stay on trial for ever beside its double
+    nine = (await decided(domain, await ran(domain, pilot)))["a[1]"]
+    wish = RuleWish(condition="fault.exit_code == 9", exlet="again", flow=AGAIN, decision=nine.id)
+    await domain.add_rule(msgspec.structs.replace(wish, passive=True), who="ann")
+    added = await domain.add_rule(wish, who="ann")
+    assert (added.rule, added.version, added.promoted) == (1, 2, True)
+    view = await domain.rule_set("f")
+    assert (view.rule_count, view.passive_count) == (1, 0)

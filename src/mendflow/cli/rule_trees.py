@@ -14,6 +14,7 @@ from mendflow.core.model.flow import Call, Flow, Mend
 from mendflow.core.model.mending import CASE_LEVEL, Primitive
 from mendflow.core.model.repair_views import RuleSetView
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
+from mendflow.core.rules import out_of_use
 from mendflow.pages.shapes import inner
 from mendflow.pages.words import count_text, one_line, short_time_text
 
@@ -92,6 +93,8 @@ def drawn(
         line = Text.assemble(
             f"  {id:>{wide}}  {indent}", (f"{word} ", "dim"), one_line(rule.condition, CONDITION_CHARS)
         )
+        if out_of_use(rule):
+            line = Text(f"  {id:>{wide}}  {indent}{word} {rule.condition}  out of use, was", style="dim")
         for part in _beside(rule, decided.get(id, 0), tried.get(id, 0)):
             if line.cell_len + part.cell_len > width:
                 yield line

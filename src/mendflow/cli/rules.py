@@ -17,7 +17,16 @@ from mendflow.cli.rule_trees import show_set, shown_name
 from mendflow.client import Client
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import Invalid, Problem
-from mendflow.core.model.repair_views import Applied, RuleAdded, RuleSetView, RuleWish, TrialView, Tried
+from mendflow.core.model.repair_views import (
+    Applied,
+    RuleAdded,
+    RuleChanged,
+    RuleNamed,
+    RuleSetView,
+    RuleWish,
+    TrialView,
+    Tried,
+)
 from mendflow.pages.words import count_text, one_line, short_time_text
 
 app = typer.Typer()
@@ -67,6 +76,27 @@ Task = Annotated[
         "--task", metavar="TASK", help="The task, where there is no case at hand; * for all.", show_default=False
     ),
 ]
+OfType = Annotated[
+    str,
+    typer.Option(
+        "--type",
+        metavar="TYPE",
+        help="The type of exception whose tree it is in, if several have it.",
+        show_default=False,
+        callback=one_of("--type", TYPES),
+        autocompletion=completed(TYPES),
+    ),
+]
+OfTask = Annotated[
+    str,
+    typer.Option(
+        "--task",
+        metavar="TASK",
+        help="The task whose tree it is in, if several have it; * for all.",
+        show_default=False,
+    ),
+]
+RuleArgument = Annotated[int, typer.Argument(metavar="RULE", min=0, help="Its number, as `rules show` draws it.")]
 Passive = Annotated[bool, typer.Option("--passive", help="On trial: it decides and is recorded, and does nothing.")]
 Note = Annotated[str, typer.Option("--note", "-m", metavar="TEXT", help="Why, kept with it.", show_default=False)]
 Version = Annotated[
@@ -190,6 +220,46 @@ def restore(
         print_json(view)
     else:
         say(f"{shown_name(view.name)} is as it was in version {version}; this is version {view.version}")
+
+
+@rules_app.command("promote")
+@asks
+def promote(
+    ask: Ask, name: SetArgument, rule: RuleArgument, type: OfType = "", task: OfTask = "", note: Note = ""
+) -> None:
+    """Put a rule that was on trial in force."""
+    meant = RuleNamed(rule=rule, type=ExceptionType(type) if type else None, task=task, note=note)
+    _say_changed(ask, ask.of(lambda client: client.promote_rule(name, meant)), "is in force")
+
+
+@rules_app.command("retire")
+@asks
+def retire(
+    ask: Ask,
+    name: SetArgument,
+    rule: RuleArgument,
+    type: OfType = "",
+    task: OfTask = "",
+    exceptions: Annotated[bool, typer.Option("--exceptions", help="Also all exceptions to it.")] = False,
+    note: Note = "",
+) -> None:
+    """Take a rule out of use."""
+    meant = RuleNamed(
+        rule=rule, type=ExceptionType(type) if type else None, task=task, exceptions=exceptions, note=note
+    )
+    _say_changed(ask, ask.of(lambda client: client.retire_rule(name, meant)), "is out of use")
+
+
+def _say_changed(ask: Ask, changed: RuleChanged, word: str) -> None:
+    if ask.json:
+        print_json(changed)
+    else:
+        say(f"{_named(changed)} {word}: version {changed.version}")
+
+
+def _named(rule: RuleAdded | RuleChanged) -> str:
+    tree = rule.type.value + (f" of {rule.task}" if rule.task else "")
+    return f"rule {rule.rule} of {shown_name(rule.rules)} ({tree})"
 
 
 @rules_app.command("import")
@@ -323,9 +393,8 @@ def _say_tried(title: str, tried: list[Tried]) -> None:
 
 def _say_added(made: RuleAdded, *, passive: bool) -> None:
     where = f", {'an exception to' if made.side == 'true' else 'instead of'} rule {made.under}" if made.side else ""
-    tree = made.type.value + (f" of {made.task}" if made.task else "")
     trial = " on trial" if passive else ""
-    say(f"rule {made.rule} of {shown_name(made.rules)} ({tree}){where}")
+    say(_named(made) + (", which was on trial" if made.promoted else where))
     say(f"it holds{trial} from now on: version {made.version}")
 
 

@@ -30,6 +30,8 @@ from mendflow.core.model.repair_views import (
     MendWish,
     RejectWish,
     RuleAdded,
+    RuleChanged,
+    RuleNamed,
     RuleSetView,
     RuleWish,
     Told,
@@ -308,6 +310,12 @@ class SyncClient:
 
     def restore_rules(self, name: str, version: int) -> RuleSetView:
         return self._wait(self._client.restore_rules(name, version))
+
+    def promote_rule(self, name: str, meant: RuleNamed) -> RuleChanged:
+        return self._wait(self._client.promote_rule(name, meant))
+
+    def retire_rule(self, name: str, meant: RuleNamed) -> RuleChanged:
+        return self._wait(self._client.retire_rule(name, meant))
 
     def add_rule(self, wish: RuleWish) -> RuleAdded:
         return self._wait(self._client.add_rule(wish))

@@ -23,6 +23,8 @@ from mendflow.core.model.repair_views import (
     MendWish,
     RejectWish,
     RuleAdded,
+    RuleChanged,
+    RuleNamed,
     RuleSetView,
     RuleWish,
     Told,
@@ -56,6 +58,14 @@ class RepairCalls:
 
     async def restore_rules(self, name: str, version: int) -> RuleSetView:
         return await self._line.ask("POST", f"{_set(name)}/restore", RuleSetView, body={"version": version})
+
+    async def promote_rule(self, name: str, meant: RuleNamed) -> RuleChanged:
+        """Put a rule that was on trial in force."""
+        return await self._line.ask("POST", f"{_set(name)}/promote", RuleChanged, body=meant)
+
+    async def retire_rule(self, name: str, meant: RuleNamed) -> RuleChanged:
+        """Take a rule out of use."""
+        return await self._line.ask("POST", f"{_set(name)}/retire", RuleChanged, body=meant)
 
     async def add_rule(self, wish: RuleWish) -> RuleAdded:
         return await self._line.ask("POST", "/rules/add", RuleAdded, body=wish)

@@ -26,6 +26,8 @@ from mendflow.core.model.repair_views import (
     MendWish,
     RejectWish,
     RuleAdded,
+    RuleChanged,
+    RuleNamed,
     RuleSetView,
     RuleWish,
     Told,
@@ -167,6 +169,15 @@ class Domain(Protocol):
 
     async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSetView:
         """Make an earlier version the next one."""
+        ...
+
+    async def promote_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        """Put a rule that was on trial in force; refused if it would change what another cornerstone concludes."""
+        ...
+
+    async def retire_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        """Take a rule out of use; refused if it has exceptions that would not be asked any more, unless they are
+        retired with it, and if it would change what another cornerstone concludes."""
         ...
 
     async def add_rule(self, wish: RuleWish, *, who: str) -> RuleAdded:

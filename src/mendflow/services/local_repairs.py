@@ -27,6 +27,8 @@ from mendflow.core.model.repair_views import (
     MendWish,
     RejectWish,
     RuleAdded,
+    RuleChanged,
+    RuleNamed,
     RuleSetView,
     RuleWish,
     Told,
@@ -91,6 +93,16 @@ class LocalRepairs(_OtherHalf):
         view = await RuleDesk(self._house).restore(name, version, who)
         await self._settled()
         return view
+
+    async def promote_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        changed = await self._office.promote_rule(name, meant, who=who)
+        await self._settled()
+        return changed
+
+    async def retire_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        changed = await self._office.retire_rule(name, meant, who=who)
+        await self._settled()
+        return changed
 
     async def add_rule(self, wish: RuleWish, *, who: str) -> RuleAdded:
         added = await RuleDesk(self._house).add(wish, who)

@@ -95,6 +95,7 @@ class RuleDesk:
             under=added.place.parent,
             side=added.place.side if added.place.parent is not None else "",
             candidates=[Candidate(condition=each.condition, reason=_difference(each)) for each in added.candidates],
+            promoted=added.promoted,
         )
 
     async def _steps(self, wish: RuleWish, rules: RuleSet, type: ExceptionType) -> Flow | None:

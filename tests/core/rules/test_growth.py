@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import Invalid, NotFound
-from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
     Draft,
@@ -21,6 +21,8 @@ from mendflow.core.rules import (
     replace_exlet,
     retire,
     set_passive,
+    standing,
+    tried_before,
     with_exlet,
 )
 from mendflow.core.rules.cornerstones import BYTES_MAX, cornerstone
@@ -176,7 +178,8 @@ def test_a_rejected_choice_is_corrected_in_the_rule_itself_or_by_taking_it_out_o
     assert concluded(replace_exlet(rules, ABORT, "align", 2, "later"), BIG) == "later"
     assert concluded(replace_exlet(rules, ABORT, "align", 2, "new", steps=exlet("new")), BIG) == "new"
     assert concluded(retire(rules, ABORT, "align", 2), BIG) == "more"
-    assert concluded(retire(rules, ABORT, "align", 1), DISK) == "later", "what was placed beside it still is"
+    whole = retire(rules, ABORT, "align", 1, exceptions=True)
+    assert concluded(whole, DISK) == "later", "what was placed beside it still is"
     with pytest.raises(Invalid):
         replace_exlet(rules, ABORT, "align", 2, "nosuch")
     with pytest.raises(Invalid, match="another name"):
@@ -204,3 +207,51 @@ def test_a_cornerstone_is_bounded_and_keeps_what_the_conditions_asked_for() -> N
     without = cornerstone(context)
     assert len(msgspec.json.encode(without)) <= BYTES_MAX
     assert without["job"]["log_tail"].endswith("the end"), "of a long text the end tells most"
+
+
+def test_a_rule_with_exceptions_in_use_is_retired_after_them_or_with_them() -> None:  # EX-7
+    rules = grown()
+    with pytest.raises(Conflict, match=r"rule 1 in abort/align has exceptions that would not be asked any more \(2\)"):
+        retire(rules, ABORT, "align", 1)
+    without = retire(retire(rules, ABORT, "align", 2), ABORT, "align", 1)
+    together = retire(rules, ABORT, "align", 1, exceptions=True)
+    assert without.trees == together.trees
+    assert (together.version, without.version) == (rules.version + 1, rules.version + 2)
+    assert [concluded(together, case) for case in (OOM, BIG, DISK)] == ["", "", "later"]
+    with pytest.raises(Conflict, match="out of use already"):
+        retire(together, ABORT, "align", 2)
+
+
+def test_a_rule_that_decides_about_the_cornerstone_of_another_is_not_retired() -> None:  # EX-7
+    first = Rule(id=1, condition="job.attempts > 0", exlet="later", on_true=2, cornerstone={"job": {"attempts": 3}})
+    other = Rule(id=2, condition="job.attempts > 2", exlet="more")
+    rules = RuleSet(name="f", trees={ABORT: {"align": Tree({1: first, 2: other}, 1)}})
+    with pytest.raises(WouldChange, match="rule 1 in abort/align would conclude `later` instead of `more`"):
+        retire(rules, ABORT, "align", 2)
+
+
+def test_what_is_on_trial_and_then_wished_for_in_earnest_is_the_same_rule() -> None:  # EX-7
+    tried = add(grown(), ABORT, "align", DISK, draft("job.attempts == 1", "more", passive=True))
+    assert tried_before(tried.rule_set, ABORT, "align", DISK, draft("job.attempts == 1")) is None, "3 has that case"
+    new: dict[str, Value] = {"fault": {"type": "new"}, "job": {"memory": 1, "attempts": 9}}
+    tried = add(grown(), ABORT, "align", new, draft("job.attempts > 8", "more", passive=True))
+    assert tried_before(tried.rule_set, ABORT, "align", new, draft("job.attempts > 8")) == (ABORT, "align", tried.rule)
+    assert tried_before(tried.rule_set, ABORT, "align", new, draft("job.attempts > 8", "less")) is None
+    assert tried_before(tried.rule_set, ABORT, "align", OOM, draft("job.attempts > 8")) is None
+
+
+def test_a_rule_is_meant_by_its_number_and_where_several_have_it_by_its_tree_too() -> None:
+    tree = Tree({1: Rule(id=1, condition="true", exlet="more")}, 1)
+    rules = RuleSet(name="f", trees={ABORT: {"align": tree, HOUSE: tree}, ExceptionType.CASE_PRE: {"": tree}})
+    assert standing(rules, 1, ABORT, HOUSE) == (ABORT, HOUSE, 1)
+    assert standing(rules, 1, ExceptionType.CASE_PRE) == (ExceptionType.CASE_PRE, "", 1)
+    assert standing(rules, 1, task="align") == (ABORT, "align", 1)
+    with pytest.raises(Invalid, match=r"rule 1 in each of abort/align, abort/\*, case-pre; say the type and the task"):
+        standing(rules, 1)
+    with pytest.raises(NotFound, match="no rule 2 in abort/align of `f`"):
+        standing(rules, 2, ABORT, "align")
+
+
+def test_a_condition_that_asks_for_what_no_context_has_is_refused_with_what_was_meant() -> None:
+    with pytest.raises(Invalid, match=r"a rule knows no `falt` \(did you mean `fault`\?\)"):
+        add(EMPTY, ABORT, "align", OOM, draft("falt.exit_code == 7"))

@@ -160,7 +160,7 @@ class RuleWish(View, frozen=True, forbid_unknown_fields=True):
 
 class RuleAdded(View, frozen=True):
     """Where a new rule went: below which rule, on its true or its false side. `candidates` are conditions that would
-    tell the case at hand from its neighbour's."""
+    tell the case at hand from its neighbour's. `promoted`: it was there on trial, and is in force now."""
 
     rules: str
     version: int
@@ -170,6 +170,28 @@ class RuleAdded(View, frozen=True):
     under: int | None = None
     side: Literal["true", "false", ""] = ""
     candidates: list[Candidate] = []
+    promoted: bool = False
+
+
+class RuleNamed(View, frozen=True, forbid_unknown_fields=True):
+    """A rule of a set, by its number. Each tree counts its own: where several have that number, `type` and `task` say
+    which is meant. `exceptions`: those to it, too, where it is retired."""
+
+    rule: int
+    type: ExceptionType | None = None
+    task: str = ""
+    exceptions: bool = False
+    note: str = ""
+
+
+class RuleChanged(View, frozen=True):
+    """A rule of a set is another, or out of use, from this version on."""
+
+    rules: str
+    version: int
+    type: ExceptionType
+    task: str
+    rule: int
 
 
 class Tried(View, frozen=True):

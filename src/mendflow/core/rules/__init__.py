@@ -4,7 +4,17 @@ from mendflow.core.rules.candidates import Candidate, candidates
 from mendflow.core.rules.evaluation import ROOTS, CompiledRules, Verdict, compiled, looking_into, tree_for, way
 from mendflow.core.rules.growth import Draft, Grown, Place, WouldChange, add, neighbouring, place
 from mendflow.core.rules.history import Difference, diff, restore
-from mendflow.core.rules.revision import replace_exlet, retire, set_passive, with_exlet
+from mendflow.core.rules.revision import (
+    Standing,
+    out_of_use,
+    promote,
+    replace_exlet,
+    retire,
+    set_passive,
+    standing,
+    tried_before,
+    with_exlet,
+)
 from mendflow.core.rules.trials import Replayed, Tried, play, try_in_place, try_rule
 from mendflow.core.rules.triggers import Trigger, triggers
 from mendflow.core.rules.validity import demand_valid, problems_of
@@ -18,6 +28,7 @@ __all__ = [
     "Grown",
     "Place",
     "Replayed",
+    "Standing",
     "Tried",
     "Trigger",
     "Verdict",
@@ -29,14 +40,18 @@ __all__ = [
     "diff",
     "looking_into",
     "neighbouring",
+    "out_of_use",
     "place",
     "play",
     "problems_of",
+    "promote",
     "replace_exlet",
     "restore",
     "retire",
     "set_passive",
+    "standing",
     "tree_for",
+    "tried_before",
     "triggers",
     "try_in_place",
     "try_rule",

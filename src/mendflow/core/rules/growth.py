@@ -6,11 +6,13 @@ run, by whoever sees a case handled wrongly, and nothing that was right becomes 
 gives the next version."""
 
 from collections.abc import Iterator, Mapping
+from difflib import get_close_matches
 from typing import Literal, NamedTuple
 
 import msgspec
 
 from mendflow.core.expressions.conditions import Known, condition_flaw, condition_of
+from mendflow.core.expressions.scan import scan
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import CASE_LEVEL, ExceptionType
@@ -18,7 +20,7 @@ from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
 from mendflow.core.model.values import Value
 from mendflow.core.rules.cornerstones import cornerstone
-from mendflow.core.rules.evaluation import CompiledRules, looking_into, tree_for
+from mendflow.core.rules.evaluation import ROOTS, CompiledRules, looking_into, tree_for
 from mendflow.core.rules.validity import name_of
 
 Context = Mapping[str, Value]
@@ -153,6 +155,7 @@ def demand_sound(rule_set: RuleSet, type: ExceptionType, draft: Draft, context: 
     """Refuse a rule that cannot be evaluated, concludes what is not there, or does not hold for its own case."""
     if (flaw := condition_flaw(draft.condition)) is not None:
         raise Invalid(f"the condition `{draft.condition:.80}` is refused: {flaw.message}", field="condition")
+    demand_known_roots(draft.condition)
     known = draft.exlet in rule_set.exlets
     if draft.steps is not None and known and rule_set.exlets[draft.exlet] != draft.steps:
         raise Invalid(f"there is an exlet `{draft.exlet}` already; give the new one another name", field="exlet")
@@ -165,17 +168,30 @@ def demand_sound(rule_set: RuleSet, type: ExceptionType, draft: Draft, context: 
             raise Invalid(f"the condition does not hold for the case at hand{why}", field="condition")
 
 
-def demand_unchanged(before: RuleSet, grown: Grown, type: ExceptionType) -> None:
+def demand_known_roots(condition: str) -> None:
+    """Refuse a condition that asks for what no context has: it could never hold."""
+    for reference in scan(condition).references:
+        root = reference.name.partition(".")[0]
+        if root not in ROOTS:
+            close = get_close_matches(root, ROOTS, 1)
+            meant = f" (did you mean `{close[0]}`?)" if close else ""
+            raise Invalid(f"a rule knows no `{root:.80}`{meant}", field="condition")
+
+
+NARROWER = "narrow the condition so that it does not hold there"
+
+
+def demand_unchanged(before: RuleSet, grown: Grown, type: ExceptionType, advice: str = NARROWER) -> None:
     """Refuse what would change the conclusion of a cornerstone of the same tree."""
     for id, was, now in changed(before, grown, type):
-        where = name_of(type, grown.tree)
-        raise WouldChange(
-            f"the cornerstone of rule {id} in {where} would conclude {shown(now)} instead of {shown(was)}; "
-            "narrow the condition so that it does not hold there",
-            type=str(type),
-            tree=grown.tree,
-            rule=id,
-        )
+        raise would_change(type, grown.tree, id, was, now, advice)
+
+
+def would_change(type: ExceptionType, tree: str, id: int, was: str, now: str, advice: str) -> WouldChange:
+    message = (
+        f"the cornerstone of rule {id} in {name_of(type, tree)} would conclude {shown(now)} instead of {shown(was)}"
+    )
+    return WouldChange(f"{message}; {advice}", type=str(type), tree=tree, rule=id)
 
 
 def changed(before: RuleSet, grown: Grown, type: ExceptionType) -> Iterator[tuple[int, str, str]]:

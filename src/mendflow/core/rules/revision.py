@@ -3,16 +3,61 @@
 A rule is never taken out of its tree, because others were placed with regard to it. One that is out of use has the
 condition `false`; earlier versions say what it was."""
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import ExceptionType
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.rules import Rule, RuleSet, Tree
-from mendflow.core.rules.growth import Grown, demand_unchanged, next_version, rule_in
+from mendflow.core.model.values import Value
+from mendflow.core.rules.evaluation import CompiledRules, looking_into, tree_for
+from mendflow.core.rules.growth import (
+    Draft,
+    Grown,
+    WouldChange,
+    concluded,
+    demand_unchanged,
+    next_version,
+    rule_in,
+    would_change,
+)
+from mendflow.core.rules.validity import name_of
+
+OUT_OF_USE: Final = "false"
+"""The condition of a rule that is out of use."""
+
+
+class Standing(NamedTuple):
+    """A rule of a set, by the tree that it stands in."""
+
+    type: ExceptionType
+    tree: str
+    rule: int
+
+
+def standing(rule_set: RuleSet, rule: int, type: ExceptionType | None = None, task: str = "") -> Standing:
+    """The rule of this number. Each tree counts its own: where several have it, type and task say which is meant."""
+    found = [
+        Standing(each, name, rule)
+        for each, trees in rule_set.trees.items()
+        for name, tree in trees.items()
+        if rule in tree.rules and type in (None, each) and task in ("", name)
+    ]
+    if not found:
+        where = f" in {name_of(type, task)}" if type is not None else f" of {task}" if task else ""
+        raise NotFound(
+            f"there is no rule {rule}{where} of `{rule_set.name}`; `mendflow rules show` draws those there are"
+        )
+    if len(found) > 1:
+        several = ", ".join(name_of(each.type, each.tree) for each in found)
+        raise Invalid(
+            f"`{rule_set.name}` has a rule {rule} in each of {several}; say the type and the task", field="rule"
+        )
+    return found[0]
 
 
 def replace_exlet(
@@ -43,16 +88,95 @@ def set_passive(
     rule_in(rule_set, type, tree, rule)
     after = with_rule(rule_set, type, tree, rule, {"passive": passive}, author, at)
     if not passive:
-        demand_unchanged(rule_set, Grown(after, tree, rule), type)
+        demand_unchanged(rule_set, Grown(after, tree, rule), type, "retire this one and add a narrower rule")
     return after
 
 
-def retire(
+def promote(
     rule_set: RuleSet, type: ExceptionType, tree: str, rule: int, *, author: str = "", at: Instant = 0
 ) -> RuleSet:
-    """The rule holds no more, and its refinements are not asked."""
-    rule_in(rule_set, type, tree, rule)
-    return with_rule(rule_set, type, tree, rule, {"condition": "false", "cornerstone": None}, author, at)
+    """Put a rule that was on trial in force."""
+    if not rule_in(rule_set, type, tree, rule).passive:
+        raise Conflict(f"rule {rule} in {name_of(type, tree)} of `{rule_set.name}` is not on trial")
+    return set_passive(rule_set, type, tree, rule, False, author=author, at=at)
+
+
+def tried_before(
+    rule_set: RuleSet, type: ExceptionType, task: str, context: Mapping[str, Value] | None, draft: Draft
+) -> Standing | None:
+    """The rule on trial that says what is now wished for in earnest, if put in force it decides about the case at hand
+    and changes nothing for others."""
+    tree = tree_for(rule_set, type, task)
+    if tree is None or context is None or tree not in (task, ""):
+        return None
+    for id, rule in rule_set.trees[type][tree].rules.items():
+        same = rule.passive and (rule.condition, rule.exlet) == (draft.condition, draft.exlet)
+        if not same or (draft.steps is not None and rule_set.exlets.get(draft.exlet) != draft.steps):
+            continue
+        try:
+            after = promote(rule_set, type, tree, id)
+        except WouldChange:
+            continue
+        decided = CompiledRules(after).walked(type, tree, looking_into(context)).decided
+        if decided is not None and decided.rule.id == id:
+            return Standing(type, tree, id)
+    return None
+
+
+def retire(
+    rule_set: RuleSet,
+    type: ExceptionType,
+    tree: str,
+    rule: int,
+    *,
+    exceptions: bool = False,
+    author: str = "",
+    at: Instant = 0,
+) -> RuleSet:
+    """The rule holds no more. Its exceptions would not be asked any more, so they are retired with it, if that is said,
+    or before it. What the cornerstones of all others conclude stays as it is."""
+    if out_of_use(rule_in(rule_set, type, tree, rule)):
+        raise Conflict(f"rule {rule} in {name_of(type, tree)} of `{rule_set.name}` is out of use already")
+    below = exceptions_to(rule_set.trees[type][tree], rule)
+    if below and not exceptions:
+        known = ", ".join(map(str, below))
+        raise Conflict(
+            f"rule {rule} in {name_of(type, tree)} has exceptions that would not be asked any more ({known});"
+            " retire them first, or with it"
+        )
+    after = rule_set
+    for each in (rule, *below):
+        change = {"condition": OUT_OF_USE, "cornerstone": None, "passive": False}
+        after = with_rule(after, type, tree, each, change, author, at)
+    demand_others_unchanged(rule_set, after, type, tree)
+    return msgspec.structs.replace(after, version=rule_set.version + 1)
+
+
+def out_of_use(rule: Rule) -> bool:
+    return rule.condition == OUT_OF_USE
+
+
+def exceptions_to(tree: Tree, rule: int) -> list[int]:
+    """The rules in use that are asked only where this one holds."""
+    found: list[int] = []
+    pending = [tree.rules[rule].on_true]
+    while pending:
+        each = pending.pop()
+        if each is not None:
+            found += [each] if not out_of_use(tree.rules[each]) else []
+            pending += [tree.rules[each].on_true, tree.rules[each].on_false]
+    return sorted(found)
+
+
+def demand_others_unchanged(before: RuleSet, after: RuleSet, type: ExceptionType, tree: str) -> None:
+    """Refuse to take rules out of use that decide about the cornerstones of others."""
+    old, new = CompiledRules(before), CompiledRules(after)
+    for id, rule in after.trees[type][tree].rules.items():
+        if rule.cornerstone is None or rule.passive:
+            continue
+        was, now = (concluded(rules, type, tree, rule.cornerstone) for rules in (old, new))
+        if was != now:
+            raise would_change(type, tree, id, was, now, "add a rule for that case first")
 
 
 def with_exlet(rule_set: RuleSet, name: str, steps: Flow, *, author: str = "", at: Instant = 0) -> RuleSet:

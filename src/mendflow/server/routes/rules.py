@@ -6,7 +6,7 @@ from litestar import get, post, put
 from litestar.params import FromPath, JSONBody, QueryParameter
 
 from mendflow.core.model.problems import Invalid
-from mendflow.core.model.repair_views import RuleAdded, RuleSetView, RuleWish, TrialView
+from mendflow.core.model.repair_views import RuleAdded, RuleChanged, RuleNamed, RuleSetView, RuleWish, TrialView
 from mendflow.core.model.rules import RuleSet
 from mendflow.server.routes.cases import Wish
 from mendflow.server.routes.given import TheCaller, TheDomain
@@ -67,6 +67,34 @@ async def restore_rules(
     return await domain.restore_rules(name, data.version, who=caller.name)
 
 
+@post(
+    "/rules/{name:str}/promote",
+    status_code=200,
+    summary="Put a rule that was on trial in force",
+    operation_id="promote_rule",
+    tags=["rules"],
+)
+async def promote_rule(
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[RuleNamed]
+) -> RuleChanged:
+    """Refused with the cornerstone's name if it would change what that one concludes."""
+    return await domain.promote_rule(name, data, who=caller.name)
+
+
+@post(
+    "/rules/{name:str}/retire",
+    status_code=200,
+    summary="Take a rule out of use",
+    operation_id="retire_rule",
+    tags=["rules"],
+)
+async def retire_rule(
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[RuleNamed]
+) -> RuleChanged:
+    """Exceptions to it would not be asked any more: they are retired before it, or with it by `exceptions`."""
+    return await domain.retire_rule(name, data, who=caller.name)
+
+
 @post("/rules/add", status_code=201, summary="Add a rule for the case at hand", operation_id="add_rule", tags=["rules"])
 async def add_rule(domain: TheDomain, caller: TheCaller, data: JSONBody[RuleWish]) -> RuleAdded:
     """The tree says where it goes. Refused with the cornerstone's name if it would change what that one concludes."""
@@ -84,4 +112,4 @@ async def try_rule(domain: TheDomain, data: JSONBody[RuleWish], limit: TrialLimi
     return await domain.try_rule(data, limit=limit)
 
 
-ROUTES = [rule_sets, rule_set, put_rules, rule_versions, restore_rules, add_rule, try_rule]
+ROUTES = [rule_sets, rule_set, put_rules, rule_versions, restore_rules, promote_rule, retire_rule, add_rule, try_rule]

@@ -8,17 +8,23 @@ import msgspec
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.mending import CASE_LEVEL, Decision, ExceptionType
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.core.model.repair_views import RuleChanged, RuleNamed
 from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.rules import (
     Candidate,
     Draft,
     Place,
+    Standing,
     Tried,
     add,
     candidates,
     neighbouring,
     place,
+    promote,
+    retire,
+    standing,
+    tried_before,
     try_rule,
 )
 from mendflow.services.contracts import Clock
@@ -58,6 +64,7 @@ class Added(NamedTuple):
     rule: int
     place: Place
     candidates: list[Candidate]
+    promoted: bool = False  # it was there, on trial
 
 
 class Known(NamedTuple):
@@ -93,6 +100,30 @@ class RuleOffice:
         """Add a rule for the case at hand. It holds at once. Wished for again, as after a lost answer, it is there."""
         return await self._made_from_newest(lambda: self._add_rule(wish, who))
 
+    async def promote_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        """Put a rule that was on trial in force."""
+        return await self._made_from_newest(lambda: self._promote(name, meant, who))
+
+    async def _promote(self, name: str, meant: RuleNamed, who: str) -> RuleChanged:
+        before = self._rules.newest(name)
+        at = standing(before, meant.rule, meant.type, meant.task)
+        made = promote(before, at.type, at.tree, at.rule, author=who, at=self._clock.now())
+        return await self._changed(before, made, at, who, meant.note or f"rule {at.rule} is in force")
+
+    async def retire_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        """Take a rule out of use."""
+        return await self._made_from_newest(lambda: self._retire(name, meant, who))
+
+    async def _retire(self, name: str, meant: RuleNamed, who: str) -> RuleChanged:
+        before = self._rules.newest(name)
+        at = standing(before, meant.rule, meant.type, meant.task)
+        made = retire(before, at.type, at.tree, at.rule, exceptions=meant.exceptions, author=who, at=self._clock.now())
+        return await self._changed(before, made, at, who, meant.note or f"rule {at.rule} is out of use")
+
+    async def _changed(self, before: RuleSet, made: RuleSet, at: Standing, who: str, note: str) -> RuleChanged:
+        put = await self._rules.put(made, author=who, note=note, expected=before.version)
+        return RuleChanged(rules=put.name, version=put.version, type=at.type, task=at.tree, rule=at.rule)
+
     async def _made_from_newest(self, change: Callable[[], Awaitable[T]]) -> T:
         """Do what changes a set as it is; again, if somebody else has changed it meanwhile."""
         for _ in range(TRIES):
@@ -110,6 +141,11 @@ class RuleOffice:
             if (known := self._known_rule(before, at_hand, wish.condition, wish.exlet, wish.steps)) is not None:
                 return Added(before, type, known.tree, known.rule, found, [])
         await self._demand_worklet(before, type, wish.exlet, wish.steps)
+        trial = tried_before(before, type, task, context, self._draft(wish, who)) if not wish.passive else None
+        if trial is not None:
+            meant = RuleNamed(rule=trial.rule, type=type, task=trial.tree, note=wish.note)
+            changed = await self._promote(before.name, meant, who)
+            return Added(self._rules.newest(before.name), type, changed.task, changed.rule, found, [], promoted=True)
         told_apart = candidates(context, neighbouring(before, type, found)) if context else []
         grown = add(before, type, task, context, self._draft(wish, who))
         note = wish.note or f"rule {grown.rule} added: {wish.exlet}"
