@@ -86,7 +86,7 @@ class Fleet(Site):
         super().start_server(name, "--tokens", str(self._token_file), "--url", self.urls[name], "--level", "1s", *words)
 
     def start_pilot(self, name: str, server: str) -> None:
-        token = {"MENDFLOW_TOKEN": self._tokens[name][0], _SIGN: name}
+        token = {"MENDFLOW_TOKEN": self._tokens[name][0], _SIGN: str(self.folder / name)}
         place = ["--server", self.urls[server], "--work", str(self.folder / name)]
         self._start(name, "pilot", *place, "--slots", str(SLOTS), "--cpus", str(SLOTS), **token)
 
@@ -141,7 +141,7 @@ class Fleet(Site):
             reached |= new
 
     def processes_of(self, pilot: str) -> set[int]:
-        sign, found = f"{_SIGN}={pilot}".encode(), set()
+        sign, found = f"{_SIGN}={self.folder / pilot}".encode(), set()
         for entry in os.listdir("/proc"):
             if entry.isdigit():
                 try:

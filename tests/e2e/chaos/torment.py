@@ -5,6 +5,7 @@ run has seen all of them. What was done, to whom, and from when to when, is kept
 
 import heapq
 import random
+import sys
 import time
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +15,9 @@ from itertools import count
 from tests.e2e.chaos.fleet import PILOTS, SERVERS, Fleet, now_us
 
 PAUSE_S = (0.8, 2.6)
+PEACE = 4
+"""A store is left in peace for so many times as long as it was away: nothing goes on without it."""
+
 SERVERS_OUT_MAX = 2
 PILOTS_OUT_MAX = 3
 ROUND = (
@@ -47,6 +51,7 @@ class Torment:
         self._out: set[str] = set()
         self._store = ThreadPoolExecutor(1)
         self._restarting: Future[None] | None = None
+        self._store_in_peace_until_us = 0
         self.troubles: list[Trouble] = []
 
     def go_on_until(self, over: Callable[[], bool], patience_s: float) -> None:
@@ -73,13 +78,12 @@ class Torment:
             self._round = self._chance.sample(ROUND, len(ROUND))
         kind = self._round[-1]
         who = kind.partition(" ")[0]
-        if who == "store":
-            victim = "" if self._restarting is not None and not self._restarting.done() else "store"
-        else:
-            victim = self._victim(SERVERS if who == "server" else PILOTS)
+        victim = "store" if who == "store" else self._victim(SERVERS if who == "server" else PILOTS)
         if not victim:
             return  # enough are out; a little later
         self._round.pop()
+        if who == "store" and now_us() < self._store_in_peace_until_us:
+            return
         trouble = Trouble(kind, victim, now_us())
         self.troubles.append(trouble)
         _DO[kind](self, trouble)
@@ -140,8 +144,10 @@ class Torment:
         def restart() -> None:
             self._fleet.store.kill()
             self._fleet.store.start()
-            trouble.until_us = now_us()
+            trouble.until_us = back_us = now_us()
+            self._store_in_peace_until_us = back_us + PEACE * (back_us - trouble.at_us)
 
+        self._store_in_peace_until_us = sys.maxsize
         self._restarting = self._store.submit(restart)
 
     def _past_lease(self) -> tuple[float, float]:
