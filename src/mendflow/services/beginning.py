@@ -1,8 +1,8 @@
 """The begin of a case, under a name that nobody has.
 
 A new case is begun by whoever made the document of its home; that is created once, so of several who begin the same
-case one does. A key gives the same names on whichever server: so it starts one case, however many servers are asked at
-once, and wherever the line broke."""
+case one does. A key gives the same names, in the same order, on whichever server: so it starts one case, however many
+servers are asked at once, and wherever the line broke. The name of a case that never began is passed over by all."""
 
 import hashlib
 from collections.abc import Callable
@@ -13,9 +13,10 @@ import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Conflict, NotNow
+from mendflow.core.model.problems import Conflict, NotNow, StoreUnavailable
 from mendflow.services.case_book import CASE_KIND, CaseDocument
 from mendflow.services.house import House
+from mendflow.services.unbegun import has_begun
 
 BEGINNING: Final = "beginning"
 BEGINNING_MS: Final = 5_000
@@ -25,14 +26,31 @@ _decode = msgspec.json.Decoder(CaseDocument).decode
 
 
 class Beginning:
-    """`chance` gives so many random bytes, in hexadecimal."""
+    """`chance` gives so many random bytes, in hexadecimal. From the first look to the last write one generation of
+    services does it: what those of before have begun, the present ones know nothing of."""
 
     def __init__(self, house: House, chance: Callable[[int], str]) -> None:
-        self._house = house
+        self._services = house.services
+        self._store = house.store
+        self._clock = house.clock
         self._chance = chance
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
-        """Begin a case like this, which has no id yet; if there is one under its key, that is it."""
+        """Begin a case like this, which has no id yet, and wait until it is on disk; if there is one under its key,
+        that is it."""
+        begun = await self._begun(wanted, flow)
+        await self._services.ledger.settled()
+        return begun
+
+    async def known(self, id: CaseId) -> CaseDocument | None:
+        """A case of this name, if it has begun for good."""
+        found = await self._found(id)
+        if found is None or found.void or not await self._for_sure(found):
+            return None
+        await self._services.ledger.settled()
+        return found
+
+    async def _begun(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         for turn in count():
             wanted.id = CaseId(f"{flow.name}-{_drawn(wanted, turn) if wanted.key else self._chance(3)}")
             found = await self._claim(wanted.id)
@@ -44,30 +62,42 @@ class Beginning:
 
     async def _claim(self, id: CaseId) -> CaseDocument | None:
         """Take the name of a new case; if it is taken, the case that has it."""
-        homes, clock = self._house.services.homes, self._house.clock
+        homes, clock = self._services.homes, self._clock
         give_up_at = clock.now() + BEGINNING_MS
-        if (found := await self._found(id)) is not None:
-            return found
-        while not await homes.claim(id, BEGINNING):
-            if (found := await self._found(id)) is not None:
+        while True:
+            found = await self._found(id)
+            if found is not None and await self._for_sure(found):
                 return found
+            if found is None and await homes.claim(id, BEGINNING, begins=True):
+                return await self._ended_meanwhile(id)
             if clock.now() >= give_up_at:
                 raise NotNow(f"case {id} is just being started by another server; ask again in a moment")
             await clock.sleep(_LOOK_EVERY_MS)
-        if (found := await self._found(id)) is not None:  # it was begun, and ended, a moment ago
-            homes.let_go(id, BEGINNING)
+
+    async def _ended_meanwhile(self, id: CaseId) -> CaseDocument | None:
+        """A case whose name was taken only because it was begun, and ended, a moment ago."""
+        found = await self._found(id)
+        if found is not None and found.live:
+            self._services.ledger.give_up(f"case {id} had no home, and is taken up here; reading everything again")
+            raise StoreUnavailable(self._services.ledger.broken)
+        if found is not None:
+            self._services.homes.let_go(id, BEGINNING)
         return found
 
     async def _found(self, id: CaseId) -> CaseDocument | None:
-        services = self._house.services
-        live = services.manager.live.get(id)
+        live = self._services.manager.live.get(id)
         if live is not None:
             return live.document
-        found = await self._house.store.get(CASE_KIND, id)
+        found = await self._store.get(CASE_KIND, id)
         return _decode(found.body) if found is not None else None
 
+    async def _for_sure(self, found: CaseDocument) -> bool:
+        """Whether it may be told. One that is being begun elsewhere may turn out never to begin."""
+        here = found.id in self._services.manager.live
+        return here or not found.live or await has_begun(self._store, found.id)
+
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
-        services = self._house.services
+        services = self._services
         try:
             earlier = await services.manager.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
             return (await services.manager.begin(wanted, flow, earlier)).document

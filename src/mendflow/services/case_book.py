@@ -66,6 +66,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     mends_engine: str = ""  # empty: of this very server
     decision: str = ""
     ending: Ending | None = None
+    void: bool | None = None  # it never began, and has nothing but its name
 
     @property
     def live(self) -> bool:

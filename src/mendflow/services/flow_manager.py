@@ -18,6 +18,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import NotFound, StoreUnavailable
+from mendflow.services import unbegun
 from mendflow.services.case_book import (
     CASE_KIND,
     ITEM_KIND,
@@ -84,9 +85,11 @@ class FlowManager:
         """Read the cases of a tree that are not over. All are in memory at once, so that none is seen without those
         that it speaks to."""
         found: list[LiveCase] = []
+        there = False
         async for document in self._store.scan(CASE_KIND, tree.root):
             if root_of(document.id) != tree.root:
                 continue
+            there |= document.id == tree.root
             try:
                 case = _decode_document(document.body)
             except msgspec.MsgspecError:
@@ -96,6 +99,8 @@ class FlowManager:
                 self._ledger.known(CASE_KIND, document.id, document.version)
                 live = await self._read_or_fail(case, moved=tree.moved)
                 found += [live] if live is not None else []
+        if tree.begins and not there and await self._settled(tree.root):
+            return await self.load(tree)
         for live in found:
             self.live[live.id] = live
             self._homes.hold(live.id, live.id)
@@ -147,14 +152,19 @@ class FlowManager:
         live.snapshot_due = position + SNAPSHOT_EVERY_EVENTS
         live.position = position
         await self._catch_up(live)
-        if live.position == 0:
-            # Its document was written and its first event was not: it never started, and nobody was told that it did.
-            self._ledger.drop(CASE_KIND, document.id)
-            return None
+        if live.case.flow is None:
+            # Its document was written and its first event was not.
+            if document.id != root_of(document.id):
+                self._ledger.drop(CASE_KIND, document.id)  # whoever wanted it begins it again
+                return None
+            return await self._read(document, moved=moved) if await self._settled(document.id) else None
         if moved:
             await self._fence(live)
         await self._recount(live)
         return live
+
+    async def _settled(self, root: CaseId) -> bool:
+        return await unbegun.settle(self._store, self._clock, self._homes.server, root)
 
     async def _catch_up(self, live: LiveCase) -> bool:
         """Let happen in memory what the journal has beyond it; true if another server has taken the case meanwhile."""
@@ -275,8 +285,10 @@ class FlowManager:
         if live is not None:
             return live.flow
         await self._ledger.settled()
-        first = _decode_event((await self._store.read(journal_of(case), 0, 1))[0]).fact
-        assert isinstance(first, StartCase)
+        entries = await self._store.read(journal_of(case), 0, 1)
+        first = _decode_event(entries[0]).fact if entries else None
+        if not isinstance(first, StartCase):
+            raise NotFound(f"case {case} never began, so it has no flow; start it again")
         return first.flow
 
     async def command(self, case: CaseId, command: Command) -> None:

@@ -104,8 +104,9 @@ class LocalDomain(LocalRepairs, LocalWatch):
         )
         if key:
             found = await (await self._read()).search(CASE_KIND, [Where("key", key)], limit=1)
-            if found:
-                return self._view(same(_decode_case(found[0].body), wanted))
+            earlier = await Beginning(self._house, self._chance).known(CaseId(found[0].id)) if found else None
+            if earlier is not None:
+                return self._view(same(earlier, wanted))
         wanted.rerun_of = await self._id(reuse, flow=name) if reuse else None
         return await self._begin(wanted, known.flow)
 
@@ -119,10 +120,7 @@ class LocalDomain(LocalRepairs, LocalWatch):
         return await self._begin(again(document, who), flow)
 
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
-        begun = await Beginning(self._house, self._chance).begin(wanted, flow)
-        view = self._view(begun)
-        await self._settled()
-        return view
+        return self._view(await Beginning(self._house, self._chance).begin(wanted, flow))
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
         return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
@@ -410,7 +408,8 @@ class LocalDomain(LocalRepairs, LocalWatch):
     async def _id(self, case: str, *, flow: str = "") -> CaseId:
         if case != LAST:
             return CaseId(case)
-        where = [Where("parent", None), Where("mends", None), *([Where("flow", flow)] if flow else [])]
+        where = [Where("parent", None), Where("mends", None), Where("void", None)]
+        where += [Where("flow", flow)] if flow else []
         store = await self._read()
         newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
         if not newest:

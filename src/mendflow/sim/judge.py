@@ -124,7 +124,7 @@ class Judge:
                     self._accuse("law 4", f"case {document.id}: item {event.fact.serial} was finished twice")
                 finished.add(event.fact.serial)
             evolve(case, event)
-        if case.flow is None:
+        if case.flow is None or document.void:
             if document.id in self._world.acknowledged:
                 self._accuse("law 1", f"case {document.id} was acknowledged, and never began")
         elif document.live:

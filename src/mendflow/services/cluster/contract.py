@@ -59,6 +59,7 @@ class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     server: str
     incarnation: str = ""
     moved_from: str = ""  # who had it before, until that one is fenced out of all its cases
+    begins: bool = False  # it was made for a new case: that may not have begun
 
 
 class Membership(Protocol):

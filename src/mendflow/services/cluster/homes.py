@@ -40,11 +40,13 @@ _decode_case = msgspec.json.Decoder(_Case).decode
 
 class Tree(NamedTuple):
     """A tree that is ours by its home and not in memory yet. `moved`: another server may still take it for its own, and
-    is to be fenced out. `promised_ms`: for so long may pilots count on what they hold of it; None: a whole lease."""
+    is to be fenced out. `promised_ms`: for so long may pilots count on what they hold of it; None: a whole lease.
+    `begins`: its home was made for a new case, and nobody has looked yet whether that began."""
 
     root: CaseId
     moved: bool = False
     promised_ms: int | None = None
+    begins: bool = False
 
 
 class _Coming:
@@ -107,32 +109,44 @@ class HomeBook:
 
     # Holding
 
-    def hold(self, id: str, by: str) -> None:
+    def hold(self, id: str, by: str, *, begins: bool = False) -> None:
         """Keep the tree of `id` here because of `by`."""
         root = root_of(id)
         holds = self._holds.get(root)
         if holds is None:
             holds = self._holds[root] = set()
-            self._ledger.touch(HOME_KIND, root, self._document(root))
+            self._ledger.touch(HOME_KIND, root, self._document(root, begins=begins))
         holds.add(by)
 
-    async def claim(self, id: str, by: str) -> bool:
-        """Hold a tree that there is not yet. Of several servers that begin the same, one may; it is on disk then."""
+    async def claim(self, id: str, by: str, *, begins: bool = False) -> bool:
+        """Hold a tree that there is not yet. Of several servers that begin the same, one may; it is on disk then.
+        `begins`: a new case is to begin there, so if this server is lost somebody has to see whether it did."""
         root = root_of(id)
         if root in self._holds:
             return False
         if not self._membership.shared:
-            self.hold(root, by)
+            self.hold(root, by, begins=begins)
             return True
         self._holds[root] = {by}
+        won = False
         try:
-            won = bool(await self._claim([(root, 0, "")]))
-        except BaseException:
-            del self._holds[root]
-            raise
-        if not won:
-            del self._holds[root]
+            won = await self._make(root, begins)
+        finally:
+            if not won:
+                del self._holds[root]
         return won
+
+    async def _make(self, root: CaseId, begins: bool) -> bool:
+        wanted = self._document(root, begins=begins)
+        version = await self._ledger.put_now(HOME_KIND, root, wanted, 0)
+        if version is None and not self._ledger.busy(HOME_KIND, root):
+            found = await self._store.get(HOME_KIND, root)
+            if found is not None and _decode(found.body) == wanted:
+                # We made it before, heard nothing of that, and began nothing.
+                version = await self._ledger.put_now(HOME_KIND, root, wanted, found.version)
+        if version is not None:
+            self._took(root, version)
+        return version is not None
 
     def let_go(self, id: str, by: str) -> None:
         root = root_of(id)
@@ -171,36 +185,35 @@ class HomeBook:
         taken = await self.take([each for each in found if not shared or _decode(each.body).server == self.server])
         if await self._store.get(LAYOUT_KIND, HOME_KIND) is None:
             known = {each.id for each in found}
-            taken += await self._claim([(root, 0, "") for root in await self._roots() if root not in known])
+            roots = [root for root in await self._roots() if root not in known]
+            taken += await self._claim([(0, self._document(root)) for root in roots])
             await self._store.write([Put(LAYOUT_KIND, HOME_KIND, b"{}", 0)])
         return taken
 
     async def take(self, found: Sequence[Document]) -> list[Tree]:
         """Make these homes ours; those at which nobody else was faster."""
-        wanted: list[tuple[CaseId, int, str]] = []
+        wanted: list[tuple[int, HomeDocument]] = []
         taken: list[Tree] = []
         for document in found:
             home = _decode(document.body)
             moved_from = home.moved_from if home.server == self.server else home.server
-            if home == self._document(home.root):
+            ours = self._document(home.root, moved_from if self._membership.shared else "", begins=home.begins)
+            if home == ours and not home.moved_from:
                 self._took(home.root, document.version)
-                taken.append(Tree(home.root))
+                taken.append(Tree(home.root, begins=home.begins))
             else:
-                wanted.append((home.root, document.version, moved_from if self._membership.shared else ""))
+                wanted.append((document.version, ours))
         return taken + await self._claim(wanted)
 
-    async def _claim(self, wanted: Sequence[tuple[CaseId, int, str]]) -> list[Tree]:
+    async def _claim(self, wanted: Sequence[tuple[int, HomeDocument]]) -> list[Tree]:
         taken: list[Tree] = []
         for start in range(0, len(wanted), CHUNK):
             chunk = wanted[start : start + CHUNK]
-            writes = [
-                Put(HOME_KIND, root, _encode(self._document(root, moved_from)), version)
-                for root, version, moved_from in chunk
-            ]
-            for (root, _, moved_from), result in zip(chunk, await self._store.write(writes), strict=True):
+            writes = [Put(HOME_KIND, home.root, _encode(home), version) for version, home in chunk]
+            for (_, home), result in zip(chunk, await self._store.write(writes), strict=True):
                 if isinstance(result, Done):
-                    self._took(root, result.version)
-                    taken.append(Tree(root, moved=bool(moved_from)))
+                    self._took(home.root, result.version)
+                    taken.append(Tree(home.root, moved=bool(home.moved_from), begins=home.begins))
         return taken
 
     def _took(self, root: CaseId, version: int) -> None:
@@ -215,6 +228,11 @@ class HomeBook:
         live = [root_of(case.id) for case in cases if case.status in LIVE_STATUSES or case.posted]
         return list(dict.fromkeys([*engines, *live]))
 
-    def _document(self, root: CaseId, moved_from: str = "") -> HomeDocument:
-        membership = self._membership
-        return HomeDocument(root=root, server=self.server, incarnation=membership.incarnation, moved_from=moved_from)
+    def _document(self, root: CaseId, moved_from: str = "", *, begins: bool = False) -> HomeDocument:
+        return HomeDocument(
+            root=root,
+            server=self.server,
+            incarnation=self._membership.incarnation,
+            moved_from=moved_from,
+            begins=begins,
+        )
