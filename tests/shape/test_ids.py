@@ -32,8 +32,13 @@ PROMISES: dict[str, str] = {
     "AD-6": "a person's work is an item like any other",
     "JS-1": "a job is acquired by compare-and-set; the loser is told that it is taken",
     "JS-2": "available, running, completed, failed, each transition recorded",
+    "JS-3": "the same behaviour on Elasticsearch, OpenSearch, PostgreSQL and SQLite, by the same tests",
+    "JS-4": "several servers on one store, with no leader and no duplicate execution",
+    "JS-5": "heartbeats, orphans, alerts on over-long jobs, a manual release",
     "JS-6": "metadata of jobs is kept and searchable",
     "JS-7": "locks are leases; a holder that lost its lease can change nothing",
+    "JS-8": "metrics, alerts, and notifications to clients",
+    "JS-9": "no duplicates under faults; recovery within one lease plus seconds; more servers, more jobs",
     "PJ-1": "a central queue; pilots pull and need no open port",
 }
 
