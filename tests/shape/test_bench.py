@@ -4,9 +4,10 @@ from importlib.util import find_spec
 
 import pytest
 
-from bench import table
+from bench import page, stores, table
 from bench.results import ENTRIES, Entry, Report, Took
 from bench.subject import Kind
+from mendflow.stores.memory import MemoryStore
 
 
 @pytest.mark.parametrize("entry", ENTRIES, ids=[entry.name for entry in ENTRIES])
@@ -49,3 +50,21 @@ def test_the_numbers_have_every_round() -> None:
     measured = table.numbers(report())["measured"]
     assert isinstance(measured, dict)
     assert measured["mendflow"]["python"] == [{"jobs": 100, "seconds": 0.1}, {"jobs": 100, "seconds": 0.05}]
+
+
+def test_whoever_measures_again_replaces_its_own_section_and_no_other() -> None:
+    first = page.with_section("# Benchmarks\n\nof many\n", "Stores", "10/s")
+    both = page.with_section(first, "Servers", "20/s")
+    assert both == "# Benchmarks\n\nof many\n\n## Stores\n\n10/s\n\n## Servers\n\n20/s\n"
+    assert page.with_section(both, "Stores", "11/s") == both.replace("10/s", "11/s")
+    assert page.with_head(both, "# Benchmarks\n\nof all\n") == both.replace("many", "all")
+
+
+async def test_a_job_that_two_services_were_told_is_theirs_is_counted() -> None:
+    store = MemoryStore()
+    await store.open()
+    await stores.fill(store, "by2", 40)
+    got = await stores.acquire(store, "by2", 40, "one")
+    assert (await stores.judge(store, "by2", 40, [got])).duplicates == 0
+    twice = stores.Got("two", got.jobs[:1], 0, 0.0, 1.0)
+    assert (await stores.judge(store, "by2", 40, [twice, got])).duplicates == 1
