@@ -206,6 +206,24 @@ def test_what_is_wrong_in_a_rules_file_is_told_with_its_place(shell: Shell) -> N
     assert "must end in one of" in shell("rules", "export", "night", "out.txt").stderr
 
 
+def test_every_problem_of_all_rules_files_is_told_at_once(shell: Shell) -> None:
+    shell.write("good.yaml", RULES)
+    shell.write("bad.yaml", "abort:\n  align:\n    - if: falt.exit_code == 7\n")
+    told = shell("rules", "check", "flow.txt", "good.yaml", "bad.yaml", "nowhere.yaml")
+    assert told.returncode == 2
+    assert all(word in told.stderr for word in ("flow.txt: ", "must end in one of", "bad.yaml:3:11", "nowhere.yaml"))
+    assert "3 problems in 4 files" in told.stderr
+
+
+def test_rules_for_a_flow_that_is_nowhere_say_so_and_their_name_is_checked(shell: Shell) -> None:
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
+    shell.write("mine.yaml", RULES)
+    told = shell("rules", "import", "mine.yaml")
+    assert (told.returncode, told.stderr) == (0, "no flow night is deployed here yet; the rules wait for that\n")
+    refused = shell("rules", "import", "mine.yaml", "--name", "a/b")
+    assert (refused.returncode, "'a/b' is no name for a rule set" in refused.stderr) == (2, True), refused.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [

@@ -190,7 +190,8 @@ def mend(
     made = ask.of(lambda client: client.mend(case, wish))
     _say_decision(ask, made)
     if flow is not None and not ask.json:
-        say(f"{name} is in {shown_name(made.rules)}, version {made.version}: it can be used again by this name")
+        where = shown_name(made.rules or in_set or made.flow)
+        say(f"{name} is an exlet of {where} now: it can be used again by this name")
 
 
 @app.command("reject")

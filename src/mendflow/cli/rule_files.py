@@ -11,6 +11,7 @@ from mendflow.client import Client
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import BadFlow, BadRules, Invalid, NotFound, Problem
 from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.rules import demand_named
 from mendflow.formats.rules import load_rules, load_xrs, write_rules, write_xrs
 from mendflow.formats.yaml.exlets import load_exlet, read_exlet
 
@@ -25,7 +26,9 @@ def load(path: Path, name: str = "") -> tuple[RuleSet, list[Problem]]:
     `name` is for another flow than the file says."""
     check_ending(path)
     rules, left = load_xrs(path) if path.suffix == XRS else (load_rules(path), list[Problem]())
-    return (msgspec.structs.replace(rules, name=name) if name else rules), left
+    named = msgspec.structs.replace(rules, name=name) if name else rules
+    demand_named(named.name)
+    return named, left
 
 
 def dump(rules: RuleSet, path: Path) -> tuple[str, list[Problem]]:
@@ -70,6 +73,8 @@ def problems_of(path: Path) -> list[Problem]:
         return load(path)[1]
     except BadRules as error:
         return list(error.problems)
+    except Invalid as error:
+        return [Problem(message=error.message, file=str(path))]
 
 
 def exlet_of(text: str) -> tuple[str, Flow | None]:

@@ -27,6 +27,7 @@ from mendflow.core.model.repair_views import (
     TrialView,
     Tried,
 )
+from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.pages.words import count_text, one_line, short_time_text
 
 app = typer.Typer()
@@ -175,6 +176,8 @@ def add(
         print_json({"added": made, "applied": applied})
         return
     _say_added(made, passive=passive)
+    if not at_hand:
+        _tell_missing(ask, [made.rules])
     if applied is not None:
         _say_applied(applied)
 
@@ -280,6 +283,7 @@ def import_(
         print_json(view)
     else:
         say(f"{shown_name(view.name)} version {view.version}: {count_text(view.rule_count, 'rule')}")
+        _tell_missing(ask, [view.name, *_selected(rules)])
 
 
 @rules_app.command("export")
@@ -320,6 +324,20 @@ def check(ask: Ask, file: Annotated[list[str], typer.Argument(metavar="FILE...",
     else:
         say(f"{count_text(len(file), 'file')}, no problems")
     raise typer.Exit(Exit.BAD_INPUT if problems else Exit.OK)
+
+
+def _selected(rules: RuleSet) -> list[str]:
+    """The flows that the set's rules select and that do not come with it."""
+    trees = rules.trees.get(ExceptionType.SELECTION, {}).values()
+    return [rule.exlet for tree in trees for rule in tree.rules.values() if rule.exlet not in ("", *rules.exlets)]
+
+
+def _tell_missing(ask: Ask, names: list[str]) -> None:
+    """To standard error, which of these flows nobody has deployed: perhaps a name is misspelt."""
+    known = {HOUSE, *(str(view.name) for view in ask.of(lambda client: client.flows()))}
+    if missing := [name for name in dict.fromkeys(names) if name not in known]:
+        flows = f"flow {missing[0]} is" if len(missing) == 1 else f"flows {', '.join(missing)} are"
+        say(f"no {flows} deployed here yet; the rules wait for that", err=True)
 
 
 def _tell_left(problems: list[Problem], what: str) -> None:

@@ -28,6 +28,7 @@ from mendflow.services.exception_service import (
     Selection,
     Watches,
 )
+from mendflow.services.exception_service.beginnings import Beginnings
 from mendflow.services.exception_service.decisions import Mended
 from mendflow.services.exception_service.exlets import depth_of
 from mendflow.services.exception_service.failures import early_failure
@@ -82,7 +83,13 @@ class MendingWing:
             rules=RuleBook(store, ledger, clock, house),
             decisions=DecisionBook(store, ledger, clock, homes),
             past=past,
-            contexts=Contexts(clock, past, PilotPlaces(meta, proxy.inner.keys(), len(levels.waits_ms)), proxy.attempts),
+            contexts=Contexts(
+                clock,
+                past,
+                PilotPlaces(meta, proxy.inner.keys(), len(levels.waits_ms)),
+                proxy.attempts,
+                Beginnings(store, manager, meta).of,
+            ),
             jobs=proxy,
         )
         self._local = LocalEngine(manager=manager, flows=flows, ledger=ledger, checkpoints=checkpoints)

@@ -21,12 +21,17 @@ def failed(order: DoMend, problem: Mistake | SubmissionFailed) -> Outcome:
     return Outcome(fault=Fault(name="mendFailed", category=Category.FLOW, message=message))
 
 
-def level_of(said: Value, decision: Decision | None) -> int:
-    """The level that an exlet names; none, or 0, is the one after the last that the job has been through."""
+def level_of(said: Value, decision: Decision | None, levels: int) -> int:
+    """The level that an exlet names; none, or 0, is the one after the last that the job has been through. Raises
+    Invalid where there is no such level: what has waited in the last one is beyond recovery."""
     if not isinstance(said, int) or isinstance(said, bool) or said < 0:
         raise Invalid(f"a level is a number from 1 on, or 0 for the next, not {said!r:.80}", field="level")
     job = decision.context.get("job") if decision is not None else None
     before = job.get("level", 0) if isinstance(job, dict) else 0
+    if said > levels:
+        raise Invalid(f"there are {levels} levels to wait in, and no level {said}", field="level")
+    if not said and before >= levels:
+        raise Invalid(f"it has waited in all of the {levels} levels", field="level")
     return said or int(before) + 1
 
 

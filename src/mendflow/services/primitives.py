@@ -357,7 +357,7 @@ class Primitives:
             return Outcome()
         await self._levels.enter(
             mended.by,
-            level=level_of(order.settings.get("level", 0), mended.decision),
+            level=level_of(order.settings.get("level", 0), mended.decision, len(self._levels.waits_ms)),
             job=job,
             case=mended.case,
             item=items[0].item if items else mended.item or ItemId(""),

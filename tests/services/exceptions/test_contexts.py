@@ -5,12 +5,13 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Assign, Copy, Input, Job, NeededResources, Parallel, Sequence, Task
+from mendflow.core.model.flow import Assign, Call, Copy, Input, Job, NeededResources, Parallel, Sequence, Task
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
 from mendflow.core.model.problems import Mistake
+from mendflow.core.model.rules import RuleSet
 from mendflow.services.exception_service.contexts import CONTEXT_BYTES_MAX, bounded
-from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
+from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
 OUT_OF_MEMORY = Outcome(
@@ -178,3 +179,25 @@ def test_what_is_kept_of_a_context_is_bounded() -> None:
 def test_a_small_context_is_kept_as_it_is() -> None:
     small = {"case": {"data": {"n": [1, 2]}}, "now": 3}
     assert bounded(small) == small
+
+
+async def test_a_condition_sees_how_long_ago_an_item_began(world: World) -> None:
+    # EX-6: a job, a task and a call; not an item that has not gone out
+    types = (ExceptionType.ABORT, ExceptionType.ITEM_PRE, ExceptionType.ITEM_EXTERNAL)
+    rules = {type: {"*": tree(("item.age_ms >= 30", "look"), ("true", "young"))} for type in types}
+    exlets = {name: exlet(name, mend(Primitive.NOTIFY, message=name)) for name in ("look", "young")}
+    await world.domain.deploy(flow(Job(name="inner", command="true"), "g"))
+    parts = (Job(name="a", command="true"), Task(name="t", role="clerk"), Call(name="c", flow="g"))
+    case = await world.start(flow(Parallel(name="p", branches=parts, on_fault="finish")))
+    await world.take(items=2)
+    await world.put(RuleSet(name="f", trees=rules, exlets=exlets))
+    await world.house.clock.sleep(40)
+    await world.restart()
+    await world.report(a=FAILED)
+    for item in ("t", "c"):
+        await world.services.administration.raise_exception(case, "look at it", item)
+    found = {str(each.item): each.exlet for each in await world.decisions(case)}
+    assert found == {"a": "look", "t": "look", "c": "look"}
+    late = await world.start(flow(Sequence(name="s", body=(Job(name="b", command="true"),)), "f"))
+    decision = await world.until_decided(late, "done")
+    assert (decision.exlet, decision.context["item"]["age_ms"]) == ("young", 0)

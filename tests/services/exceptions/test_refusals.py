@@ -6,9 +6,9 @@ import pytest
 
 from mendflow.core.model.flow import Job, Mend
 from mendflow.core.model.mending import ExceptionType, Primitive, Target
-from mendflow.core.model.problems import BadFlow, BadRules, Invalid, Mistake
+from mendflow.core.model.problems import BadFlow, BadRules, Invalid, Mistake, NotFound
 from mendflow.core.model.repair_views import MendWish
-from tests.services.exceptions.kit import World, exlet, flow, rule_set
+from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A = Job(name="a", command="true")
 
@@ -73,3 +73,30 @@ async def test_what_is_raised_is_bounded(memory: World) -> None:
         with pytest.raises(Invalid, match=said):
             await memory.domain.raise_trigger(case, trigger, who="ann", data=data)
     assert (await memory.decisions(case), await memory.status(case)) == ([], "running")
+
+
+@pytest.mark.parametrize(("level", "said"), [(9, "there are 2 levels to wait in, and no level 9"), (0, "all of the 2")])
+async def test_after_the_last_level_a_failure_is_passed_on(memory: World, level: int, said: str) -> None:
+    # EX-4: the job has waited in both levels before
+    later = exlet("later", mend(Primitive.RETRY_LATER, level=level))
+    await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "later"), exlets=[later]))
+    case = await memory.start(flow(Job(name="a", command="true")))
+    for _ in range(3 if level == 0 else 1):
+        await memory.take()
+        await memory.report(a=FAILED)
+    decision = await memory.until_decided(case, "failed")
+    assert (decision.result, said in decision.note) == ("passed-on", True), decision.note
+    await memory.until_status(case, "failed")
+
+
+async def test_what_may_happen_to_an_item_that_is_not_there_is_not_told(memory: World) -> None:
+    # EX-9
+    case = await memory.start(flow(Job(name="a", command="true")))
+    with pytest.raises(NotFound, match="has no live item 'nope'"):
+        await memory.services.administration.triggers(case, "nope")
+
+
+@pytest.mark.parametrize("name", ["a/b", "", "n" * 201, "line\nbreak", ".."])
+async def test_a_rule_set_has_a_name_that_can_be_part_of_an_address(memory: World, name: str) -> None:
+    with pytest.raises(BadRules, match="is no name for a rule set"):
+        await memory.put(rule_set(name, ExceptionType.ABORT, ("true", "")))

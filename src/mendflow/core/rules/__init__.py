@@ -17,7 +17,7 @@ from mendflow.core.rules.revision import (
 )
 from mendflow.core.rules.trials import Replayed, Tried, play, try_in_place, try_rule
 from mendflow.core.rules.triggers import Trigger, triggers
-from mendflow.core.rules.validity import demand_valid, problems_of
+from mendflow.core.rules.validity import demand_named, demand_valid, problems_of
 
 __all__ = [
     "ROOTS",
@@ -36,6 +36,7 @@ __all__ = [
     "add",
     "candidates",
     "compiled",
+    "demand_named",
     "demand_valid",
     "diff",
     "looking_into",

@@ -2,10 +2,14 @@
 
 Whatever comes from outside is looked at once, when it comes in; all else may rely on it."""
 
+from typing import Final
+
 from mendflow.core.expressions.conditions import condition_flaw
 from mendflow.core.model.mending import CASE_LEVEL, ExceptionType
-from mendflow.core.model.problems import BadRules
-from mendflow.core.model.rules import RuleSet, Tree
+from mendflow.core.model.problems import BadRules, Invalid
+from mendflow.core.model.rules import HOUSE, RuleSet, Tree
+
+NAME_CHARS_MAX: Final = 200
 
 
 def demand_valid(rule_set: RuleSet) -> None:
@@ -13,9 +17,23 @@ def demand_valid(rule_set: RuleSet) -> None:
         raise BadRules(problems=found)
 
 
+def demand_named(name: str) -> None:
+    """Refuse a name that could not be part of an address."""
+    if problem := name_problem(name):
+        raise Invalid(problem, field="name")
+
+
+def name_problem(name: str) -> str:
+    """What is wrong with the name of a set. Engines name their flows as they like, so not much is."""
+    if 0 < len(name) <= NAME_CHARS_MAX and "/" not in name and name.isprintable() and name.strip(". "):
+        return ""
+    rule = f"it is the name of a flow, or `{HOUSE}` for the house rules; at most {NAME_CHARS_MAX} characters, and no /"
+    return f"{name[:100]!r} is no name for a rule set: {rule}"
+
+
 def problems_of(rule_set: RuleSet) -> list[str]:
     """Everything that is wrong with a rule set, each with its place."""
-    found: list[str] = []
+    found = [problem] if (problem := name_problem(rule_set.name)) else []
     for type, trees in rule_set.trees.items():
         for task, tree in trees.items():
             where = name_of(type, task)

@@ -26,7 +26,7 @@ from mendflow.core.rules import (
     triggers,
     with_exlet,
 )
-from mendflow.services.case_book import name_of
+from mendflow.services.case_book import LiveCase, name_of
 from mendflow.services.contracts import Clock
 from mendflow.services.exception_service.decisions import Mended
 from mendflow.services.exception_service.rejections import Rejections, successor
@@ -81,6 +81,8 @@ class Administration(RuleOffice):
         live = self._manager.live.get(CaseId(case))
         if live is None:
             raise Conflict(f"case {case} is not running, so nothing can happen to it any more")
+        if item:
+            _demand_live(live, item)
         tasks = [name_of(item)] if item else sorted(live.tally.names())
         found: dict[tuple[str, str, str], TriggerView] = {}
         for name in (live.document.flow, HOUSE):
@@ -140,8 +142,8 @@ class Administration(RuleOffice):
         live = self._manager.live.get(case)
         if live is None or not live.document.live:
             raise Conflict(f"case {case} is not running, so nothing can happen to it any more")
-        if item and item not in live.case.index.items:
-            raise NotFound(f"case {case} has no live item {item!r}; `mendflow items {case}` lists them")
+        if item:
+            _demand_live(live, item)
         if problem := check_value(data):
             raise Invalid(f"what was said of it cannot be kept: {problem}", field="data")
         if (size := len(msgspec.json.encode(data))) > SAID_BYTES_MAX:
@@ -343,6 +345,11 @@ class Administration(RuleOffice):
 
     def _engine(self, decision: Decision) -> Engine:
         return self._service.engine(decision)
+
+
+def _demand_live(live: LiveCase, item: str) -> None:
+    if item not in live.case.index.items:
+        raise NotFound(f"case {live.id} has no live item {item!r}; `mendflow items {live.id}` lists them")
 
 
 def _same(one: Conclusion, other: Conclusion) -> bool:

@@ -36,7 +36,7 @@ from typing import Final, Protocol
 import msgspec
 
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.ids import ItemId, JobId
+from mendflow.core.model.ids import Instant, ItemId, JobId
 from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value, check_value
@@ -119,16 +119,24 @@ class Places(Protocol):
 
 Attempts = Callable[[JobId], Awaitable[int]]
 """How often the job of that id was tried."""
+Began = Callable[[XEvent, str], Awaitable[Instant]]
+"""When the item of an exception began, by its kind; 0 if nobody knows."""
 
 
 class Contexts:
     def __init__(
-        self, clock: Clock, past: Past, places: Places | None = None, attempts: Attempts | None = None
+        self,
+        clock: Clock,
+        past: Past,
+        places: Places | None = None,
+        attempts: Attempts | None = None,
+        began: Began | None = None,
     ) -> None:
         self._clock = clock
         self._past = past
         self._places = places
         self._attempts = attempts
+        self._began = began
         self.sources: dict[str, Source] = {}
 
     def register(self, name: str, source: Source) -> None:
@@ -143,6 +151,7 @@ class Contexts:
         item = _item(event, facts, now)
         job = {**_JOB, **await self._tried(event, item), **_map(given.get("job"))}
         item["attempts"] = item["attempts"] or _begun(event, facts, job)
+        item["age_ms"] = item["age_ms"] or await self._age_ms(event, str(item["kind"]), now)
         signature = signature_of(event)
         await self._past.ready(event, fresh=facts is not None and facts.begun_here)
         context: dict[str, Value] = {
@@ -166,6 +175,12 @@ class Contexts:
         context["sources"] = {name: await _asked(source, event) for name, source in self.sources.items()}
         plain: dict[str, Value] = msgspec.to_builtins(context)
         return {**discreet(plain), "items": plain["items"]}  # by the names of items, whose states are no secrets
+
+    async def _age_ms(self, event: XEvent, kind: str, now: Instant) -> int:
+        if self._began is None or event.item is None or event.type is ExceptionType.ITEM_PRE:
+            return 0
+        began = await self._began(event, kind)
+        return max(0, now - began) if began else 0
 
     async def _tried(self, event: XEvent, item: dict[str, Value]) -> dict[str, Value]:
         """Of a job that went out, and of which whoever tells of it has not said how often it was tried."""

@@ -228,8 +228,8 @@ class Recovery:
     def _changed(self, watched: Watched, talk: Conversation, change: Change, key: str, *, cause: str) -> Conversation:
         domain = "" if change.domain == OUR_QUEUE else change.domain or talk.domain
         if domain not in self._inner:
-            known = ", ".join(sorted(name or OUR_QUEUE for name in self._inner))
-            raise NotFound(f"there is no domain {domain!r} to submit to; there are: {known}")
+            known = ", ".join(sorted(repr(name) if name else f"'{OUR_QUEUE}' (our own queue)" for name in self._inner))
+            raise NotFound(f"there is no domain {domain!r} to submit to; there are {known}")
         spec = changed(
             talk.spec or watched.new.spec,
             resources=change.resources,
