@@ -1,77 +1,46 @@
 """The domain of this very process: what `Domain` promises, done with the services below it.
 
-Every answer waits for the ledger, so whatever a caller was told is on disk."""
+Every answer waits for the ledger, so whatever a caller was told is on disk. What is done to cases stands here; the
+other parts are what it is made of."""
 
-import asyncio
 import secrets
-import tempfile
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
-
-import msgspec
 
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, ItemId, JobId
-from mendflow.core.model.jobs import Job
+from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
-from mendflow.core.model.views import (
-    CasePage,
-    CaseQuery,
-    CaseView,
-    Counts,
-    FlowView,
-    Happening,
-    Health,
-    Hold,
-    ImportReport,
-    ItemPage,
-    ItemView,
-    JobPage,
-    JobQuery,
-    PilotView,
-    ServerView,
-    TaskView,
-)
-from mendflow.core.query.names import ITEMS
-from mendflow.core.query.search import Search
-from mendflow.services import case_search, item_views, job_search, reasons
-from mendflow.services.archive.desk import ArchiveDesk
+from mendflow.core.model.views import CaseView, FlowView, Happening, Health, PilotView, ServerView
+from mendflow.services import reasons
 from mendflow.services.beginning import Beginning, again, same
-from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase
-from mendflow.services.cluster.contract import root_of
+from mendflow.services.case_book import CASE_KIND, CaseDocument
 from mendflow.services.cluster.overview import Overview
-from mendflow.services.holds import holds_of
 from mendflow.services.house import House
-from mendflow.services.item_list import ItemList
+from mendflow.services.local_archives import LocalArchives
 from mendflow.services.local_repairs import LocalRepairs
+from mendflow.services.local_tasks import LocalTasks
 from mendflow.services.local_watch import LocalWatch
 from mendflow.services.metering.everywhere import Elsewhere, look_everywhere
 from mendflow.services.retelling import listen
-from mendflow.services.searching import LOOKED_MAX
-from mendflow.stores.contract import Store, Where
+from mendflow.stores.contract import Where
 
-_decode_case = msgspec.json.Decoder(CaseDocument).decode
-_decode_job = msgspec.json.Decoder(Job).decode
-LAST = "last"
 REPAIRS_TOLD = 50
-EXPORTED_PAGE = 1000
 
 
-class LocalDomain(LocalRepairs, LocalWatch):
-    """`house` holds the services; it is replaced as a whole when they are built anew after the store was away. `chance`
-    gives new names: so many random bytes, in hexadecimal."""
+class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives):
+    """`chance` gives new names: so many random bytes, in hexadecimal. `elsewhere` is the way to the numbers of other
+    servers, if there may be some."""
 
     def __init__(
         self, house: House, *, chance: Callable[[int], str] = secrets.token_hex, elsewhere: Elsewhere | None = None
     ) -> None:
-        """`elsewhere` is the way to the numbers of other servers, if there may be some."""
+        super().__init__(house)
         self._elsewhere = elsewhere
-        self._house = house
         self._chance = chance
 
     # Flows
@@ -122,42 +91,6 @@ class LocalDomain(LocalRepairs, LocalWatch):
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
         return self._view(await Beginning(self._house, self._chance).begin(wanted, flow))
 
-    async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
-        return (await self.find_cases(CaseQuery(flow=flow, status=status, limit=limit, offset=offset))).rows
-
-    async def find_cases(self, query: CaseQuery) -> CasePage:
-        store = await self._searchable(query)
-        found = await case_search.search(store, self._house.services.manager.live, query, self._house.clock.now())
-        rows = [self._view(_decode_case(body)) for body in found.bodies]
-        await self._settled()
-        return CasePage(rows=rows, next=found.next, looked_at=found.looked_at)
-
-    async def count_cases(self, query: CaseQuery, *, by: str = "") -> Counts:
-        store = await self._searchable(query)
-        counts = await case_search.count(store, self._house.services.manager.live, query, by, self._house.clock.now())
-        await self._settled()
-        return counts
-
-    async def case(self, case: str) -> CaseView:
-        return self._view(await self._document(await self._id(case)))
-
-    async def flow_of(self, case: str) -> Flow:
-        document = await self._document(await self._id(case))
-        return await self._house.services.manager.flow_of(document.id)
-
-    def _view(self, document: CaseDocument) -> CaseView:
-        live = self._house.services.manager.live.get(document.id)
-        if live is None or not live.document.live:
-            return document.view()
-        held = live.case.status == "suspended" or live.case.item_holders or live.document.ending
-        view = live.view()
-        if self._house.membership.shared:
-            view = msgspec.structs.replace(view, server=self._house.membership.id)
-        return msgspec.structs.replace(view, holds=self._holds(live)) if held else view
-
-    def _holds(self, live: LiveCase) -> list[Hold]:
-        return holds_of(live, self._house.services.manager.live)
-
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
         return await self._order(case, Suspend(item=ItemId(item) if item else None))
 
@@ -192,56 +125,7 @@ class LocalDomain(LocalRepairs, LocalWatch):
         async for happening in source:
             yield happening
 
-    # Items
-
-    async def items(
-        self, case: str, *, state: str = "", name: str = "", limit: int = 1000, offset: int = 0, after: str = ""
-    ) -> list[ItemView]:
-        found = await self.find_items(case, state=state, name=name, limit=limit, offset=offset, after=after)
-        return found.rows
-
-    async def find_items(
-        self,
-        case: str,
-        *,
-        state: str = "",
-        name: str = "",
-        where: str = "",
-        limit: int = 1000,
-        offset: int = 0,
-        after: str = "",
-    ) -> ItemPage:
-        search, found, looked_at = Search(ITEMS, where, self._house.clock.now()), list[ItemView](), 0
-        async for view in (await self._items(await self._id(case))).rows(after):
-            looked_at += 1
-            passed = (state and view.state != state) or (name and view.name != name)
-            if not passed and (not where or search.holds(msgspec.to_builtins(view))):
-                offset -= 1
-                found += [view] if offset < 0 else []
-            if len(found) == limit or looked_at == LOOKED_MAX:
-                return ItemPage(rows=found, next=view.place, looked_at=looked_at)
-        return ItemPage(rows=found, looked_at=looked_at)
-
-    async def item(self, case: str, item: str) -> ItemView:
-        """The item; of one that was restarted, what goes on, or else what came last."""
-        id = await self._id(case)
-        found = await (await self._items(id)).find(ItemId(item))
-        if found is None:
-            raise NotFound(f"case {id} has no item {item!r}; `mendflow items {id}` lists them")
-        return found
-
-    async def _items(self, case: CaseId) -> ItemList:
-        return ItemList(self._house.services, await self._read(), await self._document(case))
-
-    async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]:
-        """The jobs of a case by the id that the flow knows; each with all its submissions, the oldest first."""
-        found: dict[str, list[Job]] = {}
-        async for document in (await self._read()).scan("job", f"{case}/"):
-            job = self._house.services.meta.jobs.get(JobId(document.id)) or _decode_job(document.body)
-            found.setdefault(item_views.generation_of(job.id)[0], []).append(job)
-        for submissions in found.values():
-            submissions.sort(key=lambda job: item_views.generation_of(job.id)[1])
-        return found
+    # Reasons
 
     async def why(self, subject: str) -> Explanation:
         told = await reasons.why(self, self._house, subject)
@@ -255,55 +139,7 @@ class LocalDomain(LocalRepairs, LocalWatch):
             case, item = job.case, job.spec.item
         return await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_TOLD))
 
-    # Jobs and pilots
-
-    async def jobs(self, query: JobQuery) -> list[Job]:
-        return (await self.find_jobs(query)).rows
-
-    async def find_jobs(self, query: JobQuery) -> JobPage:
-        query, store = await self._of_case(query), await self._searchable(query)
-        page = await job_search.search(store, self._house.services.meta, query, self._house.clock.now())
-        await self._settled()
-        return page
-
-    async def count_jobs(self, query: JobQuery, *, by: str = "") -> Counts:
-        query, store = await self._of_case(query), await self._searchable(query)
-        counts = await job_search.count(store, self._house.services.meta, query, by, self._house.clock.now())
-        await self._settled()
-        return counts
-
-    async def _of_case(self, query: JobQuery) -> JobQuery:
-        return msgspec.structs.replace(query, case=await self._id(query.case)) if query.case else query
-
-    async def job(self, job: str) -> Job:
-        return job_search.shown(self._house.services.meta, await self._job(job))
-
-    async def _job(self, job: str) -> Job:
-        case, _, serial = job.rpartition("/")
-        id = JobId(f"{await self._id(case)}/{serial}") if case else JobId(job)
-        live = self._house.services.meta.jobs.get(id)
-        if live is not None:
-            return live
-        found = await (await self._read()).get("job", id)
-        if found is None:
-            raise NotFound(f"there is no job {job!r}; `mendflow jobs` lists them")
-        return _decode_job(found.body)
-
-    async def newest_submission(self, job: str) -> Job:
-        """The job as it was submitted last; when it is over, with the attempts of all its submissions."""
-        known = await self._job(job)
-        base, _ = item_views.generation_of(known.id)
-        if base != known.id:
-            return known
-        later = [await self._job(found.id) async for found in (await self._read()).scan("job", f"{base}~")]
-        submissions = sorted([known, *later], key=lambda each: item_views.generation_of(each.id)[1])
-        return item_views.whole_story(submissions) if submissions[-1].finished else submissions[-1]
-
-    async def log(self, job: str) -> str:
-        found = await self.newest_submission(job)
-        if found.outcome is not None:
-            return found.outcome.log_tail or (found.outcome.fault.log_tail if found.outcome.fault else "")
-        return self._house.services.meta.log_tail(found.id)
+    # Pilots and servers
 
     async def pilots(self) -> list[PilotView]:
         return await self._overview().pilots(self._house.services.meta.pilot_views())
@@ -319,37 +155,6 @@ class LocalDomain(LocalRepairs, LocalWatch):
 
     async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
         return await self._house.services.exchange.sync(request, who)
-
-    # People's work
-
-    async def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
-        id = await self._id(case) if case else ""
-        return await self._house.services.tasks.search(role=role, state=state, case=id, limit=limit)
-
-    async def task(self, task: str) -> TaskView:
-        return (await self._house.services.tasks.find(await self._task_id(task))).view()
-
-    async def claim(self, task: str, *, who: str) -> TaskView:
-        return await self._answered(await self._house.services.tasks.claim(await self._task_id(task), who))
-
-    async def release(self, task: str, *, who: str) -> TaskView:
-        return await self._answered(await self._house.services.tasks.release(await self._task_id(task), who))
-
-    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> TaskView:
-        id = await self._task_id(task)
-        return await self._answered(await self._house.services.tasks.end(id, "completed", outputs, who, comment))
-
-    async def reject(self, task: str, *, who: str, comment: str = "") -> TaskView:
-        id = await self._task_id(task)
-        return await self._answered(await self._house.services.tasks.end(id, "rejected", None, who, comment))
-
-    async def _answered(self, view: TaskView) -> TaskView:
-        await self._settled()
-        return view
-
-    async def _task_id(self, task: str) -> str:
-        case, _, serial = task.rpartition("/")
-        return f"{await self._id(case)}/{serial}" if case == LAST else task
 
     # Kept files, notices, health
 
@@ -370,73 +175,3 @@ class LocalDomain(LocalRepairs, LocalWatch):
 
     async def health(self) -> Health:
         return self._house.health()
-
-    # Archives
-
-    async def export(
-        self, cases: Sequence[str], *, everything: bool = False, where: str = "", files: bool = True, who: str
-    ) -> AsyncIterator[bytes]:
-        desk, chosen = ArchiveDesk(self._house), [await self._id(case) for case in cases]
-        query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
-        while query is not None:
-            page = await self.find_cases(query)
-            chosen += [view.id for view in page.rows]
-            query = msgspec.structs.replace(query, after=page.next) if page.next else None
-        for case in chosen:
-            await self._document(case)
-            if server := await desk.elsewhere(root_of(case)):
-                raise Conflict(f"case {case} lives on server {server}; export it from there, by --server")
-        return desk.export(chosen, files=files, everything=everything, by=who)
-
-    async def import_archive(
-        self,
-        chunks: AsyncIterator[bytes],
-        *,
-        as_new: bool = False,
-        skip_existing: bool = False,
-        resume: bool = False,
-        who: str,
-    ) -> ImportReport:
-        with tempfile.TemporaryFile() as spool:
-            async for chunk in chunks:
-                await asyncio.to_thread(spool.write, chunk)
-            desk = ArchiveDesk(self._house)
-            return await desk.take(spool, as_new=as_new, skip_existing=skip_existing, resume=resume, by=who)
-
-    # Names
-
-    async def _id(self, case: str, *, flow: str = "") -> CaseId:
-        if case != LAST:
-            return CaseId(case)
-        where = [Where("parent", None), Where("mends", None), Where("void", None)]
-        where += [Where("flow", flow)] if flow else []
-        store = await self._read()
-        newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
-        if not newest:
-            raise NotFound("there is no case yet, so there is no last one")
-        return CaseId(newest[0].id)
-
-    async def _document(self, case: CaseId) -> CaseDocument:
-        live = self._house.services.manager.live.get(case)
-        if live is not None:
-            return live.document
-        found = await (await self._read()).get(CASE_KIND, case)
-        if found is None:
-            raise NotFound(f"there is no case {case!r}; `mendflow cases` lists them")
-        return _decode_case(found.body)
-
-    async def _read(self) -> Store:
-        """The store, when it has caught up with what happened here: what has left memory is then to be found there."""
-        await self._settled()
-        return self._house.store
-
-    async def _searchable(self, query: JobQuery | CaseQuery) -> Store:
-        """The store, when a search with a condition finds there what happened before it. Lists that are asked for again
-        and again do not wait for that, and a page after the first has waited already."""
-        store = await self._read()
-        if query.where and not query.after:
-            await store.refresh()
-        return store
-
-    async def _settled(self) -> None:
-        await self._house.services.ledger.settled()

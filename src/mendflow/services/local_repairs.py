@@ -1,15 +1,13 @@
-"""The half of the local domain that is about repairs: rules, failures, decisions, histories, levels, foreign engines.
+"""The part of the local domain that is about repairs: rules, failures, decisions, histories, levels, foreign engines.
 
-Like the other half it answers only when what it says is on disk."""
+Like the rest it answers only when what it says is on disk."""
 
 from collections.abc import Sequence
-from typing import Protocol
 
 import msgspec
 
 from mendflow.core.model.flow import Mend
 from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.jobs import Job
 from mendflow.core.model.mending import Decision, ExceptionType, XEvent
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.repair_views import (
@@ -41,16 +39,15 @@ from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, 
 from mendflow.core.recovery.steps import step_problems
 from mendflow.core.rules import growth
 from mendflow.services import history
-from mendflow.services.case_book import CaseDocument
 from mendflow.services.decision_views import Conditions, telling_conditions, telling_values, view_of
 from mendflow.services.exception_service.administration import Administration
 from mendflow.services.exception_service.decisions import DecisionBook
 from mendflow.services.failures import Brief, group_named, grouped
-from mendflow.services.house import House
 from mendflow.services.levels import LevelEntry, Levels
+from mendflow.services.local_names import LocalNames
 from mendflow.services.rule_desk import RuleDesk
 from mendflow.services.tasks import TASK_KIND, TaskDocument
-from mendflow.stores.contract import Store, Where
+from mendflow.stores.contract import Where
 
 SAMPLES = 20
 JOBS_SHOWN = 100
@@ -58,17 +55,7 @@ ALL = "all"
 _decode_task = msgspec.json.Decoder(TaskDocument).decode
 
 
-class _OtherHalf(Protocol):
-    _house: House
-
-    async def _id(self, case: str, *, flow: str = "") -> CaseId: ...
-    async def _document(self, case: CaseId) -> CaseDocument: ...
-    async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]: ...
-    async def _read(self) -> Store: ...
-    async def _settled(self) -> None: ...
-
-
-class LocalRepairs(_OtherHalf):
+class LocalRepairs(LocalNames):
     # Rules
 
     async def rule_sets(self) -> list[RuleSetView]:

@@ -2,27 +2,14 @@
 
 Like the rest it answers only when what it says is on disk."""
 
-from typing import Protocol
-
 from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
-from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.problems import Conflict
-from mendflow.services.house import House
+from mendflow.services.local_views import LocalViews
 from mendflow.services.notifier.addresses import check_url
-from mendflow.stores.contract import Store
 
 
-class _OtherPart(Protocol):
-    _house: House
-
-    async def _id(self, case: str, *, flow: str = "") -> CaseId: ...
-    async def _read(self) -> Store: ...
-    async def _settled(self) -> None: ...
-    async def job(self, job: str) -> Job: ...
-
-
-class LocalWatch(_OtherPart):
+class LocalWatch(LocalViews):
     async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
         await self._settled()
         return await self._house.services.monitor.alerts.list(every=every, limit=limit)
@@ -32,8 +19,7 @@ class LocalWatch(_OtherPart):
         return await self._house.services.monitor.acknowledge(alert, who=who)
 
     async def release_job(self, job: str, *, who: str, reason: str = "") -> Job:
-        case, _, serial = job.rpartition("/")
-        id = JobId(f"{await self._id(case)}/{serial}") if case else JobId(job)
+        id = await self._job_id(job)
         known = await self.job(id)
         if known.released is None and self._house.services.meta.release(id, by=who, reason=reason) is None:
             state = "over" if known.finished else "waiting, and will be given to the next pilot that fits"
