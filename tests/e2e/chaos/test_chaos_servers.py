@@ -34,6 +34,10 @@ SEEDS = _ASKED if _ASKED > 2 else 1  # a seed takes a minute: the usual check pl
 JOBS = int(os.environ.get("MENDFLOW_CHAOS_JOBS", "2000"))
 CASES = 10
 LEASE_S = 8
+LEASE_ON_OPENSEARCH_S = 15
+"""A node that has just started takes seconds over what it does in milliseconds later; a server's time to promise, which
+is a tenth of the lease, must be longer than that or it has no cases most of the time."""
+
 BESIDE_LEASE_S = 5
 PATIENCE_S = 240
 FLOW = """
@@ -69,7 +73,7 @@ def _on_opensearch(folder: Path) -> Iterator[Fleet]:
     store.start()
     try:
         url = f"elasticsearch://{store.address}/chaos"
-        with fleet(folder, url, store, lease_s=LEASE_S) as made:
+        with fleet(folder, url, store, lease_s=LEASE_ON_OPENSEARCH_S) as made:
             yield made
     finally:
         store.kill()
@@ -98,7 +102,7 @@ def test_nothing_is_lost_and_nothing_runs_twice_while_servers_pilots_store_and_l
         told = recoveries(made, jobs, read_attempts(tmp_path / "attempts.log"), torment.troubles, work.homes)
         kinds = Counter(trouble.kind for trouble in torment.troubles)
         print(f"\nseed {seed} on {store}: {JOBS} jobs in {took_s:.0f} s; {dict(sorted(kinds.items()))}; {told}")
-        assert told.longest_s < LEASE_S + BESIDE_LEASE_S, told
+        assert told.longest_s < made.lease_s + BESIDE_LEASE_S, told
 
 
 def _deploy(client: SyncClient, folder: Path) -> None:
