@@ -5,9 +5,10 @@ import json
 import os
 import socket
 import sqlite3
-import stat
 import subprocess
 import sys
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -30,14 +31,6 @@ async def opened(path: Path) -> SqliteStore:
 def run(script: str) -> str:
     """What a process says that runs the script to its end."""
     return subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
-
-
-def let_others_only_read(path: Path) -> None:
-    for folder in path.parents:
-        if folder.stat().st_uid == os.getuid() and folder != Path("/"):
-            folder.chmod(folder.stat().st_mode | stat.S_IXOTH)
-    path.chmod(0o444)
-    path.with_name(path.name + ".lock").chmod(0o666)
 
 
 # One server a file
@@ -200,9 +193,17 @@ async def test_a_damaged_file_is_told_as_such(tmp_path: Path) -> None:
             await store.close()
 
 
-async def test_a_file_that_may_only_be_read_is_told_as_such(tmp_path: Path) -> None:
+@pytest.fixture
+def open_folder() -> Iterator[Path]:
+    """A folder that others may get to. pytest takes the rights to its own away from others whenever it is started."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o711)
+        yield Path(folder)
+
+
+async def test_a_file_that_may_only_be_read_is_told_as_such(open_folder: Path) -> None:
     """Root may write everything; so a process that has put its privileges away tries it."""
-    path = tmp_path / "store.db"
+    path = open_folder / "store.db"
     store = await opened(path)
     await store.close()
     script = f"""
@@ -218,7 +219,8 @@ try:
 except StoreUnavailable as error:
     print(error.message)
 """
-    let_others_only_read(path)
+    path.chmod(0o444)
+    path.with_name(path.name + ".lock").chmod(0o666)
     assert f"{path}: it may not be written" in run(script)
 
 

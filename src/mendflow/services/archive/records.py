@@ -156,15 +156,18 @@ class Unpacker:
             _refuse(number, "it ends too early: its last record is missing; make it again, or copy it again")
 
     def _lines(self) -> Iterator[bytes]:
-        gathered, number = b"", 0
+        """The pieces of a long line are put together once, at its end: so its length costs no more than it must."""
+        gathered, length, number = list[bytes](), 0, 0
         for chunk in self._unpacked():
-            *lines, gathered = (gathered + chunk).split(b"\n")
+            *lines, rest = chunk.split(b"\n")
             for line in lines:
                 number += 1
-                yield line + b"\n"
-            if len(gathered) > LINE_BYTES_MAX:
+                yield b"".join([*gathered, line, b"\n"])
+                gathered, length = [], 0
+            gathered.append(rest)
+            if (length := length + len(rest)) > LINE_BYTES_MAX:
                 _refuse(number + 1, f"a line is longer than {LINE_BYTES_MAX >> 20} MB")
-        if gathered:
+        if length:
             _refuse(number + 1, "it ends too early, in the middle of a line; copy it again")
 
     def _unpacked(self) -> Iterator[bytes]:
