@@ -105,14 +105,15 @@ class ItemList:
             yield _placed(view, place)
 
     async def find(self, item: ItemId) -> ItemView | None:
-        """One item, by its id."""
+        """One item, by its id: its last run, also where no more came of that than a note."""
         serials = await self._serials_of(item)
         found = [view async for view, _ in self._views(sorted(serials)) if view.item == item]
-        if found:
+        kept = await self._store.get(ITEM_KIND, f"{self._case}/{item}")
+        noted = _decode_item(kept.body) if kept is not None else None
+        if found and (noted is None or noted.serial <= found[-1].serial):
             return found[-1]
-        noted = await self._store.get(ITEM_KIND, f"{self._case}/{item}")
         if noted is not None:
-            return item_views.of_document(_decode_item(noted.body))
+            return item_views.of_document(noted)
         rest = [view for view, _ in self._without_serial(Place(0))]
         if self._document.mends is not None:
             rest += await self._of_exlet(0)

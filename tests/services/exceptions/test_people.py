@@ -245,6 +245,19 @@ async def test_a_worklet_that_is_nowhere_takes_no_ones_place(world: World) -> No
     await world.until_status(case, "completed")
 
 
+async def test_why_of_a_call_that_was_chosen_again_tells_of_its_last_run(memory: World) -> None:
+    # EX-8: the worklet in place of the wrong one cannot begin
+    await memory.domain.deploy(flow(HOLD, "small"))
+    await memory.domain.deploy(flow(HOLD, "needy", inputs={"n": Input(required=True)}))
+    await memory.put(rule_set("f", ExceptionType.SELECTION, ("true", "small")))
+    case = await memory.start(flow(Call(name="a")))
+    await waiting_for_somebody(memory)
+    await memory.services.administration.reject((await memory.decision(case)).id, exlet="needy", who="ann")
+    await memory.until_status(case, "failed")
+    told = await memory.domain.why(f"{case}:a")
+    assert (told.state, "input n is missing" in told.sentence) == ("failed", True), told.sentence
+
+
 async def test_a_rule_that_selects_a_flow_that_is_nowhere_is_refused_unless_it_comes_along(memory: World) -> None:
     # EX-7
     office = memory.services.administration
