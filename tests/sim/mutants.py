@@ -15,23 +15,29 @@ from mendflow.core.model.sync import AttemptRef, Beat
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired, Leases
 from mendflow.pilot.lease import LeaseClock
-from mendflow.services import exchange
+from mendflow.services import exchange, unbegun
+from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.house import Services
 from mendflow.services.ledger import Ledger
 from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.sim.world import Scene
 from mendflow.stores.contract import Append, Done, Taken
 from mendflow.stores.memory import MemoryStore
 
 Patch = pytest.MonkeyPatch
 Change = Callable[[Patch], None]
-MUTANTS: dict[str, tuple[Change, int]] = {}
-"""By what is wrong with them; and the seed at which to begin, so that the search is short."""
+MUTANTS: dict[str, tuple[Change, Scene]] = {}
+"""By what is wrong with them; and the scene at whose seed to begin, so that the search is short."""
+
+USUAL = Scene(seed=1, recovery=False)
+FEW_LONG_JOBS = Scene(seed=1, jobs=12, long_s=60.0, faults=20, recovery=False)
+"""A server that has nothing to write is the last to notice that it is alone."""
 
 
-def mutant(first_seed: int = 1) -> Callable[[Change], Change]:
+def mutant(first_seed: int = 1, scene: Scene = USUAL) -> Callable[[Change], Change]:
     def add(change: Change) -> Change:
-        MUTANTS[change.__name__.replace("_", " ")] = (change, first_seed)
+        MUTANTS[change.__name__.replace("_", " ")] = (change, msgspec.structs.replace(scene, seed=first_seed))
         return change
 
     return add
@@ -136,6 +142,19 @@ def a_server_that_takes_over_does_not_wait_for_what_was_promised(patch: Patch) -
         return self.meta.steady() - self.meta.leases.lease_ms
 
     patch.setattr(Services, "_renewed_at", long_ago)
+
+
+@mutant(first_seed=35)
+def a_home_is_let_go_before_anybody_knows_whether_its_case_began(patch: Patch) -> None:
+    async def settle(*_: object) -> bool:
+        return False
+
+    patch.setattr(unbegun, "settle", settle)
+
+
+@mutant(first_seed=2, scene=FEW_LONG_JOBS)
+def a_server_promises_without_beats(patch: Patch) -> None:
+    patch.setattr(ServerMembership, "may_promise", lambda self: self._registered)
 
 
 @mutant()

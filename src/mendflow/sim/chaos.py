@@ -18,6 +18,7 @@ def scenes(options: argparse.Namespace) -> list[Scene]:
             servers=options.servers,
             pilots=options.pilots,
             jobs=options.jobs,
+            long_s=options.long_s,
             lease_ms=options.lease_ms,
             storm_s=options.storm_s,
             faults=options.faults,
@@ -38,7 +39,8 @@ def verdicts(wanted: Sequence[Scene], processes: int) -> Iterator[Verdict]:
 def repeat(scene: Scene) -> str:
     return (
         f"python -m mendflow.sim.chaos --start {scene.seed} --seeds 1 --servers {scene.servers} --pilots {scene.pilots}"
-        f" --jobs {scene.jobs} --lease-ms {scene.lease_ms} --storm-s {scene.storm_s:g} --faults {scene.faults}"
+        f" --jobs {scene.jobs} --long-s {scene.long_s:g} --lease-ms {scene.lease_ms} --storm-s {scene.storm_s:g}"
+        f" --faults {scene.faults}"
         f"{_asked(scene.recovery)} --story"
     )
 
@@ -80,6 +82,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--servers", type=int, default=Scene(seed=0).servers)
     parser.add_argument("--pilots", type=int, default=Scene(seed=0).pilots)
     parser.add_argument("--jobs", type=int, default=Scene(seed=0).jobs)
+    parser.add_argument("--long-s", type=float, default=Scene(seed=0).long_s, help="how long the longest jobs take")
     parser.add_argument("--lease-ms", type=int, default=Scene(seed=0).lease_ms)
     parser.add_argument("--storm-s", type=float, default=Scene(seed=0).storm_s)
     parser.add_argument("--faults", type=int, default=-1, help="how many in each run (default: drawn)")

@@ -11,33 +11,34 @@ from mendflow.sim.chronicle import Chronicle
 
 SHORT_S = (0.003, 0.03)
 USUAL_S = (0.3, 3.0)
-LONG_S = (3.0, 9.0)
+LONG_S = 9.0
 FAILURES_MAX = 2
 
 
-def command(chance: Random) -> tuple[str, int]:
+def command(chance: Random, long_s: float) -> tuple[str, int]:
     """A job's nature as its command, and how many retries it needs."""
     kind = chance.random()
-    seconds = chance.uniform(*(SHORT_S if kind < 0.3 else USUAL_S if kind < 0.85 else LONG_S))
+    seconds = chance.uniform(*(SHORT_S if kind < 0.3 else USUAL_S if kind < 0.85 else (USUAL_S[1], long_s)))
     failures = chance.randint(1, FAILURES_MAX) if chance.random() < 0.15 else 0
     return f"work {seconds:.4f} {failures}", failures
 
 
-def flow(name: str, jobs: int, chance: Random) -> Flow:
-    """Steps one after the other, each of several jobs at once."""
+def flow(name: str, jobs: int, chance: Random, long_s: float = LONG_S) -> Flow:
+    """Steps one after the other, each of several jobs at once. A job takes `long_s` at most."""
     steps: list[Parallel | Wait] = []
     left = jobs
     while left:
         width = min(left, chance.randint(1, 6))
         if chance.random() < 0.3:
             steps.append(Wait(name=f"pause-{left}", duration=chance.randint(10, 4_000)))
-        steps.append(Parallel(name=f"step-{left}", branches=tuple(_job(f"j{left - n}", chance) for n in range(width))))
+        branches = tuple(_job(f"j{left - n}", chance, long_s) for n in range(width))
+        steps.append(Parallel(name=f"step-{left}", branches=branches))
         left -= width
     return Flow(name=FlowName(name), body=Sequence(name="steps", body=tuple(steps)))
 
 
-def _job(name: str, chance: Random) -> Job:
-    text, failures = command(chance)
+def _job(name: str, chance: Random, long_s: float) -> Job:
+    text, failures = command(chance, long_s)
     return Job(name=name, command=text, retries=failures, retry_wait_ms=chance.choice((0, 100, 1000)))
 
 

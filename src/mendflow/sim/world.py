@@ -26,7 +26,7 @@ from mendflow.sim.network import Network, Unreached
 from mendflow.sim.pilots import VirtualPilot
 from mendflow.sim.servers import START_PATH, Start, VirtualServer
 from mendflow.sim.storm import Storm
-from mendflow.sim.work import DrawnNature, flow
+from mendflow.sim.work import LONG_S, DrawnNature, flow
 from mendflow.stores.contract import Write
 
 DRIFT_MAX = 0.01
@@ -36,7 +36,10 @@ SKEW_MS_MAX = 120_000
 """How far off a machine's wall clock may be."""
 
 CALM_LEASES_MAX = 30
-"""Within so many leases after the storm everything must have ended."""
+"""Within so many leases after the storm everything must have ended, if jobs take no longer than they usually do."""
+
+ONE_AFTER_THE_OTHER = 10
+"""So many of the longest jobs, or of their attempts, may have to wait for each other."""
 
 PATIENCE_S = 3.0
 FAULTS = (0, 5, 10, 20, 40)
@@ -50,6 +53,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     servers: int = 3
     pilots: int = 6
     jobs: int = 60
+    long_s: float = LONG_S  # the longest jobs
     lease_ms: int = 6_000
     storm_s: float = 30.0
     faults: int = -1  # so many; -1: drawn
@@ -148,7 +152,7 @@ class World:
         while left:
             jobs = min(left, chance.randint(3, 15))
             left, number = left - jobs, number + 1
-            wanted = Start(flow(f"flow-{number}", jobs, chance), f"key-{number}")
+            wanted = Start(flow(f"flow-{number}", jobs, chance, self.scene.long_s), f"key-{number}")
             tasks.append(self.loop.create_task(self._client(wanted, chance.uniform(0.1, self.scene.storm_s / 2))))
         return tasks
 
@@ -177,9 +181,10 @@ class World:
 
     async def _calm(self) -> None:
         began_s = self.loop.true_s
+        longest_s = CALM_LEASES_MAX * self.lease_s + ONE_AFTER_THE_OTHER * max(0.0, self.scene.long_s - LONG_S)
         while not await self.judge.all_over():
             self.calm_s = self.loop.true_s - began_s
-            if self.loop.true_s > began_s + CALM_LEASES_MAX * self.lease_s:
+            if self.loop.true_s > began_s + longest_s:
                 return  # the judge will say what is missing
             await asyncio.sleep(0.5)
 
