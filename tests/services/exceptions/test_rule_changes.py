@@ -10,8 +10,10 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
 from mendflow.core.model.problems import BadFlow
-from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.rules import Rule, RuleSet, Tree
 from mendflow.core.model.sync import Beat, Capacity, Report, SyncRequest
+from mendflow.core.rules import problems_of
+from mendflow.services.exception_service.rule_book import JUDGED_AT_ONCE
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
@@ -152,3 +154,27 @@ async def test_an_exlet_whose_name_could_do_harm_is_refused_with_its_rules(world
     with pytest.raises(BadFlow, match="no name for a flow"):
         await world.services.exceptions.rules.put(bad)
     assert "f" not in {each.name for each in world.services.exceptions.rules.all()}
+
+
+async def test_others_are_served_while_many_rules_are_judged(memory: World) -> None:
+    # EX-5
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    beside = asyncio.create_task(other())
+    await memory.put(
+        rule_set("f", ExceptionType.ABORT, *((f"job.attempts == {each}", "") for each in range(1000, 1400)))
+    )
+    beside.cancel()
+    assert turns >= 400 // JUDGED_AT_ONCE
+
+
+def test_the_conditions_of_what_is_no_tree_are_not_judged() -> None:
+    lost = {id: Rule(id=id, condition="1 +", exlet="none") for id in (1, 2)}
+    [problem] = problems_of(RuleSet(name="f", trees={ExceptionType.ABORT: {"a": Tree(lost, 1)}}))
+    assert problem == "abort/a: rule 2 hangs on no other"

@@ -39,8 +39,9 @@ def problems_of(rule_set: RuleSet) -> list[str]:
             where = name_of(type, task)
             if (type in CASE_LEVEL) != (task == ""):
                 found.append(f"{where}: {'a type of cases has one tree' if task else 'the tree has no task'}")
-            found += [f"{where}: {problem}" for problem in shape_problems(tree)]
-            found += [f"{where}: {problem}" for problem in rule_problems(rule_set, type, tree)]
+            # What is no tree is put together anew, so its conditions, which may be thousands, are judged then.
+            problems = shape_problems(tree) or rule_problems(rule_set, type, tree)
+            found += [f"{where}: {problem}" for problem in problems]
     return found
 
 

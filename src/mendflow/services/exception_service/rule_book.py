@@ -4,6 +4,7 @@ A version never changes, so what was decided by one can always be looked up. A n
 put, for all cases, running ones included; an exception that was told before has its decision already. `watched` is what
 makes rules free where there are none: by flow, the types of exception that somebody has rules for."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from mendflow.core.engine import compile_flow
 from mendflow.core.engine.plan import below
+from mendflow.core.expressions.conditions import condition_flaw
 from mendflow.core.model.flow import Flow, Mend
 from mendflow.core.model.mending import Conclusion, ExceptionType
 from mendflow.core.model.problems import BadRules, Conflict, NotFound
@@ -20,6 +22,7 @@ from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.steps import misplaced, step_problems
 from mendflow.core.rules import CompiledRules, Verdict, compiled, demand_valid, looking_into
+from mendflow.core.rules.validity import shape_problems
 from mendflow.services.checkpoints import Points
 from mendflow.services.contracts import Clock
 from mendflow.services.flows import TRIES, check_names
@@ -29,6 +32,7 @@ from mendflow.stores.contract import Document, Store
 log = logging.getLogger("mendflow.rules")
 
 RULES_KIND: Final = "rules"
+JUDGED_AT_ONCE: Final = 20
 VERSION_KIND: Final = "rules-version"
 
 _decode = msgspec.json.Decoder(RuleSet).decode
@@ -182,6 +186,7 @@ class RuleBook:
     async def put(self, rules: RuleSet, *, author: str = "", note: str = "", expected: int | None = None) -> RuleSet:
         """Make this the next version of the set. It holds at once. Refused whole if anything in it is wrong, or if the
         newest version is not the expected one."""
+        await _judged(rules)
         self._demand_right(rules)
         name = rules.name
         for _ in range(TRIES):
@@ -229,6 +234,19 @@ class RuleBook:
 
 
 def _nobody() -> None: ...
+
+
+async def _judged(rules: RuleSet) -> None:
+    """Judge conditions a few at a time, so that the others are served in between. What was found is remembered for
+    whoever asks for all of it; a tree that is none is refused without."""
+    trees = [tree for trees in rules.trees.values() for tree in trees.values()]
+    if any(shape_problems(tree) for tree in trees):
+        return
+    conditions = [rule.condition for tree in trees for rule in tree.rules.values()]
+    for number, condition in enumerate(conditions, 1):
+        condition_flaw(condition)
+        if number % JUDGED_AT_ONCE == 0:
+            await asyncio.sleep(0)
 
 
 def _step_problems(rules: RuleSet) -> Iterator[str]:
