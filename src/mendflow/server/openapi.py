@@ -30,6 +30,8 @@ from mendflow.core.model.repair_views import (
     MendWish,
     RejectWish,
     RuleAdded,
+    RuleChanged,
+    RuleNamed,
     RuleSetView,
     RuleWish,
     Told,
@@ -92,7 +94,7 @@ _TYPES = [
     StatsView,
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
     *(AlertView, JobRelease, Notification, WebhookView, WebhookWish, Delivered),
-    *(RuleSet, RuleSetView, RuleWish, RuleAdded, TrialView, PutRules, Restore),
+    *(RuleSet, RuleSetView, RuleWish, RuleAdded, RuleNamed, RuleChanged, TrialView, PutRules, Restore),
     *(
         FailureGroup,
         FailureView,
