@@ -1,16 +1,17 @@
 """How long a job did not run because something was taken from it by force.
 
-Counted from the last that an attempt said (or, where it had not begun yet, from what happened to its pilot) until the
-next attempt begins. Where the server that decides about the job was killed or stopped in between, the count begins
+Counted from the last that an attempt said until the next begins; where it had not begun yet, from what happened to its
+pilot or to a server. Where the server that decides about the job was killed or stopped in between, the count begins
 anew: that is another kill. Time in which there was no store is not counted: nobody can decide anything then."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
+from mendflow.core.model.jobs import Attempt as Granted
 from mendflow.core.model.jobs import Job
 from tests.e2e.chaos.attempts import Attempt, Attempts
-from tests.e2e.chaos.fleet import PILOTS, Fleet, steady_us
+from tests.e2e.chaos.fleet import PILOTS, SERVERS, Fleet, steady_us
 from tests.e2e.chaos.torment import Trouble
 
 
@@ -33,62 +34,76 @@ class HomesSeen:
 
 
 class Recovery(NamedTuple):
-    job: str
-    fence: int
-    whole_us: int
+    """The job did not run from `since_us` to `again_us`, and `counted_us` of that was for want of anybody to run it."""
+
+    job: Job
+    turn: int
+    since_us: int
+    again_us: int
     counted_us: int
-    losses: int  # of the job until then
+
+    @property
+    def whole_us(self) -> int:
+        return self.again_us - self.since_us
 
 
-class Told(NamedTuple):
-    interrupted: int
-    longest_s: float
-    longest_whole_s: float
-    worst: tuple[Recovery, ...]
+class Recoveries:
+    """All of them, by the lines of the jobs and what was done to whom."""
 
-    def __str__(self) -> str:
-        return (
-            f"{self.interrupted} interrupted attempts, the longest until the next {self.longest_s:.1f} s"
-            f" ({self.longest_whole_s:.1f} s with all that happened in between); {self.worst}"
+    def __init__(
+        self, fleet: Fleet, jobs: Sequence[Job], attempts: Attempts, troubles: Sequence[Trouble], homes: HomesSeen
+    ) -> None:
+        self._pilots = {fleet.pilot_id(name): name for name in PILOTS}
+        self._servers = fleet.server_names()
+        self._troubles = troubles
+        self._homes = homes
+        self._ahead_us = steady_us()
+        self.all = [each for job in jobs for each in self._of(job, attempts[job.id])]
+
+    def _of(self, job: Job, lines: Mapping[int, Attempt]) -> Iterator[Recovery]:
+        for turn, attempt in enumerate(job.history[:-1]):
+            following = job.history[turn + 1]
+            since = lines[attempt.fence].last_at if attempt.fence in lines else self._hit(attempt)
+            if since is None:
+                continue
+            again = lines[following.fence].first_at if following.fence in lines else self._granted_us(following)
+            start = max([since, *self._home_lost(job, since, again)])
+            away = [each.lasted_within(start, again) for each in self._troubles if each.kind == "store killed"]
+            yield Recovery(job, turn, since, again, again - start - sum(away))
+
+    def _granted_us(self, attempt: Granted) -> int:
+        return attempt.granted_at * 1000 + self._ahead_us
+
+    def _hit(self, attempt: Granted) -> int | None:
+        """What happened first to one that had not begun; None if it was just given back."""
+        whose = (self._pilots.get(attempt.pilot), *SERVERS)
+        later = (
+            each.at_us for each in self._troubles if each.at_us >= self._granted_us(attempt) and each.whom in whose
         )
+        return None if attempt.end == "released" else next(later, None)
 
-
-def recoveries(
-    fleet: Fleet, jobs: Sequence[Job], attempts: Attempts, troubles: Sequence[Trouble], homes: HomesSeen
-) -> Told:
-    pilots = {fleet.pilot_id(name): name for name in PILOTS}
-    servers = fleet.server_names()
-    found = [each for job in jobs for each in _of(job, attempts[job.id], troubles, homes, pilots, servers)]
-    found.sort(key=lambda each: each.counted_us)
-    longest = found[-1].counted_us if found else 0
-    return Told(len(found), longest / 1e6, max((e.whole_us for e in found), default=0) / 1e6, tuple(found[-3:]))
-
-
-def _of(
-    job: Job,
-    lines: Mapping[int, Attempt],
-    troubles: Sequence[Trouble],
-    homes: HomesSeen,
-    pilots: Mapping[str, str],
-    servers: Mapping[str, str],
-) -> Iterator[Recovery]:
-    ahead_us = steady_us()
-    for turn, attempt in enumerate(job.history[:-1]):
-        following = job.history[turn + 1]
-        ours = [trouble.at_us for trouble in troubles if trouble.whom == pilots.get(attempt.pilot)]
-        granted_us = attempt.granted_at * 1000 + ahead_us
-        if attempt.fence in lines:
-            since = lines[attempt.fence].last_at
-        elif hit := [at for at in ours if at >= granted_us]:
-            since = hit[0]
-        else:
-            continue  # it was given back before it began
-        again = lines[following.fence].first_at if following.fence in lines else following.granted_at * 1000 + ahead_us
-        beginnings = [since] + [
-            trouble.at_us
-            for trouble in troubles
-            if since < trouble.at_us < again and servers.get(homes.of(job.case, trouble.at_us)) == trouble.whom
+    def _home_lost(self, job: Job, since: int, again: int) -> list[int]:
+        return [
+            each.at_us
+            for each in self._troubles
+            if since < each.at_us < again and each.whom == self._home(job, each.at_us)
         ]
-        start = max(beginnings)
-        away = sum(trouble.lasted_within(start, again) for trouble in troubles if trouble.kind == "store killed")
-        yield Recovery(job.id, attempt.fence, again - since, again - start - away, turn + 1)
+
+    def _home(self, job: Job, at_us: int) -> str:
+        return self._servers.get(self._homes.of(job.case, at_us), "nowhere")
+
+    def story(self, found: Recovery) -> str:
+        """What one would want to know of a job that did not run for too long; seconds after it stopped."""
+        job, since, again = found.job, found.since_us, found.again_us
+        told = [f"{job.id} did not run for {found.whole_us / 1e6:.1f} s, of which {found.counted_us / 1e6:.1f} s count"]
+        for each in self._troubles:
+            if each.at_us < again and (not each.until_us or each.until_us > since - 1_000_000):
+                span = f"{(each.at_us - since) / 1e6:.1f} to {((each.until_us or again) - since) / 1e6:.1f}"
+                told.append(f"{each.whom} {each.kind} from {span}")
+        for attempt in job.history[found.turn : found.turn + 2]:
+            granted = (self._granted_us(attempt) - since) / 1e6
+            ended = (attempt.ended_at * 1000 + self._ahead_us - since) / 1e6
+            place = self._pilots.get(attempt.pilot)
+            told.append(f"attempt {attempt.fence} in {place}: from {granted:.1f} to {ended:.1f}, {attempt.end}")
+        lived = [self._home(job, at) for at in range(since, again, 1_000_000)]
+        return "\n".join([*told, f"its home, second by second: {' '.join(lived)}"])
