@@ -39,6 +39,7 @@ from mendflow.core.model.repair_views import (
     TriggerView,
 )
 from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.stats import StatsView
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import (
     CasePage,
@@ -262,6 +263,9 @@ class SyncClient:
 
     def servers(self) -> list[ServerView]:
         return self._wait(self._client.servers())
+
+    def stats(self, *, running: int = 0) -> list[StatsView]:
+        return self._wait(self._client.stats(running=running))
 
     def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
         return self._wait(self._client.tasks(role=role, state=state, case=case, limit=limit))

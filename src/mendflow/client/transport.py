@@ -74,7 +74,7 @@ def mistake_of(status: int, body: bytes) -> Mistake:
     except msgspec.DecodeError:
         text = body[:200].decode(errors="replace").strip()
         told = _Told(code="", message=f"the server answered with HTTP status {status}: {text or 'nothing more'}")
-    known = {kind.code: kind for kind in _kinds(Mistake)}
+    known = {kind.code: kind for kind in reversed(_kinds(Mistake))}
     kind = known.get(told.code) or _BY_STATUS.get(status, Mistake)
     fields = {name: value for name, value in told.fields.items() if name not in ("self", "message")}
     if issubclass(kind, BadFlow):
@@ -83,6 +83,7 @@ def mistake_of(status: int, body: bytes) -> Mistake:
 
 
 def _kinds(kind: type[Mistake]) -> list[type[Mistake]]:
+    """It and all below it. Each stands after what it is a kind of, whose code may be its own too."""
     return [kind, *(below for child in kind.__subclasses__() for below in _kinds(child))]
 
 
