@@ -96,7 +96,7 @@ def attempts_are_renewed_that_the_pilot_does_not_name(patch: Patch) -> None:
     patch.setattr(exchange, "_expected", lambda held, request: False)
 
 
-@mutant()
+@mutant(first_seed=8)
 def attempts_expire_at_half_their_lease(patch: Patch) -> None:
     expired = Leases.expired
 
@@ -139,9 +139,9 @@ def the_old_home_of_a_case_is_not_fenced_out(patch: Patch) -> None:
 @mutant()
 def a_server_that_takes_over_does_not_wait_for_what_was_promised(patch: Patch) -> None:
     def long_ago(self: Services, job: Job) -> int:
-        return self.meta.steady() - self.meta.leases.lease_ms
+        return self.meta.steady()
 
-    patch.setattr(Services, "_renewed_at", long_ago)
+    patch.setattr(Services, "_promised_until", long_ago)
 
 
 @mutant(first_seed=35)
@@ -162,7 +162,7 @@ def a_server_that_starts_again_gives_nobody_a_fresh_term(patch: Patch) -> None:
     take_up = QueueAndPilots._take_up
 
     async def forgetful(self: QueueAndPilots, jobs: Any) -> Any:
-        self.renewed_at = lambda job: self.steady() - self.leases.lease_ms
+        self.promised_until = lambda job: self.steady()
         return await take_up(self, jobs)
 
     patch.setattr(QueueAndPilots, "_take_up", forgetful)

@@ -7,7 +7,7 @@ servers are asked at once, and wherever the line broke. The name of a case that 
 import hashlib
 from collections.abc import Callable
 from itertools import count
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
@@ -78,8 +78,7 @@ class Beginning:
         """A case whose name was taken only because it was begun, and ended, a moment ago."""
         found = await self._found(id)
         if found is not None and found.live:
-            self._services.ledger.give_up(f"case {id} had no home, and is taken up here; reading everything again")
-            raise StoreUnavailable(self._services.ledger.broken)
+            self._read_again(f"case {id} had no home, and is taken up here; reading everything again")
         if found is not None:
             self._services.homes.let_go(id, BEGINNING)
         return found
@@ -93,8 +92,24 @@ class Beginning:
 
     async def _for_sure(self, found: CaseDocument) -> bool:
         """Whether it may be told. One that is being begun elsewhere may turn out never to begin."""
-        here = found.id in self._services.manager.live
-        return here or not found.live or await has_begun(self._store, found.id)
+        if found.id in self._services.manager.live or not found.live:
+            return True
+        if not await has_begun(self._store, found.id):
+            return False
+        await self._demand_somebody_has(found.id)
+        return True
+
+    async def _demand_somebody_has(self, id: CaseId) -> None:
+        """A write that was given up may have come through later: then a case is ours on disk, and not in memory."""
+        services = self._services
+        await services.ledger.settled()
+        found = await self._found(id) if await services.homes.forgot(id) else None
+        if found is not None and found.live and id not in services.manager.live:
+            self._read_again(f"case {id} is at home here, and was not known; reading everything again")
+
+    def _read_again(self, reason: str) -> NoReturn:
+        self._services.ledger.give_up(reason)
+        raise StoreUnavailable(reason)
 
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         services = self._services

@@ -14,6 +14,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import FileRef
+from mendflow.core.recovery.patterns import Patterns
 from mendflow.formats.patterns import house_patterns
 from mendflow.formats.rules import read_rules
 from mendflow.pilot.link import SYNC_PATH
@@ -45,6 +46,11 @@ class Start(msgspec.Struct):
 def _shipped() -> RuleSet:
     source = files("mendflow").joinpath("house", "rules.yaml")
     return read_rules(source.read_text(encoding="utf-8"), "house/rules.yaml")
+
+
+@cache
+def _patterns() -> Patterns:
+    return house_patterns()
 
 
 class NoFiles:
@@ -108,7 +114,7 @@ class VirtualServer:
             version="virtual",
             server=None if self._alone else ServerDocument(id=self.name, url=self.address, host=self.name),
             shipped=_shipped() if self._rules.recovery else None,
-            patterns=house_patterns() if self._rules.recovery else NO_PATTERNS,
+            patterns=_patterns() if self._rules.recovery else NO_PATTERNS,
             neighbours=Lines(self._network, process),
             meter=self.machine.boot_ms,
         )

@@ -85,7 +85,9 @@ class Line:
 class Server:
     """One house, in a process of its own."""
 
-    def __init__(self, cluster: "Cluster", name: str, *, shipped: RuleSet | None, rules: HouseRules) -> None:
+    def __init__(
+        self, cluster: "Cluster", name: str, *, shipped: RuleSet | None, rules: HouseRules, alone: bool = False
+    ) -> None:
         self.name = name
         self.cluster = cluster
         machine = Machine(cluster.loop, name)
@@ -98,7 +100,7 @@ class Server:
             rules=rules,
             version="test",
             shipped=shipped,
-            server=ServerDocument(id=name, url=f"http://{name}"),
+            server=None if alone else ServerDocument(id=name, url=f"http://{name}"),
             neighbours=cluster,
             meter=machine.boot_ms,
         )
@@ -147,13 +149,18 @@ class Cluster:
         self.servers: dict[str, Server] = {}
 
     async def start(
-        self, *names: str, shipped: RuleSet | None = None, lease_ms: int = LEASE_MS, levels_ms: tuple[int, ...] = (500,)
+        self,
+        *names: str,
+        shipped: RuleSet | None = None,
+        lease_ms: int = LEASE_MS,
+        levels_ms: tuple[int, ...] = (500,),
+        alone: bool = False,
     ) -> list[Server]:
         await self.store.open()
         started = []
         for name in names:
             rules = HouseRules(lease_ms=lease_ms, files_roots=None, levels_ms=levels_ms, check_ms=1_000)
-            self.servers[name] = server = Server(self, name, shipped=shipped, rules=rules)
+            self.servers[name] = server = Server(self, name, shipped=shipped, rules=rules, alone=alone)
             await server.do(server.house.open())
             started.append(server)
         return started
@@ -169,6 +176,9 @@ class Cluster:
 
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
         return []
+
+    def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
+        raise NeighbourAway
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
         there = self.servers[server.id]

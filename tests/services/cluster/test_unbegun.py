@@ -10,7 +10,7 @@ import pytest
 
 from mendflow.core.model.flow import Job
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Conflict, Mistake, NotFound, NotNow
+from mendflow.core.model.problems import Conflict, Mistake, NotFound, NotNow, StoreUnavailable
 from mendflow.services.case_book import CASE_KIND, CaseDocument
 from mendflow.services.cluster.contract import HOME_KIND
 from mendflow.services.cluster.takeover import LOOK_AT_ALL_TERMS
@@ -180,6 +180,33 @@ def test_a_case_that_is_being_begun_elsewhere_is_told_only_when_its_journal_has_
         assert not before.done()  # it waits for what becomes of it
         one.process.go_on()
         assert await before is not None and (await before).id == await asking == half.id
+
+
+@pytest.mark.parametrize(("alone", "kind"), [(True, CASE_KIND), (False, CASE_KIND), (False, HOME_KIND)])
+@pytest.mark.parametrize("late_s", (0.1, 0.6, 2.0, 9.0))
+def test_what_came_through_after_it_was_given_up_is_run_or_never_was(late_s: float, alone: bool, kind: str) -> None:
+    async def story(cluster: Cluster) -> None:  # law 1
+        [one] = await cluster.start("one", alone=alone)
+        await one.do(one.domain.deploy(ONE))
+        late: list[asyncio.Task[Any]] = []
+
+        async def arrives(writes: Many[Write]) -> None:
+            await asyncio.sleep(late_s)
+            await cluster.store.write(writes)
+
+        async def given_up(writes: Many[Write]) -> None:
+            if not late and any(isinstance(write, Put) and write.kind == kind for write in writes):
+                late.append(cluster.loop.create_task(arrives(writes)))
+                raise StoreUnavailable("nobody knows what became of it")
+
+        one.line.before = given_up
+        assert await told(one) == ""
+        case = await until_told(cluster, one)
+        await late[0]
+        assert await until_told(cluster, one) == case
+        await demand_one_case(cluster, case, "one")
+
+    run(story)
 
 
 def test_whoever_looks_at_a_case_that_never_began_is_told_so() -> None:

@@ -101,6 +101,12 @@ class HomeBook:
         self._elsewhere[root] = server = _decode(found.body).server
         return server
 
+    async def forgot(self, case: CaseId) -> bool:
+        """Whether a case that goes on is at home here, as the store says, and this server does not know of it."""
+        if root_of(case) in self._holds:
+            return False
+        return not self._membership.shared or await self.home_of(case, afresh=True) == self.server
+
     async def arrived(self, case: CaseId) -> None:
         """Wait while the case's tree is being taken up by somebody else than the one who asks."""
         coming = self._coming.get(root_of(case)) if self._coming else None
