@@ -5,7 +5,6 @@ import pytest
 from mendflow.sim.chaos import main
 from mendflow.sim.world import Scene, play
 
-
 MENDED = (35, 67, 147)
 """Seeds that once found something."""
 
