@@ -349,6 +349,7 @@ class Exchange:
                 site=pilot.site,
                 token=pilot.owner,
                 serial=request.serial,
+                lease_ms=self._meta.leases.lease_ms,
             )
             self._meta.apply(job, events)
             assert job.pilot == pilot.id

@@ -131,7 +131,7 @@ class Services:
         if house.tracer is not None:
             self._trace(house.tracer)
         self.meta.moved = self._moved
-        self.meta.renewed_at = self._renewed_at
+        self.meta.promised_until = self._promised_until
         self.meta.coming = self.homes.comes
         self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
         self.exchange = Exchange(
@@ -288,10 +288,8 @@ class Services:
     async def take_up(self, trees: Sequence[Tree]) -> None:
         """Go on with these trees of cases from what the store says. Until all of it is here, nobody is let near."""
         roots = {tree.root for tree in trees}
-        now, lease_ms = self.meta.steady(), self.meta.leases.lease_ms
-        self._promised |= {
-            each.root: now + each.promised_ms - lease_ms for each in trees if each.promised_ms is not None
-        }
+        now = self.meta.steady()
+        self._promised |= {each.root: now + each.promised_ms for each in trees if each.promised_ms is not None}
         self.homes.coming(trees)
         await self.watch.load(roots)
         await self.mending.load(roots)
@@ -306,9 +304,9 @@ class Services:
         for root in roots:
             self._promised.pop(root, None)
 
-    def _renewed_at(self, job: Job) -> int:
-        now = self.meta.steady()
-        return min(now, self._promised.get(root_of(job.case), now))
+    def _promised_until(self, job: Job) -> int:
+        promised = self._promised.get(root_of(job.case))
+        return self.meta.full_term(job) if promised is None else promised
 
     async def stop(self) -> None:
         await self.watch.stop()

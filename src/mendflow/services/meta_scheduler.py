@@ -81,7 +81,7 @@ class QueueAndPilots:
         self.nudges: Nudges | None = None  # where there are other servers
         self.coming: Callable[[JobId], bool] = lambda _: False  # whether a job's case is just being taken up
         self._held_back: list[Job] = []  # until it is
-        self.renewed_at: Callable[[Job], int] = lambda _: self.steady()  # when a job's pilot may last have heard of it
+        self.promised_until: Callable[[Job], int] = self.full_term  # to the pilot of a job that we did not grant
         self._callbacks: dict[JobId, Callback] = {}
         self._over: dict[JobId, Outcome] = {}
         self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
@@ -354,6 +354,10 @@ class QueueAndPilots:
             if pilot.front and self.nudges is not None:
                 self.nudges.summon(pilot)
 
+    def full_term(self, job: Job) -> int:
+        """A whole lease from now, of ours or of whoever granted it, whichever is longer."""
+        return self.steady() + max(self.leases.lease_ms, job.history[-1].lease_ms)
+
     async def _take_up(self, jobs: Sequence[NewJob]) -> list[NewJob]:
         """Those that were not given before. The others are taken from their documents as they stand there."""
         missing = [new for new in jobs if new.id not in self.jobs]
@@ -375,12 +379,11 @@ class QueueAndPilots:
                 holder = self.pilot(job.pilot)
                 holder.held[job.id] = Held(job.history[-1].serial or None)
                 holder.owner = holder.owner or job.history[-1].token
-                self.leases.grant(job.pilot, job.id, job.fence, now=self.renewed_at(job))
-                if self.nudges is not None:
-                    # Renewals are not written. So that nothing that its last server may still be writing takes the
-                    # attempt from a pilot whose lease we renew, the document gets another version before we answer.
-                    self._ledger.touch(JOB_KIND, job.id, job)
-                if self.nudges is not None:
+                self.leases.grant(job.pilot, job.id, job.fence, now=self.promised_until(job) - self.leases.lease_ms)
+                longer = job.history[-1].lease_ms < self.leases.lease_ms
+                if longer:  # than whoever takes it up after us would know
+                    job.history[-1] = msgspec.structs.replace(job.history[-1], lease_ms=self.leases.lease_ms)
+                if self.nudges is not None or longer:
                     # Renewals are not written. So that nothing that its last server may still be writing takes the
                     # attempt from a pilot whose lease we renew, the document gets another version before we answer.
                     self._ledger.touch(JOB_KIND, job.id, job)

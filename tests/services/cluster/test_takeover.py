@@ -157,3 +157,41 @@ def test_a_job_that_ended_while_its_server_was_dead_is_reported_to_the_next() ->
         assert jobs["a"].state is JobState.COMPLETED and jobs["a"].fence == 1
 
     run(story)
+
+
+def _runs_again_no_sooner_than(lease_ms: int, *, alone: bool) -> None:
+    """A pilot was promised that lease. Its server is killed with it; whoever goes on has a much shorter one."""
+
+    async def story(cluster: Cluster) -> None:
+        [one] = await cluster.start("one", lease_ms=lease_ms, alone=alone)
+        if not alone:
+            await cluster.start("two", lease_ms=LEASE_MS)
+        await begun(cluster)
+        dying = pilot_of(cluster, "one")
+        await dying.sync(want=1)
+        [held] = dying.held
+        await dying.sync()
+        one.kill()
+        killed_s = cluster.loop.true_s
+        next_server = "one" if alone else "two"
+        if alone:
+            await cluster.start("one", lease_ms=LEASE_MS, alone=True)
+        other = pilot_of(cluster, next_server, pilot="p-2")
+
+        async def runs_again() -> bool:
+            await other.sync(want=1)
+            return bool(other.held)
+
+        await cluster.until(runs_again, within_s=3 * lease_ms / 1000)
+        assert (cluster.loop.true_s - killed_s) * 1000 >= lease_ms - 100
+        assert [(each.job, each.fence) for each in other.held] == [(held.job, 2)]
+
+    run(story)
+
+
+def test_a_server_with_a_shorter_lease_waits_for_what_the_one_before_had_promised() -> None:  # JS-7
+    _runs_again_no_sooner_than(5 * LEASE_MS, alone=False)
+
+
+def test_a_server_that_starts_again_with_a_shorter_lease_keeps_what_it_had_promised() -> None:  # JS-7
+    _runs_again_no_sooner_than(5 * LEASE_MS, alone=True)

@@ -147,6 +147,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     site: str = ""
     token: str = ""  # the name of the token that the pilot spoke under: no other may report
     serial: int = 0  # of the answer that gave it to the pilot
+    lease_ms: int = 0  # the longest term that the pilot may have been promised at a time
     granted_at: Instant
     ended_at: Instant = 0
     end: str = ""  # completed, failed, lost, cancelled, released

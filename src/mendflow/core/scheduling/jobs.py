@@ -46,6 +46,7 @@ class Granted(msgspec.Struct, frozen=True):
     site: str = ""
     token: str = ""
     serial: int = 0
+    lease_ms: int = 0
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -114,12 +115,20 @@ def create(id: JobId, case: CaseId, spec: JobSpec, *, now: Instant, not_before: 
 
 
 def grant(
-    job: Job, pilot: PilotId, *, now: Instant, host: str = "", site: str = "", token: str = "", serial: int = 0
+    job: Job,
+    pilot: PilotId,
+    *,
+    now: Instant,
+    host: str = "",
+    site: str = "",
+    token: str = "",
+    serial: int = 0,
+    lease_ms: int = 0,
 ) -> list[Event]:
     """Give the job to a pilot, or to nobody if it is taken, over, suspended, or must still wait."""
     if job.state is not JobState.AVAILABLE or job.suspended or job.available_at > now:
         return []
-    return [Granted(pilot, job.fence + 1, now, host, site, token, serial)]
+    return [Granted(pilot, job.fence + 1, now, host, site, token, serial, lease_ms)]
 
 
 def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Instant, policy: Policy) -> Verdict:
@@ -315,6 +324,7 @@ def _open_attempt(job: Job, grant: Granted) -> None:
             site=grant.site,
             token=grant.token,
             serial=grant.serial,
+            lease_ms=grant.lease_ms,
             granted_at=grant.at,
         )
     )
@@ -334,6 +344,7 @@ def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measure
         site=last.site,
         token=last.token,
         serial=last.serial,
+        lease_ms=last.lease_ms,
         granted_at=last.granted_at,
         ended_at=at,
         end=end,
