@@ -175,7 +175,14 @@ class MemoryDomain(MemoryRepairs, MemoryWatch):
         return ItemPage(rows=rows)
 
     async def export(
-        self, cases: Sequence[str], *, everything: bool = False, where: str = "", files: bool = True, who: str
+        self,
+        cases: Sequence[str],
+        *,
+        everything: bool = False,
+        where: str = "",
+        files: bool = True,
+        leave_out: bool = False,
+        who: str,
     ) -> AsyncIterator[bytes]:
         found = [(await self.case(case)).id for case in cases]
         return self._archived(found)

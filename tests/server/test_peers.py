@@ -10,7 +10,7 @@ import msgspec
 import pytest
 
 from mendflow.core.model.flow import Flow, Job
-from mendflow.core.model.ids import FlowName, PilotId
+from mendflow.core.model.ids import CaseId, FlowName, PilotId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import Capacity, Report, SyncAnswer, SyncRequest
@@ -57,6 +57,9 @@ class Heard:
         return []
 
     async def stats(self, running: int) -> StatsView:
+        raise AssertionError("nobody asks for this here")
+
+    def archive(self, root: CaseId) -> AsyncIterator[bytes]:
         raise AssertionError("nobody asks for this here")
 
 

@@ -12,6 +12,7 @@ from mendflow.cli.lists import Condition
 from mendflow.cli.options import offered
 from mendflow.cli.printing import print_json, say
 from mendflow.client import Client
+from mendflow.client.files import left_out_of
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.views import ImportReport
 from mendflow.pages.words import size_text
@@ -36,6 +37,9 @@ def export(
     everything: Annotated[bool, typer.Option("--all", help="All cases, and what no case refers to.")] = False,
     where: Condition = "",
     without_files: Annotated[bool, typer.Option("--without-files", help="Leave kept files out.")] = False,
+    leave_out: Annotated[
+        bool, typer.Option("--leave-out-unreachable", help="Leave out cases whose server cannot be asked.")
+    ] = False,
     store: Store = "",
 ) -> None:
     """Write cases into an archive, with their journals and files."""
@@ -43,14 +47,23 @@ def export(
         raise Invalid("say which cases to export: by their ids, by --where CONDITION, or --all")
 
     async def write(client: Client) -> Path:
-        return await client.export(to, cases or [], everything=everything, where=where, files=not without_files)
+        return await client.export(
+            to,
+            cases or [],
+            everything=everything,
+            where=where,
+            files=not without_files,
+            leave_out_unreachable=leave_out,
+        )
 
     path = _asked(ask, store, write)
-    size = path.stat().st_size
+    size, missing = path.stat().st_size, left_out_of(path)
     if ask.json:
-        print_json({"file": str(path), "bytes": size})
-    else:
-        say(f"{path} ({size_text(size)})")
+        print_json({"file": str(path), "bytes": size, "left_out": missing})
+        return
+    say(f"{path} ({size_text(size)})")
+    if missing:
+        say(f"left out, because their server could not be asked: {', '.join(missing)}")
 
 
 @app.command("import")

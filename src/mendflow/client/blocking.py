@@ -143,8 +143,18 @@ class SyncClient:
         everything: bool = False,
         where: str = "",
         files: bool = True,
+        leave_out_unreachable: bool = False,
     ) -> Path:
-        return self._wait(self._client.export(path, cases, everything=everything, where=where, files=files))
+        return self._wait(
+            self._client.export(
+                path,
+                cases,
+                everything=everything,
+                where=where,
+                files=files,
+                leave_out_unreachable=leave_out_unreachable,
+            )
+        )
 
     def import_archive(
         self, path: str | Path, *, as_new: bool = False, skip_existing: bool = False, resume: bool = False

@@ -316,13 +316,16 @@ class Client(RepairCalls, WatchCalls):
         everything: bool = False,
         where: str = "",
         files: bool = True,
+        leave_out_unreachable: bool = False,
     ) -> Path:
-        """Write an archive of these cases, of those that a condition holds for, or of everything: whole, or not."""
+        """Write an archive of these cases, of those that a condition holds for, or of everything: whole, or not. Those
+        whose server cannot be asked are an error, or left out: `client.files.left_out_of` tells which."""
         chosen = [f"case={quote(case, safe='')}" for case in cases]
         said = [
             f"everything={str(everything).lower()}",
             f"files={str(files).lower()}",
             f"where={quote(where, safe='')}",
+            f"leave_out_unreachable={str(leave_out_unreachable).lower()}",
         ]
         return await fetch_archive(self._line, "/archives?" + "&".join([*chosen, *said]), Path(path))
 

@@ -2,6 +2,7 @@
 its name only once its hash is right."""
 
 import asyncio
+import gzip
 import hashlib
 import os
 import tempfile
@@ -9,10 +10,16 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from urllib.parse import quote
 
+import msgspec
+
 from mendflow.client.transport import UNBOUNDED, Transport
 from mendflow.core.model.problems import NotFound, Unreachable
 
 CHUNK_BYTES = 1 << 20
+
+
+class _Head(msgspec.Struct):
+    left_out: list[str] = []
 
 
 def digest_of(path: Path) -> tuple[str, int]:
@@ -59,6 +66,12 @@ async def fetch_archive(line: Transport, query: str, path: Path) -> Path:
     finally:
         await asyncio.to_thread(_discard, target)
     return path
+
+
+def left_out_of(path: Path) -> list[str]:
+    """The cases that an archive says that it lacks, because their server could not be asked."""
+    with gzip.open(path) as archive:
+        return msgspec.json.decode(archive.readline(), type=_Head).left_out
 
 
 def _part_of(path: Path) -> "tempfile._TemporaryFileWrapper[bytes]":

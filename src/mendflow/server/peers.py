@@ -4,14 +4,15 @@ The way is not for anybody else: whoever asks must know what only servers know, 
 is repeated here, and an answer that is not as it should be is none."""
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol, TypeVar
 
 import aiohttp
 import msgspec
 from litestar.types import Receive, Scope, Send
 
-from mendflow.core.model.ids import PilotId
+from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.problems import Invalid, Mistake, NotFound
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
@@ -25,6 +26,9 @@ T = TypeVar("T")
 
 PASSED_BYTES_MAX = 64 << 20
 ANSWER_S, CONNECT_S, NUDGE_S = 10, 2, 2
+SILENT_S = 30
+"""The longest that another server may be silent while it reads a tree of cases."""
+ARCHIVE = "archive"
 _AWAY = (aiohttp.ClientError, asyncio.TimeoutError, OSError)
 
 
@@ -51,6 +55,7 @@ class Peer(Protocol):
     def nudged(self, pilots: list[PilotId], *, work: bool, by: str) -> None: ...
     def pilots(self) -> list[PilotView]: ...
     async def stats(self, running: int) -> StatsView: ...
+    def archive(self, root: CaseId) -> AsyncIterator[bytes]: ...
 
 
 class PeerRoutes:
@@ -60,8 +65,13 @@ class PeerRoutes:
         self._peer = peer
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        what = scope["path"].removeprefix(PEERS)
         try:
-            answer = await self._answer(scope["path"].removeprefix(PEERS), await whole(receive, PASSED_BYTES_MAX))
+            body = await whole(receive, PASSED_BYTES_MAX)
+            if what == ARCHIVE and self._peer is not None:
+                await _stream(self._peer.archive(_decoded(body, CaseId)), send)
+                return
+            answer = await self._answer(what, body)
         except HungUp:
             return
         except Mistake as mistake:
@@ -121,18 +131,34 @@ class HttpNeighbours:
     async def stats(self, server: ServerDocument, running: int) -> StatsView:
         return await self._ask(server, "stats", running, StatsView, ANSWER_S)
 
-    async def _ask(self, server: ServerDocument, what: str, said: object, type: type[T], patience_s: float) -> T:
+    async def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S, sock_read=SILENT_S)
+        try:
+            async with self._posted(server, ARCHIVE, root, timeout) as response:
+                if response.status != 200:
+                    raise NeighbourAway(f"server {server.id} answered {response.status}")
+                async for chunk in response.content.iter_any():
+                    yield chunk
+        except _AWAY as error:
+            raise NeighbourAway(f"no answer from server {server.id}: {error!r}") from error
+
+    def _posted(
+        self, server: ServerDocument, what: str, said: object, timeout: aiohttp.ClientTimeout
+    ) -> AbstractAsyncContextManager[aiohttp.ClientResponse]:
         if self._session is None:
             self._session = aiohttp.ClientSession(trust_env=False)
+        return self._session.post(
+            f"{server.url.rstrip('/')}{PEERS}{what}",
+            data=_encode(said),
+            headers=self._headers,
+            timeout=timeout,
+            allow_redirects=False,
+        )
+
+    async def _ask(self, server: ServerDocument, what: str, said: object, type: type[T], patience_s: float) -> T:
         timeout = aiohttp.ClientTimeout(total=patience_s, sock_connect=CONNECT_S)
         try:
-            async with self._session.post(
-                f"{server.url.rstrip('/')}{PEERS}{what}",
-                data=_encode(said),
-                headers=self._headers,
-                timeout=timeout,
-                allow_redirects=False,
-            ) as response:
+            async with self._posted(server, what, said, timeout) as response:
                 body = await response.read()
         except _AWAY as error:
             raise NeighbourAway(f"no answer from server {server.id}: {error!r}") from error
@@ -142,6 +168,23 @@ class HttpNeighbours:
             return msgspec.msgpack.decode(body, type=type)
         except msgspec.MsgspecError as error:
             raise NeighbourAway(f"server {server.id} answers what nobody understands: {error}") from error
+
+
+async def _stream(content: AsyncIterator[bytes], send: Send) -> None:
+    """An archive, as it is read. What is refused is refused before anything is sent; later it is cut, which its digest
+    tells whoever asked."""
+    first = await anext(content)
+    headers = [(b"content-type", b"application/gzip")]
+    await send({"type": "http.response.start", "status": 200, "headers": headers})
+    try:
+        await send({"type": "http.response.body", "body": first, "more_body": True})
+        async for chunk in content:
+            await send({"type": "http.response.body", "body": chunk, "more_body": True})
+    except Mistake as error:
+        raise HungUp(error.message) from error
+    except Exception as error:
+        raise HungUp(unforeseen(error, "POST", f"{PEERS}{ARCHIVE}").message) from error
+    await send({"type": "http.response.body", "body": b"", "more_body": False})
 
 
 async def _harmless(call: Awaitable[object]) -> None:

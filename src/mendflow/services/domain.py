@@ -273,10 +273,18 @@ class Domain(Protocol):
 
     # archives
     async def export(
-        self, cases: Sequence[str], *, everything: bool = False, where: str = "", files: bool = True, who: str
+        self,
+        cases: Sequence[str],
+        *,
+        everything: bool = False,
+        where: str = "",
+        files: bool = True,
+        leave_out: bool = False,
+        who: str,
     ) -> AsyncIterator[bytes]:
         """An archive of these cases, of those that a condition holds for, or of everything. Each comes with all that
-        it called and all that mended it, as of one moment."""
+        it called and all that mended it, as of one moment. Raises Unreachable if it lives on a server that cannot be
+        asked; or such cases are left out, and the archive says so."""
         ...
 
     async def import_archive(

@@ -8,10 +8,8 @@ from collections.abc import AsyncIterator, Sequence
 
 import msgspec
 
-from mendflow.core.model.problems import Conflict
 from mendflow.core.model.views import CaseQuery, ImportReport
 from mendflow.services.archive.desk import ArchiveDesk
-from mendflow.services.cluster.contract import root_of
 from mendflow.services.local_views import LocalViews
 
 EXPORTED_PAGE = 1000
@@ -19,7 +17,14 @@ EXPORTED_PAGE = 1000
 
 class LocalArchives(LocalViews):
     async def export(
-        self, cases: Sequence[str], *, everything: bool = False, where: str = "", files: bool = True, who: str
+        self,
+        cases: Sequence[str],
+        *,
+        everything: bool = False,
+        where: str = "",
+        files: bool = True,
+        leave_out: bool = False,
+        who: str,
     ) -> AsyncIterator[bytes]:
         desk, chosen = ArchiveDesk(self._house), [await self._id(case) for case in cases]
         query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
@@ -29,9 +34,7 @@ class LocalArchives(LocalViews):
             query = msgspec.structs.replace(query, after=page.next) if page.next else None
         for case in chosen:
             await self._document(case)
-            if server := await desk.elsewhere(root_of(case)):
-                raise Conflict(f"case {case} lives on server {server}; export it from there, by --server")
-        return desk.export(chosen, files=files, everything=everything, by=who)
+        return await _begun(desk.export(chosen, files=files, everything=everything, leave_out=leave_out, by=who))
 
     async def import_archive(
         self,
@@ -47,3 +50,15 @@ class LocalArchives(LocalViews):
                 await asyncio.to_thread(spool.write, chunk)
             desk = ArchiveDesk(self._house)
             return await desk.take(spool, as_new=as_new, skip_existing=skip_existing, resume=resume, by=who)
+
+
+async def _begun(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same, when its first part is there: whatever is refused is refused before anything is told."""
+    first = await anext(content)
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield first
+        async for chunk in content:
+            yield chunk
+
+    return whole()

@@ -2,7 +2,7 @@
 between them, who lives and whose a case is are in the test's hands, and so is the time."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from typing import Any
 
 import msgspec
@@ -188,6 +188,9 @@ class Server:
         if self.world.fate(self.id, server.id) != Line.FINE:
             raise NeighbourAway
         return self.world.servers[server.id].meta.pilot_views()
+
+    def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
+        raise NeighbourAway
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None:
         self.world.nudges.append((self.id, server.id, pilots, work))

@@ -24,12 +24,21 @@ async def export(
     everything: Flag = False,
     where: Condition = "",
     files: Flag = True,
+    leave_out_unreachable: Flag = False,
 ) -> Stream:
-    """Of the cases that are named, of those that the condition holds for, or of everything. One that is cut off has no
-    last line, and is refused by whoever reads it."""
+    """Of the cases that are named, of those that the condition holds for, or of everything, on whichever servers they
+    live. If one of these cannot be asked, there is no archive, or one that names the cases that it lacks. One that is
+    cut off has no last line, and is refused by whoever reads it."""
     if not (case or everything or where):
         raise Invalid("say which cases: by `case`, by `where`, or `everything`", field="case")
-    content = await domain.export(case or [], everything=everything, where=where, files=files, who=caller.name)
+    content = await domain.export(
+        case or [],
+        everything=everything,
+        where=where,
+        files=files,
+        leave_out=leave_out_unreachable,
+        who=caller.name,
+    )
     headers = {"Content-Disposition": 'attachment; filename="mendflow.archive"', "X-Content-Type-Options": "nosniff"}
     return Stream(content, media_type=ARCHIVE_TYPE, headers=headers)
 

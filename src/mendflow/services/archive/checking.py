@@ -54,6 +54,7 @@ class Inventory:
         self.digest = ""
         self.trees: list[TreeFound] = []
         self.files = 0
+        self.left_out: list[CaseId] = []
 
 
 def checked(source: BinaryIO) -> Inventory:
@@ -95,7 +96,7 @@ class _Check:
             case Piece():
                 self._piece(record)
             case Head():
-                pass
+                self.found.left_out = record.left_out or []
 
     def end(self) -> None:
         self._end_tree()

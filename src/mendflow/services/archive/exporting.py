@@ -3,21 +3,24 @@
 A case that goes on changes while it is read. So what is noted of it meanwhile is watched: when everything was read,
 all that changed is taken from memory in one go, with the length of each journal at that very moment. That is what the
 disk would hold if the server were killed then, and from that a case goes on. Documents of a live case wait in a
-temporary file until then; memory holds their places and what changed."""
+temporary file until then; memory holds their places and what changed. A case that goes on elsewhere is asked of the
+server that it lives on, which does the same."""
 
 import tempfile
 from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
 from typing import Final, Protocol
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId, Instant
-from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.problems import NotFound
+from mendflow.services.archive.abroad import Abroad
 from mendflow.services.archive.kinds import HOUSE_KINDS, NAMED_KINDS, TREE_KINDS, files_in
 from mendflow.services.archive.records import PIECE_BYTES, AnyRecord, File, Head, Journal, Kept, Packer, Piece, Tree
 from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase, journal_of
-from mendflow.services.cluster.contract import root_of
-from mendflow.services.contracts import Keeper
+from mendflow.services.cluster.contract import Neighbours, ServerDocument, root_of
+from mendflow.services.contracts import Clock, Keeper
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
 
@@ -36,41 +39,66 @@ class Around(Protocol):
     store: Store
     ledger: Ledger
     keeper: Keeper
+    clock: Clock
+    neighbours: Neighbours
 
     def living(self) -> dict[CaseId, LiveCase]: ...
-    async def elsewhere(self, root: CaseId) -> str:
-        """The living server that decides about the tree, if it is not this one."""
+    async def home(self, root: CaseId) -> ServerDocument | None:
+        """The other server that is to be asked for the tree; None: it is here, or over, and lies in the store."""
         ...
 
 
 class Export:
-    """One archive. `roots` are the cases, in the order in which they come; `everything` adds what no case refers to."""
+    """One archive. `roots` are the cases, in the order in which they come; `everything` adds what no case refers to.
+    `leave_out`: without those whose server cannot be asked. `bare`: trees and nothing else, as other servers want
+    them."""
 
     def __init__(
-        self, around: Around, roots: Sequence[CaseId], *, files: bool, everything: bool, now: Instant, by: str
+        self,
+        around: Around,
+        roots: Sequence[CaseId],
+        *,
+        files: bool,
+        everything: bool,
+        by: str,
+        leave_out: bool = False,
+        bare: bool = False,
     ) -> None:
         self._around = around
         self._roots = roots
         self._files = files
         self._everything = everything
-        self._head = Head(made_at=now, made_by=by, files=files)
+        self._by = by
+        self._leave_out = leave_out
+        self._bare = bare
         self._packer = Packer()
         self._seen_files: dict[str, None] = {}
 
     async def packed(self) -> AsyncIterator[bytes]:
-        """The bytes of the file."""
-        async for record in self._records():
-            if packed := self._packer.pack(record):
-                yield packed
-        yield self._packer.end()
+        """The bytes of the file. What can be refused is refused before the first."""
+        around = self._around
+        with tempfile.TemporaryDirectory(prefix="mendflow-archive-") as folder:
+            abroad = Abroad(around, around.neighbours, around.clock, Path(folder))
+            if not self._bare:
+                await abroad.gather(self._roots, leave_out=self._leave_out)
+            async for record in self._records(abroad):
+                if packed := self._packer.pack(record):
+                    yield packed
+            yield self._packer.end()
 
-    async def _records(self) -> AsyncIterator[AnyRecord]:
-        yield self._head
-        async for kept in self._shared():
-            yield kept
+    def _head(self, left_out: list[CaseId]) -> Head:
+        now = self._around.clock.now()
+        return Head(made_at=now, made_by=self._by, files=self._files, left_out=left_out or msgspec.UNSET)
+
+    async def _records(self, abroad: Abroad) -> AsyncIterator[AnyRecord]:
+        yield self._head(abroad.left_out)
+        if not self._bare:
+            async for kept in self._shared():
+                yield kept
         for root in self._roots:
-            async for record in self._tree(root):
-                yield record
+            if root not in abroad.left_out:
+                async for record in self._told(root, abroad):
+                    yield record
         if self._files:
             for sha256 in list(self._seen_files):
                 async for piece in self._file(sha256):
@@ -102,14 +130,29 @@ class Export:
         return names
 
     def _kept(self, kind: str, id: str, body: bytes) -> Kept:
-        self._seen_files.update(dict.fromkeys(sorted(files_in(body))))
-        return Kept(kind, id, msgspec.Raw(body))
+        kept = Kept(kind, id, msgspec.Raw(body))
+        self._refer(kept)
+        return kept
 
     # A tree of cases
 
+    async def _told(self, root: CaseId, abroad: Abroad) -> AsyncIterator[AnyRecord]:
+        """A tree, by whoever it lives with by now."""
+        if self._bare or not await abroad.asked(root):
+            async for record in self._tree(root):
+                yield record
+            return
+        async for record in abroad.records(root):
+            self._refer(record)
+            yield record
+
+    def _refer(self, record: AnyRecord) -> None:
+        """Its files are wanted, too."""
+        bodies = [record.body] if isinstance(record, Kept) else record.entries if isinstance(record, Journal) else []
+        for body in bodies:
+            self._seen_files.update(dict.fromkeys(sorted(files_in(bytes(body)))))
+
     async def _tree(self, root: CaseId) -> AsyncIterator[AnyRecord]:
-        if server := await self._around.elsewhere(root):
-            raise Conflict(f"case {root} lives on server {server}; export it from there, by --server")
         ledger = self._around.ledger
         with tempfile.TemporaryFile() as spool:
             places: dict[_Key, tuple[int, int]] = {}
@@ -150,9 +193,9 @@ class Export:
             entries = await self._around.store.read(stream, position, min(ENTRIES, end - position))
             assert entries, f"{stream} is shorter than {end}"
             for part in _parts(entries):
-                for entry in part:
-                    self._seen_files.update(dict.fromkeys(sorted(files_in(entry))))
-                yield Journal(case, position, [msgspec.Raw(entry) for entry in part])
+                journal = Journal(case, position, [msgspec.Raw(entry) for entry in part])
+                self._refer(journal)
+                yield journal
                 position += len(part)
 
     # Kept files

@@ -36,13 +36,15 @@ class Record(msgspec.Struct, frozen=True, tag_field="record", forbid_unknown_fie
 
 
 class Head(Record, frozen=True, tag="head"):
-    """The first. `files` says whether kept files are in it."""
+    """The first. `files` says whether kept files are in it. `left_out` are trees that should be in it, and whose server
+    could not be asked."""
 
     made_at: Instant
     made_by: str
     files: bool
     format: Literal["mendflow-archive"] = "mendflow-archive"
     version: int = VERSION
+    left_out: list[CaseId] | msgspec.UnsetType = msgspec.UNSET
 
 
 class Tree(Record, frozen=True, tag="tree"):

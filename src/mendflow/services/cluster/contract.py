@@ -3,7 +3,7 @@
 `Membership` answers who lives and whether this server may still promise; `Homes` whose a case is; `Neighbours` carry a
 pilot's exchange, or a nudge, to another server. A server that is alone has the same three, and never waits for them."""
 
-from collections.abc import Collection
+from collections.abc import AsyncIterator, Collection
 from typing import Protocol
 
 import msgspec
@@ -113,6 +113,11 @@ class Neighbours(Protocol):
         """The pilots that it knows, for people to see. Raises NeighbourAway."""
         ...
 
+    def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
+        """A tree that lives over there, as the bytes of an archive, whose digest says whether they are all. Raises
+        NeighbourAway."""
+        ...
+
 
 class Unconnected:
     """No way to any other server."""
@@ -123,6 +128,9 @@ class Unconnected:
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None: ...
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
         return []
+
+    def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
+        raise NeighbourAway(f"there is no way from here to server {server.id}")
 
 
 NO_NEIGHBOURS = Unconnected()

@@ -1,9 +1,12 @@
 """What a server does when another one asks: the other end of `Neighbours`."""
 
-from mendflow.core.model.ids import PilotId
+from collections.abc import AsyncIterator
+
+from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
+from mendflow.services.archive.desk import ArchiveDesk
 from mendflow.services.house import House
 from mendflow.services.metering.census import Census
 
@@ -25,3 +28,7 @@ class Counterpart:
 
     async def stats(self, running: int) -> StatsView:
         return await Census(self._house).look(running=running)
+
+    def archive(self, root: CaseId) -> AsyncIterator[bytes]:
+        """A tree that lives here, for whoever puts archives together."""
+        return ArchiveDesk(self._house).give(root)
