@@ -158,6 +158,20 @@ async def test_what_it_was_told_of_servers_is_known_to_the_next_agent(tmp_path: 
     assert again.address.token == "token"
 
 
+async def test_a_server_that_was_away_when_the_others_were_told_of_is_tried_when_these_are_away(tmp_path: Path) -> None:
+    # JS-6: it may be the only one that is there again
+    servers = Servers("http://a:1", "", tmp_path / "servers.json")
+    servers.hear(["http://a:1", "http://b:1", "http://c:1"])
+    servers.hear(["http://a:1", "http://b:1"])
+    for known in (servers, Servers("http://a:1", "", tmp_path / "servers.json")):
+        assert known.mark == mark_of(["http://a:1", "http://b:1"])
+        gone_to = []
+        for _ in range(3):
+            assert known.move_on()
+            gone_to.append(known.address.url)
+        assert gone_to == ["http://b:1", "http://c:1", "http://a:1"]
+
+
 async def test_a_lone_server_is_asked_again_and_again(tmp_path: Path) -> None:
     assert not Servers("http://a:1", "", tmp_path / "servers.json").move_on()
 

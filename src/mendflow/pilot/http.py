@@ -13,6 +13,8 @@ from typing import BinaryIO, cast
 
 CHUNK_BYTES = 1 << 18
 FILE_TIMEOUT_S = 60.0
+CONNECT_TIMEOUT_S = 10.0
+"""Less where the whole answer is wanted sooner: a machine that is gone refuses nothing, and there may be others."""
 
 
 class ServerAway(Exception):
@@ -166,7 +168,7 @@ class Exchanges:
     async def post(self, body: bytes, timeout_s: float) -> bytes:
         request = b"%s%d\r\n\r\n%s" % (self._head, len(body), body)
         address = self._address
-        connection = await self._connection()
+        connection = await self._connection(min(CONNECT_TIMEOUT_S, timeout_s))
         try:
             status, answer = await asyncio.wait_for(connection.ask(request), timeout_s)
         except TimeoutError:
@@ -185,7 +187,7 @@ class Exchanges:
             raise ServerRefused(status, answer[:500].decode(errors="replace"))
         return answer
 
-    async def _connection(self) -> _Exchange:
+    async def _connection(self, timeout_s: float) -> _Exchange:
         while self._idle:
             connection = self._idle.pop()
             if connection.usable:
@@ -194,7 +196,7 @@ class Exchanges:
         loop = asyncio.get_running_loop()
         try:
             _, protocol = await asyncio.wait_for(
-                loop.create_connection(_Exchange, self._address.host, self._address.port, ssl=context), 10
+                loop.create_connection(_Exchange, self._address.host, self._address.port, ssl=context), timeout_s
             )
         except (OSError, TimeoutError) as error:
             raise ServerAway(f"cannot connect to {self._address.netloc}: {error}") from None

@@ -1,11 +1,14 @@
 """The servers that a pilot may speak to: those that it was given, and those that it was told of.
 
 All share one store, and any of them will do: a pilot whose server is away goes to the next and says there what it would
-have said here. What it was told lies in its work folder, so that an agent that starts again knows it too."""
+have said here. What it was told lies in its work folder, so that an agent that starts again knows it too. It is told of
+those that live; one that was away then may be the only one that is there now, so those of before are not forgotten, and
+are tried when all others are away."""
 
 import logging
 from collections.abc import Callable
 from pathlib import Path
+from typing import Final
 
 import msgspec
 
@@ -14,6 +17,16 @@ from mendflow.pilot.home import write_whole
 from mendflow.pilot.http import Address
 
 log = logging.getLogger("mendflow.pilot")
+
+BEFORE_MAX: Final = 8
+"""How many are remembered that it is not told of any more."""
+
+
+class Known(msgspec.Struct, frozen=True):
+    """`told`: who lives; `before`: who did earlier, the latest first."""
+
+    told: list[str] = []
+    before: list[str] = []
 
 
 class Servers:
@@ -29,20 +42,22 @@ class Servers:
         self._kept = kept
         self.moved: Callable[[Address], None] = _nobody
         self.address = self._given[0]
-        self._told = self._remembered()
-        self.mark = mark_of(self._told)
+        self._remembered = self._read()
+        self.mark = mark_of(self._remembered.told)
 
-    def _remembered(self) -> list[str]:
+    def _read(self) -> Known:
         try:
-            return msgspec.json.decode(self._kept.read_bytes(), type=list[str])
+            return msgspec.json.decode(self._kept.read_bytes(), type=Known)
         except (OSError, msgspec.MsgspecError):
-            return []
+            return Known()
 
     def hear(self, urls: list[str]) -> None:
         """Which servers there are now."""
-        self._told, self.mark = urls, mark_of(urls)
+        known = dict.fromkeys([*self._remembered.told, *self._remembered.before])
+        before = [url for url in known if url not in urls]
+        self._remembered, self.mark = Known(urls, before[:BEFORE_MAX]), mark_of(urls)
         try:
-            write_whole(self._kept, msgspec.json.encode(urls))
+            write_whole(self._kept, msgspec.json.encode(self._remembered))
         except OSError as error:
             log.warning("cannot keep the addresses of the servers: %s", error)
 
@@ -64,14 +79,13 @@ class Servers:
 
     def _known(self) -> list[Address]:
         """What it was told of comes first: what it was given once may long be gone."""
+        given = {address.url: address for address in self._given}
         known: dict[str, Address] = {}
-        for url in self._told:
+        for url in (*self._remembered.told, *given, *self._remembered.before):
             try:
-                known[url] = Address(url, self._token)
+                known.setdefault(url, given.get(url) or Address(url, self._token))
             except ValueError:
                 continue
-        for address in self._given:
-            known.setdefault(address.url, address)
         return list(known.values())
 
 
