@@ -182,7 +182,7 @@ async def _stream(content: AsyncIterator[bytes], send: Send) -> None:
             await send({"type": "http.response.body", "body": chunk, "more_body": True})
     except Mistake as error:
         raise HungUp(error.message) from error
-    except Exception as error:
+    except Exception as error:  # the edge: whatever it was, the line is cut, so half an archive is never taken for one
         raise HungUp(unforeseen(error, "POST", f"{PEERS}{ARCHIVE}").message) from error
     await send({"type": "http.response.body", "body": b"", "more_body": False})
 
