@@ -41,7 +41,7 @@ from mendflow.core.engine.messages import (
     WriteData,
 )
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.jobs import Job
+from mendflow.core.model.jobs import Job, Release
 from mendflow.core.model.mending import BY_HAND, Decision
 from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import ItemView
@@ -225,8 +225,8 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
     for job in jobs:
         again = job.id.partition("~")[2]
         for number, attempt in enumerate(job.history, 1):
-            if attempt.end == "released":
-                continue
+            if attempt.end == "released" and attempt.release is None:
+                continue  # it was given back, and never began
             told = f"attempt {number}" + (f" of submission {again}" if again else "")
             known = {"case": job.case, "source": "pilot", "item": job.spec.item, "name": name_of(job.spec.item)}
             begun = max(attempt.granted_at, attempt.measures.started_at)
@@ -235,7 +235,10 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                 {**known, "at": begun, "what": "began", "lifecycle": "start", "by": attempt.pilot, "message": told},
                 HistoryEntry,
             )
-            if attempt.end and attempt.end != "completed":
+            release = attempt.release or (None if attempt.end else job.released)
+            if release is not None:
+                yield _released(job, release, told, begun)
+            elif attempt.end and attempt.end != "completed":
                 why = f"{told}: {attempt.fault.message}" if attempt.fault else told
                 yield msgspec.convert(
                     {
@@ -248,6 +251,21 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                     },
                     HistoryEntry,
                 )
+
+
+def _released(job: Job, release: Release, told: str, begun: Instant) -> HistoryEntry:
+    """A person took the attempt from its pilot."""
+    return HistoryEntry(
+        at=max(release.at, begun + 1),
+        case=job.case,
+        source="person",
+        what="released",
+        name=name_of(job.spec.item),
+        item=job.spec.item,
+        lifecycle="reassign",
+        by=release.by,
+        message=f"{told}: {release.reason}" if release.reason else told,
+    )
 
 
 def by_whom(

@@ -8,7 +8,7 @@ import msgspec
 from mendflow.core.engine.plan import below
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.jobs import Attempt, Job, JobState
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.views import CaseView, ItemView, PilotView, TaskView, Why
@@ -91,12 +91,13 @@ def of_job(house: House, job: Job) -> Why:
         return _of_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
     if job.state is JobState.AVAILABLE:
         meta, now = house.services.meta, house.clock.now()
-        return explain.why_waiting(
+        told = explain.why_waiting(
             job,
             [_facts(house, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
             meta.queue.ahead(job.id),
             now,
         )
+        return msgspec.structs.replace(told, facts=[*told.facts, *_attempts(job)])
     how = f"completed in attempt {job.fence}" if job.fence else "was not run again"
     facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
     return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
@@ -136,6 +137,8 @@ def _of_running(house: House, job: Job) -> Why:
         view = house.services.meta.pilot_view(pilot)
         heard = f"was heard {view.seen_ms_ago / 1000:.1f} s ago" if pilot.seen_at else "was not heard since our start"
         facts.append(f"the pilot {heard}; its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent")
+    if job.released is not None:
+        facts.append(f"it was {job.released.sentence()} ({clock(job.released.at)}), and waits for its attempt to end")
     waits = held is not None and not held.runs
     doing = "is suspended on" if job.suspended else "waits for a slot of" if waits else "runs on"
     sentence = f"{job.spec.item} {doing} {where}, attempt {job.fence}."
@@ -144,12 +147,13 @@ def _of_running(house: House, job: Job) -> Why:
 
 
 def _attempts(job: Job) -> list[str]:
-    return [
-        f"attempt {attempt.fence} on {attempt.pilot}: {attempt.end}"
-        + (f", {attempt.fault.message}" if attempt.fault else "")
-        for attempt in job.history
-        if attempt.end
-    ]
+    return [f"attempt {attempt.fence} on {attempt.pilot}: {_end_of(attempt)}" for attempt in job.history if attempt.end]
+
+
+def _end_of(attempt: Attempt) -> str:
+    if attempt.release is not None:
+        return f"{attempt.release.sentence()} ({clock(attempt.release.at)})"
+    return f"{attempt.end}, {attempt.fault.message}" if attempt.fault else attempt.end
 
 
 async def of_unbegun(domain: Asked, case: str, name: str) -> Why:

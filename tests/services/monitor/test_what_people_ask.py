@@ -98,9 +98,15 @@ async def test_only_what_runs_can_be_released_and_it_stands_in_the_history_who_d
     assert released is not None and (released.by, released.reason) == ("ann", "it hangs")
     again = (await domain.release_job(f"{case}/1", who="bob")).released
     assert again == released, "once is enough"
+    assert "released by ann: it hangs" in " ".join((await domain.why(f"{case}/1")).facts)
     await pilot.exchange({"a": Outcome()})
     job = await domain.job(f"{case}/1")
-    assert job.history[-1].why == "released by ann: it hangs"
+    assert job.history[-1].release == released
+    told = [
+        (each.source, each.by, each.at, each.message) for each in await domain.history(case) if each.what == "released"
+    ]
+    assert told == [("person", "ann", max(released.at, told[0][2]), "attempt 1: it hangs")]
+    assert ": released by ann: it hangs (" in " ".join((await domain.why(f"{case}/1")).facts)
     assert any("released by ann" in each.message for each in await domain.notices())
     await pilot.run_all(lambda _: Outcome())
     with pytest.raises(Conflict, match="over"):

@@ -138,6 +138,18 @@ class JobState(StrEnum):
     FAILED = "failed"
 
 
+class Release(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A person has taken the present attempt from its pilot. Whatever that reports counts for nothing; the job waits
+    until it is certain that the attempt has ended."""
+
+    by: str
+    at: Instant
+    reason: str = ""
+
+    def sentence(self) -> str:
+        return f"released by {self.by}" + (f": {self.reason}" if self.reason else "")
+
+
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One grant of a job, kept in its history."""
 
@@ -153,19 +165,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     end: str = ""  # completed, failed, lost, cancelled, released
     fault: Fault | None = None
     measures: Measures = Measures()
-    why: str = ""  # of one that was released: by whom, and his reason
-
-
-class Release(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A person has taken the present attempt from its pilot. Whatever that reports counts for nothing; the job waits
-    until it is certain that the attempt has ended."""
-
-    by: str
-    at: Instant
-    reason: str = ""
-
-    def sentence(self) -> str:
-        return f"released by {self.by}" + (f": {self.reason}" if self.reason else "")
+    release: Release | None = None  # a person took it from its pilot
 
 
 class Job(msgspec.Struct, kw_only=True):

@@ -68,7 +68,7 @@ class PutBack(msgspec.Struct, frozen=True):
     own: bool = False
     fault: Fault | None = None
     measures: Measures = Measures()
-    why: str = ""
+    release: Release | None = None
 
 
 class TakenOver(msgspec.Struct, frozen=True):
@@ -218,7 +218,7 @@ def evolve(job: Job, event: Event) -> None:
             _open_attempt(job, event)
         case PutBack():
             _enter(job, JobState.AVAILABLE)
-            _close_attempt(job, event.end, event.at, event.fault, event.measures, event.why)
+            _close_attempt(job, event.end, event.at, event.fault, event.measures, event.release)
             _charge(job, event.end, event.own)
             job.available_at = event.available_at
         case Ended():
@@ -270,7 +270,7 @@ def _no_holder(job: Job, pilot: PilotId, fence: int) -> Verdict:
 
 def _freed(release: Release, now: Instant) -> PutBack:
     """The attempt that was released has ended. Nobody is charged."""
-    return PutBack("released", now, now, why=release.sentence())
+    return PutBack("released", now, now, release=release)
 
 
 def _lost(job: Job, fault: Fault, outcome: Outcome, *, now: Instant, policy: Policy) -> Event:
@@ -332,7 +332,9 @@ def _open_attempt(job: Job, grant: Granted) -> None:
         del job.history[HISTORY_FIRST:-HISTORY_LAST]
 
 
-def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measures: Measures, why: str = "") -> None:
+def _close_attempt(
+    job: Job, end: str, at: Instant, fault: Fault | None, measures: Measures, release: Release | None = None
+) -> None:
     history = job.history
     if not history or history[-1].end:
         return  # cancelled while nobody held it
@@ -350,5 +352,5 @@ def _close_attempt(job: Job, end: str, at: Instant, fault: Fault | None, measure
         end=end,
         fault=fault,
         measures=measures,
-        why=why,
+        release=release,
     )
