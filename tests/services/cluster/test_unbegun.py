@@ -183,8 +183,10 @@ def test_a_case_that_is_being_begun_elsewhere_is_told_only_when_its_journal_has_
 
 
 @pytest.mark.parametrize(("alone", "kind"), [(True, CASE_KIND), (False, CASE_KIND), (False, HOME_KIND)])
-@pytest.mark.parametrize("late_s", (0.1, 0.6, 2.0, 9.0))
-def test_what_came_through_after_it_was_given_up_is_run_or_never_was(late_s: float, alone: bool, kind: str) -> None:
+@pytest.mark.parametrize(("late_s", "asked_s"), [(0.1, 0.2), (2.0, 0.0), (2.0, 3.0)])
+def test_what_came_through_after_it_was_given_up_is_run_or_never_was(
+    late_s: float, asked_s: float, alone: bool, kind: str
+) -> None:
     async def story(cluster: Cluster) -> None:  # law 1
         [one] = await cluster.start("one", alone=alone)
         await one.do(one.domain.deploy(ONE))
@@ -201,10 +203,33 @@ def test_what_came_through_after_it_was_given_up_is_run_or_never_was(late_s: flo
 
         one.line.before = given_up
         assert await told(one) == ""
+        await asyncio.sleep(asked_s)
         case = await until_told(cluster, one)
         await late[0]
         assert await until_told(cluster, one) == case
         await demand_one_case(cluster, case, "one")
+
+    run(story)
+
+
+@pytest.mark.parametrize("alone", (True, False))
+def test_a_case_that_is_at_home_here_and_not_in_memory_is_told_only_when_it_is_taken_up(alone: bool) -> None:  # law 1
+    async def story(cluster: Cluster) -> None:
+        given_up: list[Write] = []
+
+        async def keep(writes: Many[Write]) -> None:
+            given_up.extend(write for write in writes if of_beginning(write) and write not in given_up)
+
+        twin = Cluster(cluster.loop)  # the same names, and the same documents, on another store
+        for each in (twin, cluster):
+            [one] = await each.start("one", alone=alone)
+            await one.do(one.domain.deploy(ONE))
+            one.line.before = keep if each is twin else None
+            if each is twin:
+                assert await told(one)
+        wanted = [write for write in given_up if not isinstance(write, Put) or not write.expected]
+        assert {type(result) for result in await cluster.store.write(wanted)} == {Done}
+        await demand_one_case(cluster, await until_told(cluster, one), "one")
 
     run(story)
 
