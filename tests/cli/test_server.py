@@ -180,3 +180,12 @@ def test_who_reads_the_end_of_a_long_log_is_told_that_there_was_more(shell: Shel
     assert "of 3.0 MB that it printed; the rest is not kept" in told.stderr
     assert len(told.stdout) < 20_000
     assert shell("logs", "last:little").stderr == ""
+
+
+def test_a_server_that_does_not_reach_its_store_says_that_it_has_ended(shell: Shell) -> None:
+    ended = shell(
+        "serve", "--port", "0", "--data", "server", MENDFLOW_STORE="postgresql://me@127.0.0.1:9/x?patience=0.1"
+    )
+    assert ended.returncode != 0
+    told = " ".join(ended.stderr.split())
+    assert "This server has ended: start it again when its store is there" in told and "goes on by itself" not in told

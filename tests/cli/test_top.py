@@ -36,7 +36,7 @@ def server(name: str, **changes: Any) -> StatsView:
     made = StatsView(
         server=name,
         version="1",
-        store="MemoryStore",
+        store="memory",
         at=100_000,
         uptime_ms=50_000,
         store_up=True,
@@ -132,7 +132,7 @@ def test_one_frame_and_its_numbers_come_from_a_real_server(shell: Shell) -> None
     shell.ok("watch", "last", "--quiet")
     [numbers] = shell.json("top")
     assert numbers["jobs_ended"] == {"completed": 1, "failed": 0}
-    assert numbers["store"] == "SqliteStore"
+    assert numbers["store"] == "sqlite"
     assert sum(numbers["start_s"]["counts"]) == sum(numbers["known_s"]["counts"]) == 1
     told = shell.ok("top", "--once")
     assert "could run → started" in told

@@ -53,7 +53,10 @@ async def asked(url: str, query: str) -> list[tuple[Any, ...]]:
         ((QUOTED_PASSWORD, "wrong-secret"), "the user or the password is wrong: check the URL"),
         ((f"{USER}:", "stranger:"), "the user or the password is wrong"),
         (("/postgres?", "/nowhere?"), "there is no such database: check the URL, or make it with createdb"),
-        (("&patience", "&sslmode=require&patience"), "server does not support SSL"),
+        (
+            ("&patience", "&sslmode=require&patience"),
+            "the server speaks no TLS: switch it on there, or choose another sslmode in the URL",
+        ),
     ],
 )
 async def test_what_keeps_us_from_connecting_is_said_at_once_and_without_the_password(

@@ -91,7 +91,7 @@ async def test_a_server_tells_what_became_of_its_jobs(server: RunningServer) -> 
     assert value(told, "mendflow_store_up") == value(told, "mendflow_servers") == 1
     assert value(told, "mendflow_store_seconds", "_count", operation="write") > 0
     assert value(told, "mendflow_ledger_flush_seconds", "_count") > 0
-    assert value(told, "mendflow_build_info", store="SqliteStore") == 1
+    assert value(told, "mendflow_build_info", store="sqlite") == 1
 
 
 async def test_latencies_do_not_see_that_a_pilots_clock_is_wrong(server: RunningServer) -> None:

@@ -16,7 +16,7 @@ from mendflow.cli.manning import Manning
 from mendflow.cli.options import STORE_VARIABLE, Data, Store, Target
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
-from mendflow.core.model.problems import Conflict
+from mendflow.core.model.problems import Conflict, StoreUnavailable
 from mendflow.server.access import Token, check_binding, load_tokens, single_token
 from mendflow.wiring import ServerOptions, has_password, run, running_server
 
@@ -122,6 +122,10 @@ async def _serve(options: ServerOptions, slots: int) -> None:
             server = await stack.enter_async_context(running_server(options))
         except Conflict as error:
             raise Unfit(error.message) from error  # the port is taken: that is how the machine is now
+        except StoreUnavailable as error:
+            raise StoreUnavailable(
+                f"{error.message}. This server has ended: start it again when its store is there"
+            ) from error
         if slots:
             manning = Manning(server, options.data, slots=slots, keep=False, trouble=say)
             stack.push_async_callback(manning.stop)

@@ -3,11 +3,15 @@
 Everything that the driver knows may stand in the URL (sslmode, sslrootcert, several hosts); `schema` and `patience` are
 our own."""
 
+from collections.abc import Iterable
+from difflib import get_close_matches
+from math import inf
 from urllib.parse import parse_qsl, quote, urlencode, urlsplit
 
 import msgspec
 from psycopg import ProgrammingError
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.pq import Conninfo
 
 from mendflow.core.model.problems import Invalid
 
@@ -33,8 +37,8 @@ def read_address(url: str) -> Address:
     try:
         parts = urlsplit(url)
         asked = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
-        schema = asked.pop("schema", DEFAULT_SCHEMA)
-        patience_s = float(asked.pop("patience", DEFAULT_PATIENCE_S))
+        schema, patience_s = asked.pop("schema", DEFAULT_SCHEMA), _patience_s(asked.pop("patience", ""))
+        _demand_known(asked)
         bare = f"postgresql://{parts.netloc}{parts.path}?{urlencode(asked, quote_via=quote)}"
         known = {name: value for name, value in conninfo_to_dict(bare).items() if value is not None}
         hosts, ports = str(known.get("host", "")).split(","), str(known.get("port", "")).split(",")
@@ -45,8 +49,8 @@ def read_address(url: str) -> Address:
         ) from None
     if not known.get("dbname"):
         raise Invalid(f"the store's URL names no database: write {FORM}")
-    if not schema or len(schema.encode()) > 63 or patience_s <= 0:
-        raise Invalid("the store's URL: schema must be a name of up to 63 letters, patience a time in seconds above 0")
+    if not schema or len(schema.encode()) > 63:
+        raise Invalid("the store's URL: schema must be a name of up to 63 letters")
     places = ",".join(f"{host}:{ports[min(n, len(ports) - 1)]}".rstrip(":") for n, host in enumerate(hosts))
     user = f"{known['user']}@" if known.get("user") else ""
     more = f" (schema {schema})" if schema != DEFAULT_SCHEMA else ""
@@ -65,3 +69,23 @@ def read_address(url: str) -> Address:
         schema=schema,
         patience_s=patience_s,
     )
+
+
+def _patience_s(text: str) -> float:
+    try:
+        patience_s = float(text) if text else DEFAULT_PATIENCE_S
+    except ValueError:
+        patience_s = 0
+    if not 0 < patience_s < inf:
+        raise Invalid(f"the store's URL: patience is a time in seconds above 0, and {text[:40]!r} is none")
+    return patience_s
+
+
+def _demand_known(asked: Iterable[str]) -> None:
+    """Every option is ours, or the driver's. Values are not told: one may be a password."""
+    known = ["schema", "patience", *(option.keyword.decode() for option in Conninfo.get_defaults())]
+    for name in asked:
+        if name not in known:
+            near = get_close_matches(name, known, 1)
+            meant = f"did you mean {near[0]!r}?" if near else "ours are schema and patience, all others are libpq's"
+            raise Invalid(f"the store's URL: there is no option {name[:40]!r}; {meant}")

@@ -48,6 +48,11 @@ _WHAT_TO_DO = (
     ("28000", "pg_hba.conf", "the user may not connect from here: check the URL, and the server's pg_hba.conf"),
     ("28000", 'role ".*" does not exist', "the user is not known there: check the URL, or make it with createuser"),
     ("3D000", 'database ".*" does not exist', "there is no such database: check the URL, or make it with createdb"),
+    (
+        "08P01",
+        "does not support SSL",
+        "the server speaks no TLS: switch it on there, or choose another sslmode in the URL",
+    ),
     ("08004", "certificate", "the server's certificate is not trusted: check sslmode and sslrootcert in the URL"),
     ("42501", "", "the user may not do that: let it own the schema, or grant it CREATE on the database"),
     ("53100", "", "the server's disk is full: free some space; writing goes on by itself then"),
@@ -55,8 +60,8 @@ _WHAT_TO_DO = (
     ("25006", "", "the server takes no writes: give the URL of the primary"),
     ("42P01", "", "mendflow's tables are not there any more: restore a backup, or start the server anew"),
 )
-_LASTING = ("28P01", "28000", "3D000", "08004", "42501", "25006", "42P01")
-_AWAY = "the server cannot be reached, or does not answer: check that it runs; work goes on by itself when it is back"
+_LASTING = ("TLS", "28P01", "28000", "3D000", "08004", "42501", "25006", "42P01")
+_AWAY = "the server cannot be reached, or does not answer: check that it runs, and that the URL names it"
 
 
 class _Bytes(Loader):

@@ -62,7 +62,7 @@ def has_password(url: str) -> bool:
 
 def _sqlite(url: str, parts: SplitResult) -> Located:
     path = unquote(parts.path)
-    if parts.netloc or not path or parts.query:
+    if parts.netloc or not path.strip("/") or parts.query:
         raise Invalid(f"{url!r} names no file: write sqlite:///absolute/path/store.db, or sqlite:relative/store.db")
     place = Path(path).absolute()
     return _sqlite_at(place / STORE_FILE if place.is_dir() else place)

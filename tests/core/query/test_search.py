@@ -112,3 +112,27 @@ def test_a_store_is_asked_only_for_what_every_find_must_have(text: str, needs: l
 def test_the_three_vocabularies_name_their_fields_once() -> None:
     for words in (JOBS, CASES, ITEMS):
         assert all(bool(each.field) != (each.made is not None) for each in words.names.values())
+
+
+def test_a_state_is_one_of_those_that_there_are() -> None:
+    with pytest.raises(BadSearch, match=r"at character 10: `state` is never 'runing'; did you mean `running`"):
+        Search(JOBS, "state == 'runing'", NOW)
+    with pytest.raises(BadSearch, match="available, running, completed, failed or waiting"):
+        Search(JOBS, "'x' != state", NOW)
+    with pytest.raises(BadSearch, match="suspended"):
+        Search(CASES, "status in ['running', 'suspendid']", NOW)
+
+
+def test_what_waits_is_found_by_either_word() -> None:
+    waits = {**JOB, "state": "available"}
+    for text in ("state == 'waiting'", "state == 'available'", "state in ['waiting']", "'waiting' == state"):
+        search = Search(JOBS, text, NOW)
+        assert search.holds(waits) and not search.holds(JOB)
+        assert search.needs == Search(JOBS, text.replace("waiting", "available"), NOW).needs
+    assert holds("last_pilot == 'p' && pilot == null")
+
+
+@pytest.mark.parametrize(("text", "place"), [("name == 'x", 9), ("'; drop table jobs; --", 1), ('owner == "it', 10)])
+def test_a_quote_that_never_ends_is_told_as_that(text: str, place: int) -> None:
+    with pytest.raises(BadSearch, match=f"at character {place}: a quote begins here that never ends"):
+        Search(JOBS, text, NOW)

@@ -1,11 +1,13 @@
 """Times, durations and sizes in the text of a search, written as numbers.
 
 A text that is compared with a name that has a unit is read as that: `runtime > '10m'`, `resources.memory >= '2GB'`,
-`created > '2026-11-15'`. So a search needs no other functions than `ago`, and what is left is plain CEL."""
+`created > '2026-11-15'`. So a search needs no other functions than `ago`, and what is left is plain CEL. A text that is
+compared with a name that has a few values is one of these."""
 
 from datetime import UTC, datetime
 from typing import NamedTuple, NoReturn
 
+from mendflow.core.expressions.cel import nearest
 from mendflow.core.expressions.scan import Token, tokenize
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.problems import Mistake
@@ -13,6 +15,7 @@ from mendflow.core.model.units import duration_ms, size_bytes
 from mendflow.core.query.names import KIND_WORDS, Kind, Name, Vocabulary
 
 _RELATION = ("<", ">", "=", "!")
+_UNITS = ("duration", "size", "time")
 
 
 class BadSearch(Mistake):
@@ -40,13 +43,16 @@ class Written(NamedTuple):
 def in_numbers(words: Vocabulary, text: str, now: Instant) -> Written:
     """The text with its amounts as numbers. `now` is what `ago` counts from."""
     tokens = [each for each in tokenize(text) if each.kind != "space"]
+    if (open_at := next((each.start for each in tokens if each.text in ("'", '"')), None)) is not None:
+        refuse("a quote begins here that never ends", open_at + 1)
     made, end, longer = "", 0, list[tuple[int, int]]()
     for place, token in enumerate(tokens):
-        start, last, number = token.start, token, None
+        start, last = token.start, token
+        number: int | str | None = None
         if token.kind == "name" and token.text == "ago" and _is_called(tokens, place):
             number, last = _ago(tokens, place, now)
-        elif token.kind == "string" and (kind := _unit_of(words, tokens, place)):
-            number = _number(kind, token)
+        elif token.kind == "string" and (name := _compared(words, tokens, place)) is not None:
+            number = _number(name.kind, token) if name.kind in _UNITS else _value(name, token)
         if number is not None:
             made += text[end:start] + str(number)
             longer.append((len(made), len(str(number)) - (last.end - start)))
@@ -90,14 +96,28 @@ def _unquoted(token: Token) -> str:
     return token.text.strip("\"'")
 
 
-def _unit_of(words: Vocabulary, tokens: list[Token], place: int) -> Kind | None:
-    """The kind of the name that a text is compared with, if it is one that has units."""
-    name = (
+def _value(name: Name, token: Token) -> str | None:
+    """Another word for a value; None: it stays as it is."""
+    text = _unquoted(token)
+    if text in name.also:
+        return repr(name.also[text])
+    if name.values and text not in name.values:
+        known = [*name.values, *name.also]
+        refuse(f"`{name.name}` is never {text!r}{nearest(text, known) or f'; it is {one_of(known)}'}", token.start + 1)
+    return None
+
+
+def one_of(words: list[str]) -> str:
+    return f"{', '.join(words[:-1])} or {words[-1]}"
+
+
+def _compared(words: Vocabulary, tokens: list[Token], place: int) -> Name | None:
+    """The name that a text is compared with."""
+    return (
         _compared_before(words, tokens, place)
         or _compared_after(words, tokens, place)
         or _of_list(words, tokens, place)
     )
-    return name.kind if name is not None and name.kind in ("duration", "size", "time") else None
 
 
 def _compared_before(words: Vocabulary, tokens: list[Token], place: int) -> Name | None:

@@ -26,7 +26,8 @@ KIND_WORDS: Final[dict[str, str]] = {
 class Name(NamedTuple):
     """`field` is its dotted path, if it has one; `made` works it out otherwise. `usual` is what a document means that
     has no such field. `looks` are values of the field that people may be shown as another: a search for that one has to
-    look at these too. `only` are the states that a document must be in for the name to have a value."""
+    look at these too. `only` are the states that a document must be in for the name to have a value. `values` are all
+    that there are, `also` other words for them."""
 
     name: str
     kind: Kind
@@ -36,6 +37,8 @@ class Name(NamedTuple):
     usual: Value = None
     looks: Mapping[str, tuple[str, ...]] = {}
     only: tuple[str, ...] = ()
+    values: tuple[str, ...] = ()
+    also: Mapping[str, str] = {}
 
 
 class Vocabulary:
@@ -110,8 +113,10 @@ JOBS: Final = Vocabulary(
         Name(
             "state",
             "text",
-            "available, running, completed or failed",
+            "available (or waiting, which is the same), running, completed or failed",
             "state",
+            values=("available", "running", "completed", "failed"),
+            also={"waiting": "available"},
             usual="available",
             looks={"available": ("running",)},
         ),
@@ -122,6 +127,7 @@ JOBS: Final = Vocabulary(
         Name("losses", "number", "attempts that the infrastructure lost", "losses", usual=0),
         Name("retries", "number", "how many failures it may have", "spec.retries", usual=0),
         Name("pilot", "text", "the pilot that has it now", "pilot"),
+        Name("last_pilot", "text", "the pilot of its last attempt", made=_last("pilot")),
         Name("host", "text", "the machine of its last attempt", made=_last("host")),
         Name("site", "text", "the site of its last attempt", made=_last("site")),
         Name("created", "time", "when it was submitted", "created_at"),
@@ -162,7 +168,14 @@ CASES: Final = Vocabulary(
         Name("id", "text", "the case's id", "id"),
         Name("flow", "text", "its flow's name", "flow"),
         Name("digest", "text", "which version of the flow", "digest"),
-        Name("status", "text", "running, suspended, completed, failed or cancelled", "status", usual="running"),
+        Name(
+            "status",
+            "text",
+            "running, suspended, completed, failed or cancelled",
+            "status",
+            values=("running", "suspended", "completed", "failed", "cancelled"),
+            usual="running",
+        ),
         Name("owner", "text", "who started it", "owner", usual=""),
         Name("started", "time", "when it began", "started_at"),
         Name("ended", "time", "when it was over", "ended_at"),

@@ -64,6 +64,8 @@ class Overview:
 
 
 def _view(server: ServerDocument, beat_ms_ago: int, *, silent_ms: int, own: bool = False) -> ServerView:
+    if server.ended:  # what it had is another's by now
+        server = msgspec.structs.replace(server, cases=0, waiting=0, running=0, pilots=0)
     return ServerView(
         id=server.id,
         url=server.url,

@@ -102,4 +102,5 @@ class MeteredStore:
 
 def store_name(store: Store) -> str:
     """The kind of store, whether its calls are timed or not."""
-    return type(store.inner if isinstance(store, MeteredStore) else store).__name__
+    kind = type(store.inner if isinstance(store, MeteredStore) else store).__name__
+    return {"ElasticStore": "elasticsearch"}.get(kind, kind.removesuffix("Store").lower())
