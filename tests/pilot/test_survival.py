@@ -142,7 +142,9 @@ async def test_a_guard_is_taken_over_by_the_next_agent_replaced_when_killed_and_
     await server.until(lambda: guard_of(pilot) > 0, "the guard")
     first = guard_of(pilot)
     pilot.kill()
+    said = len(server.ledger.requests)
     pilot.restart()
+    await server.until(lambda: len(server.ledger.requests) > said, "the next agent, before there is nothing to guard")
     (tmp_path / "go").touch()
     assert (await server.outcome(await server.shell("true"))).ok
     assert guard_of(pilot) == first
