@@ -64,6 +64,7 @@ class Bench:
         self._napping_until = 0
         self._next_report = 0
         self._chatty = False
+        self._lease_seen = 0  # until when we may run things, as it was when we last looked
 
     def due(self, now: int) -> int:
         """When the running attempt must be looked at again."""
@@ -94,6 +95,7 @@ class Bench:
         now = now_ms()
         if self._shell is not None and self._shell.pid in self.reaper.ended:
             self._end_shell(End.LEASE if self._killed_by_guard(self._shell.pid) else None)
+        self._lease_seen = self._lease.stop_at
         if self._napping_until and now >= self._napping_until:
             self._napping_until = 0
             self._poll_worker()
@@ -191,6 +193,7 @@ class Bench:
         self.watch = Watch(work, self._family)
         self._next_report = self.watch.started + REPORT_MS
         self._chatty = False
+        self._lease_seen = self._lease.stop_at
 
     def _family(self) -> list[int]:
         """The processes of the running attempt: all below this one, without the worker if that is idle."""
@@ -237,9 +240,10 @@ class Bench:
             self._spare = ""
 
     def _killed_by_guard(self, pid: int) -> bool:
-        """Whether the attempt was killed because this slot stood still while the lease ended."""
+        """Whether the attempt was killed because this slot stood still while the lease ended. By the lease as it was
+        before: an agent that woke up with us may have renewed it since, for others."""
         status = self.reaper.ended.get(pid, 0)
-        return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL and self._lease.over(boot_ms())
+        return os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGKILL and boot_ms() >= self._lease_seen
 
     def _hear_worker(self) -> None:
         """Take all results that are there. Several may have ended since, so the next watch begins with the last."""
