@@ -138,7 +138,7 @@ def jobs(
         str, typer.Option("--owner", metavar="OWNER", help="Only of this owner.", show_default=False)
     ] = "",
     pilot: Annotated[
-        str, typer.Option("--pilot", metavar="PILOT", help="Only on this pilot.", show_default=False)
+        str, typer.Option("--pilot", metavar="PILOT", help="Only what this pilot has now.", show_default=False)
     ] = "",
     attempts: Annotated[
         int, typer.Option("--attempts", min=0, metavar="N", help="Only with at least so many attempts.")
