@@ -189,3 +189,11 @@ def test_a_server_that_does_not_reach_its_store_says_that_it_has_ended(shell: Sh
     assert ended.returncode != 0
     told = " ".join(ended.stderr.split())
     assert "This server has ended: start it again when its store is there" in told and "goes on by itself" not in told
+
+
+def test_an_address_at_which_nobody_can_be_asked_is_refused(shell: Shell) -> None:
+    for url in ("nonsense", "http://", "ftp://one.example.org", "http://one.example.org:port"):
+        ended = shell("serve", "--port", "0", "--data", "server", "--url", url)
+        assert ended.returncode != 0 and "write one such as http://one.example.org:8642" in " ".join(
+            ended.stderr.split()
+        )

@@ -6,6 +6,7 @@ import signal
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Annotated
+from urllib.parse import urlsplit
 
 import typer
 
@@ -16,7 +17,7 @@ from mendflow.cli.manning import Manning
 from mendflow.cli.options import STORE_VARIABLE, Data, Store, Target
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
-from mendflow.core.model.problems import Conflict, StoreUnavailable
+from mendflow.core.model.problems import Conflict, Invalid, StoreUnavailable
 from mendflow.server.access import Token, check_binding, load_tokens, single_token
 from mendflow.wiring import ServerOptions, has_password, run, running_server
 
@@ -92,6 +93,7 @@ def serve(
     own_token = os.environ.get("MENDFLOW_TOKEN", "")
     known: list[Token] = load_tokens(tokens) if tokens else single_token(own_token)
     check_binding(host, known)
+    _demand_address(url)
     roots = tuple(Path(root).absolute() for root in files_root or ())
     options = ServerOptions(
         data=Target(data=data).folder,
@@ -110,6 +112,17 @@ def serve(
     if has_password(store) and store != os.environ.get(STORE_VARIABLE):
         say(f"everybody on this machine can read the password in --store; give the URL as {STORE_VARIABLE} instead")
     run(_serve(options, slots))
+
+
+def _demand_address(url: str) -> None:
+    """Others would ask there in vain for what lives here."""
+    try:
+        parts = urlsplit(url)
+        fits = not url or (parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0)
+    except ValueError:
+        fits = False
+    if not fits:
+        raise Invalid(f"--url {url!r} is no address of a server: write one such as http://one.example.org:8642")
 
 
 async def _serve(options: ServerOptions, slots: int) -> None:
