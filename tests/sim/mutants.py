@@ -44,7 +44,7 @@ def mutant(first_seed: int = 1, scene: Scene = USUAL) -> Callable[[Change], Chan
     return add
 
 
-@mutant()
+@mutant(scene=VIOLENT)
 def a_report_is_taken_whatever_its_fence(patch: Patch) -> None:
     judge = life.report
 
@@ -112,7 +112,7 @@ def attempts_never_expire(patch: Patch) -> None:
     patch.setattr(Leases, "expired", lambda self, *, now: [])
 
 
-@mutant()
+@mutant(first_seed=39)
 def a_journal_is_added_to_wherever_it_ends(patch: Patch) -> None:
     append = MemoryStore._append
 
