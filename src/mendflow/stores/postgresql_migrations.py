@@ -191,6 +191,15 @@ MIGRATIONS = (
         "stand beside them where they are texts, with an index.",
         (*_TABLES, _DATA, *_MEANINGS, _PUT_DOCUMENT, _DELETE_DOCUMENT, _LENGTHEN_STREAM, _WRITE_GROUP),
     ),
+    Migration(
+        2,
+        "The index by state begins with the state. Beginning with the kind it looked as good as the key for finding "
+        "one document while the table was new, and a server kept that plan: each write read all documents of its kind.",
+        (
+            "DROP INDEX documents_by_state",
+            "CREATE INDEX documents_by_state ON documents (by_state, kind)",
+        ),
+    ),
 )
 
 NEWEST = MIGRATIONS[-1].number
