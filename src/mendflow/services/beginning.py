@@ -76,7 +76,11 @@ class Beginning:
 
     async def _ended_meanwhile(self, id: CaseId) -> CaseDocument | None:
         """A case whose name was taken only because it was begun, and ended, a moment ago."""
-        found = await self._found(id)
+        try:
+            found = await self._found(id)
+        except BaseException:  # whoever asked has gone, or the store: the name is free again
+            self._services.homes.let_go(id, BEGINNING)
+            raise
         if found is not None and found.live:
             self._read_again(f"case {id} had no home, and is taken up here; reading everything again")
         if found is not None:
@@ -94,10 +98,8 @@ class Beginning:
         """Whether it may be told. One that is being begun elsewhere may turn out never to begin."""
         if found.id in self._services.manager.live or not found.live:
             return True
-        if not await has_begun(self._store, found.id):
-            return False
         await self._demand_somebody_has(found.id)
-        return True
+        return await has_begun(self._store, found.id)
 
     async def _demand_somebody_has(self, id: CaseId) -> None:
         """A write that was given up may have come through later: then a case is ours on disk, and not in memory."""
