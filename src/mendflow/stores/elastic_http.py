@@ -4,11 +4,8 @@ Whatever may pass is tried again, at another host and after a growing wait, unti
 was lost may have been carried out, and the answer to a repeated one says so: `uncertain`. What is written is written
 by compare-and-set, so repeating it does no harm; whoever sent it then looks whose write stands there."""
 
-import asyncio
 import base64
-import random
 import ssl
-import time
 from collections import deque
 from collections.abc import Collection
 from typing import Any
@@ -17,15 +14,13 @@ import aiohttp
 import msgspec
 
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.stores.contract import RETRIED
 from mendflow.stores.elastic_address import Address
+from mendflow.stores.patience import Patience
 
 REQUEST_S = 10.0
 REQUEST_S_MIN = 2.0
 CONNECT_S = 2.0
 CONNECTIONS_MAX = 32
-FIRST_WAIT_S = 0.05
-LONGEST_WAIT_S = 2.0
 BUSY = 429
 PASSING = frozenset({408, BUSY, 502, 503, 504})
 """The cluster is busy, or elects, or a door to it is closed. Only one that is busy certainly did nothing."""
@@ -45,28 +40,24 @@ class Answer(msgspec.Struct, frozen=True):
     uncertain: bool = False
 
 
-class Patience:
-    """How long to go on trying, with growing waits between; shared by all tries of one piece of work."""
+class Trying:
+    """Patience that ends with a sentence about this cluster. It counts from the beginning of the work."""
 
     def __init__(self, address: Address) -> None:
         self._address = address
-        self._until = time.monotonic() + address.patience_s
-        self._wait_s = FIRST_WAIT_S
+        self._patience = Patience(address.patience_s)
 
     @property
     def left_s(self) -> float:
-        return self._until - time.monotonic()
+        return self._patience.left_s
 
     async def rest(self, trouble: str) -> None:
         """Wait a little, or raise, if it took too long already."""
-        if self.left_s <= 0:
+        if not await self._patience.wait():
             raise unavailable(
                 self._address,
                 f"{trouble}; tried for {self._address.patience_s:g} s. Check that the cluster is up and can be reached",
             )
-        await asyncio.sleep(min(self._wait_s * random.uniform(0.5, 1.0), max(self.left_s, 0.0)))
-        self._wait_s = min(self._wait_s * 2, LONGEST_WAIT_S)
-        RETRIED.times += 1
 
 
 class Http:
@@ -86,8 +77,8 @@ class Http:
         if session is not None:
             await session.close()
 
-    def patience(self) -> Patience:
-        return Patience(self.address)
+    def patience(self) -> Trying:
+        return Trying(self.address)
 
     async def ask(
         self,
@@ -95,7 +86,7 @@ class Http:
         path: str,
         body: bytes | None = None,
         *,
-        patience: Patience | None = None,
+        patience: Trying | None = None,
         may: Collection[int] = (),
     ) -> Answer:
         """Send until there is an answer. `may`: statuses that are answers too, besides success."""
@@ -117,7 +108,7 @@ class Http:
             self._hosts.rotate(-1)
             await patience.rest(trouble)
 
-    async def _send(self, method: str, path: str, body: bytes | None, patience: Patience) -> tuple[int, bytes]:
+    async def _send(self, method: str, path: str, body: bytes | None, patience: Trying) -> tuple[int, bytes]:
         if self._session is None:
             raise unavailable(self.address, "it is not open: open the store before use")
         limit = aiohttp.ClientTimeout(

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from mendflow.stores.elastic_http import Http, Patience, unavailable
+from mendflow.stores.elastic_http import Http, Trying, unavailable
 from mendflow.stores.elastic_indices import store_of
 
 Json = dict[str, Any]
@@ -76,7 +76,7 @@ class Shelf:
         self.http = http
         self.index = store_of(http.address)
 
-    async def write(self, lines: Sequence[Line], patience: Patience) -> tuple[list[Made], bool]:
+    async def write(self, lines: Sequence[Line], patience: Trying) -> tuple[list[Made], bool]:
         """What became of each, in order, and whether they may have been carried out once before."""
         raw = b"".join(_ndjson(line) for line in lines)
         # An index that somebody deleted must not come back by itself, without its mapping.
@@ -95,7 +95,7 @@ class Shelf:
                 return
             await patience.rest(failed[0].trouble)
 
-    async def fetch(self, ids: Sequence[str], *fields: str, patience: Patience | None = None) -> dict[str, Item]:
+    async def fetch(self, ids: Sequence[str], *fields: str, patience: Trying | None = None) -> dict[str, Item]:
         """Items as they are now, not as searches see them."""
         patience = patience or self.http.patience()
         found: dict[str, Item] = {}
@@ -105,7 +105,7 @@ class Shelf:
                     found[hit["_id"]] = item(hit)
         return found
 
-    async def _fetched(self, index: str, ids: Sequence[str], fields: Sequence[str], patience: Patience) -> list[Json]:
+    async def _fetched(self, index: str, ids: Sequence[str], fields: Sequence[str], patience: Trying) -> list[Json]:
         body = msgspec.json.encode({"ids": list(ids)})
         path = f"/{index}/_mget?_source_includes={','.join((*SEEN_FIELDS, *fields))}"
         while True:
@@ -142,7 +142,7 @@ class Shelf:
                 return
             await patience.rest("a shard did not answer")
 
-    async def _passing(self, error: Json, patience: Patience) -> None:
+    async def _passing(self, error: Json, patience: Trying) -> None:
         what = f"{error['type']}: {error.get('reason', '')}"[:300]
         if error["type"] == "index_not_found_exception":
             raise unavailable(

@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from mendflow.stores.elastic_http import Patience, unavailable
+from mendflow.stores.elastic_http import Trying, unavailable
 from mendflow.stores.elastic_indices import history_of
 from mendflow.stores.elastic_shelf import Line, Shelf
 from mendflow.stores.elastic_tries import chunk_id, entries_of, fits
@@ -49,7 +49,7 @@ class Streams:
             return 0
         return (await self._end(stream, self._shelf.http.patience()))[0]
 
-    async def ends(self, streams: Sequence[str], patience: Patience) -> dict[str, int]:
+    async def ends(self, streams: Sequence[str], patience: Trying) -> dict[str, int]:
         """Where streams end now."""
         found: dict[str, int] = {}
         for start in range(0, len(streams), TOGETHER_MAX):
@@ -58,7 +58,7 @@ class Streams:
             found.update(zip(some, (end for end, _ in ends), strict=True))
         return found
 
-    async def settle(self, stream: str, patience: Patience) -> int:
+    async def settle(self, stream: str, patience: Trying) -> int:
         """The end, such that a chunk may be made behind it. What can be read may be on one node only, and gone with it;
         so the last chunk is written once more, as it is. When that is acknowledged the end is certain."""
         while True:
@@ -94,7 +94,7 @@ class Streams:
         entries = [entry for source in chunks for entry in entries_of(source)[max(start - source["first"], 0) :]]
         return entries[:limit]
 
-    async def _walked(self, stream: str, at: int, behind: int, patience: Patience) -> list[Json]:
+    async def _walked(self, stream: str, at: int, behind: int, patience: Trying) -> list[Json]:
         """Chunks from a position where one begins, or would."""
         chunks: list[Json] = []
         while at < behind and len(chunks) < WALK_MAX:
@@ -141,7 +141,7 @@ class Streams:
             for id, source in away.items():
                 source.update(found[id])
 
-    async def _end(self, stream: str, patience: Patience) -> tuple[int, str]:
+    async def _end(self, stream: str, patience: Trying) -> tuple[int, str]:
         """The end, and the id of the chunk before it, if nobody but others can have written that."""
         known = self._ends.get(stream)
         end, last = (known, "") if known is not None else await self._last(stream)

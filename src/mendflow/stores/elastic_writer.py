@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.stores.contract import Append, Done, Taken, Write
-from mendflow.stores.elastic_http import PASSING, Patience, unavailable
+from mendflow.stores.elastic_http import PASSING, Trying, unavailable
 from mendflow.stores.elastic_shelf import Item, Made, Shelf
 from mendflow.stores.elastic_streams import Streams
 from mendflow.stores.elastic_tries import Known, Try
@@ -162,7 +162,7 @@ class Writer:
             )
             raise unavailable(self._shelf.http.address, what)
 
-    async def _look_first(self, tries: list[Try], patience: Patience) -> None:
+    async def _look_first(self, tries: list[Try], patience: Trying) -> None:
         unknown = []
         for each in tries:
             if _has_entries(each) and self._streams.may_end_at(_stream(each), each.write.expected):
@@ -172,7 +172,7 @@ class Writer:
         await self._look([each for each in unknown if not isinstance(each.write, Append)], patience)
         await self._look_for_ends([each for each in unknown if isinstance(each.write, Append)], patience)
 
-    async def _look(self, tries: list[Try], patience: Patience) -> None:
+    async def _look(self, tries: list[Try], patience: Trying) -> None:
         """Let each judge by what stands there now."""
         if not tries:
             return
@@ -191,7 +191,7 @@ class Writer:
                 )
         await self._look_for_ends([each for each in tries if each.at is None and each.outcome is None], patience)
 
-    async def _look_for_ends(self, tries: list[Try], patience: Patience) -> None:
+    async def _look_for_ends(self, tries: list[Try], patience: Trying) -> None:
         """For appends that do not know whether the stream ends where they begin."""
         ends = await self._streams.ends([_stream(each) for each in tries], patience)
         for each in tries:

@@ -12,9 +12,10 @@ from mendflow.core.model.problems import StoreUnavailable
 from mendflow.stores import postgresql_queries as sql
 from mendflow.stores.contract import Document, Done, Put, Taken, Where, Write
 from mendflow.stores.fields import check
+from mendflow.stores.patience import Patience
 from mendflow.stores.postgresql_address import Address, read_address
 from mendflow.stores.postgresql_arrays import Texts
-from mendflow.stores.postgresql_links import Patience, Readers, Rows, connect, may_pass, unavailable
+from mendflow.stores.postgresql_links import Readers, Rows, connect, may_pass, unavailable
 from mendflow.stores.postgresql_migrations import migrate
 from mendflow.stores.postgresql_parcels import fields_of
 from mendflow.stores.postgresql_writer import Writer

@@ -7,10 +7,8 @@ all the difference, and the writer finds out (postgresql_writer.py)."""
 
 import asyncio
 import os
-import random
 import re
 import socket
-import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
@@ -21,15 +19,13 @@ from psycopg.adapt import Loader
 from psycopg.pq import Format
 
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.stores.contract import RETRIED
+from mendflow.stores.patience import Patience
 from mendflow.stores.postgresql_address import Address
 from mendflow.stores.postgresql_arrays import ARRAY_DUMPERS
 
 Link = AsyncConnection
 Rows = list[tuple[Any, ...]]
 
-FIRST_WAIT_S = 0.05
-LONGEST_WAIT_S = 2.0
 ANSWER_S_MAX = 15.0
 """After so long without an answer the line counts as broken. A query that works has answered long before."""
 
@@ -71,27 +67,6 @@ class _Bytes(Loader):
 
     def load(self, data: Buffer) -> bytes:
         return bytes(data)
-
-
-class Patience:
-    """How long something is tried, and how long to wait between two tries: longer each time, and not in step with other
-    servers, which lost the same store at the same moment."""
-
-    def __init__(self, patience_s: float) -> None:
-        self._patience_s = patience_s
-        self._until = 0.0
-        self._wait_s = FIRST_WAIT_S
-
-    async def wait(self) -> bool:
-        """Wait for the next try; False if there is none. Patience begins with the first failure."""
-        self._until = self._until or time.monotonic() + self._patience_s
-        left_s = self._until - time.monotonic()
-        if left_s <= 0:
-            return False
-        await asyncio.sleep(min(left_s, self._wait_s * random.uniform(0.5, 1.0)))
-        self._wait_s = min(self._wait_s * 2, LONGEST_WAIT_S)
-        RETRIED.times += 1
-        return True
 
 
 async def connect(address: Address) -> Link:

@@ -20,8 +20,9 @@ from mendflow.stores import postgresql_queries as sql
 from mendflow.stores.contract import Write
 from mendflow.stores.fields import BadDocument
 from mendflow.stores.groups import Answer, Batch, resolve, take_group
+from mendflow.stores.patience import Patience
 from mendflow.stores.postgresql_address import Address
-from mendflow.stores.postgresql_links import Link, Patience, connect, may_pass, rows_of, unavailable
+from mendflow.stores.postgresql_links import Link, connect, may_pass, rows_of, unavailable
 from mendflow.stores.postgresql_parcels import Parcel
 
 FENCED = "MF001"
