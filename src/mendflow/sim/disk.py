@@ -208,9 +208,12 @@ class DiskLine:
         if self._unreachable() or (faults.fail_share and chance.random() < faults.fail_share):
             self._disk.counts.add("store: failed reads")
             await self._lose_patience()
-        early = await look() if (is_early := chance.random() < 0.5) else None
+        if chance.random() < 0.5:
+            early = await look()
+            await asyncio.sleep(self._travel_s())
+            return early
         await asyncio.sleep(self._travel_s())
-        return early if is_early else await look()  # type: ignore[return-value]  # if early, it was looked up
+        return await look()
 
     async def _lose_patience(self) -> NoReturn:
         await asyncio.sleep(self._disk.chance.uniform(*self._disk.faults.patience_s))
