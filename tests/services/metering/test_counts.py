@@ -128,7 +128,7 @@ async def test_a_metered_store_counts_calls_conflicts_and_failures_and_changes_n
     counts = StoreCounts()
     store = MeteredStore(Away(), counts)
     await store.open()
-    assert store_name(store) == "Away"
+    assert store_name(store) == "away"
     await store.write([Put("job", "a", b"{}", 0), Append("s", [b"1"], 0)])
     await store.write([Put("job", "a", b"{}", 0), Append("s", [b"1"], 0)])
     assert [each.id async for each in store.scan("job")] == ["a"]
