@@ -4,6 +4,7 @@ from enum import StrEnum
 
 import msgspec
 
+from mendflow.core.model.data import Publication
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
 from mendflow.core.model.values import FileRef, Value
@@ -59,7 +60,12 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     first is tried, and the fault of stage-in names it and the others, so that a repair can choose (`from_source`). An
     input without replicas comes from the server's keeping. What comes from elsewhere must have the content that
     `inputs` says; a path that only `replicas` has is taken as it is. `transfer` says how files are brought, where the
-    pilot's usual way did not do: `tries`, `timeout_ms`, `chunk_bytes`."""
+    pilot's usual way did not do: `tries`, `timeout_ms`, `chunk_bytes`.
+
+    An input with a logical name and no replicas here is looked for in the pilot's caches first, then where the
+    catalogue says. With `link_inputs` the job gets its inputs as links into the cache and promises only to read them;
+    otherwise each is a copy of its own. `publish` says which of `files` go to a storage element instead of the server's
+    keeping."""
 
     item: ItemId
     command: str | None = None
@@ -71,6 +77,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     replicas: dict[str, tuple[str, ...]] = {}
     transfer: dict[str, Value] = {}
     files: dict[str, str] = {}
+    publish: dict[str, Publication] = {}
+    link_inputs: bool = False
     resources: Resources = Resources()
     limits: Limits = Limits()
     priority: int = 0
@@ -102,7 +110,8 @@ def from_source(spec: JobSpec, path: str, source: str) -> JobSpec:
 class Measures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the pilot measured of an attempt, when it was over or so far. Moments are by the pilot's wall clock, for
     people, never for deciding. `ran_ms` leaves out the time that it stood still. `memory_bytes` is what it has now, and
-    said only while it runs."""
+    said only while it runs. Of its inputs so many came from the pilot's caches (`cached`), of these so many from
+    another pilot's (`shared`), and so many from elsewhere (`fetched`); its outputs took `stage_out_ms` to be safe."""
 
     started_at: Instant = 0
     ended_at: Instant = 0
@@ -112,6 +121,14 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ran_ms: int = 0
     stdout_bytes: int = 0
     stderr_bytes: int = 0
+    cached_files: int = 0
+    cached_bytes: int = 0
+    shared_files: int = 0
+    shared_bytes: int = 0
+    fetched_files: int = 0
+    fetched_bytes: int = 0
+    stage_in_ms: int = 0
+    stage_out_ms: int = 0
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -20,6 +20,7 @@ from enum import StrEnum
 
 import msgspec
 
+from mendflow.core.model.data import CacheNews, Neighbour
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Measures, Outcome
 from mendflow.core.model.values import Value
@@ -115,6 +116,12 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     knows: int = 0  # the mark of the servers that the pilot knows; 0: none were told
     front: str = ""  # the server that passes this on; pilots leave it empty
     sent_at: int = 0  # by the clock that its measures are told by: only lengths of time are taken from it; 0: not said
+    storage: str = ""  # the storage element that it reaches best, where it was told of one
+    cache: CacheNews | None = None  # said when the cache has changed since what the server has, or was shared otherwise
+    cache_version: int = 0  # what the cache is at; 0: it has none
+    neighbours: int = 0  # the mark of the neighbours that it knows
+    submission: str = ""  # under which name it was submitted to a batch system, if it was
+    unfit: str = ""  # why it cannot work here: it ends after this exchange, and takes no job
 
 
 def flaw(request: SyncRequest) -> str:
@@ -139,7 +146,8 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """`accepted` and `refused` are verdicts on reports: after either the pilot forgets the attempt. `lost` names
     attempts in `running` that are no longer the pilot's: it kills them at once. `strange` are those that this answer
     promises nothing for: with any of them, the pilot's lease is not renewed. `servers` are the addresses of all servers
-    that live, told when the pilot knows others."""
+    that live, told when the pilot knows others. `cache_seen` is the version of the pilot's cache that this server has.
+    `neighbours` are the pilots whose caches it may use, told when it knows others; None otherwise."""
 
     serial: int
     lease_ms: int
@@ -150,6 +158,9 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     orders: list[Order] = []
     strange: list[AttemptRef] = []
     servers: list[str] = []
+    cache_seen: int = 0
+    neighbours: list[Neighbour] | None = None
+    neighbours_mark: int = 0
 
 
 def mark_of(servers: list[str]) -> int:

@@ -75,21 +75,29 @@ def _is_unicode(text: str) -> bool:
     return True
 
 
-class FileRef(msgspec.Struct, frozen=True, kw_only=True):
-    """A file the server keeps, known by its content. In a value it stands as a dict with the key `$file`."""
+class FileRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A file known by its content. In a value it stands as a dict with the key `$file`. The server keeps it, unless it
+    has a `logical` name: then the catalogue knows where it lies."""
 
     sha256: str
     bytes: int
     name: str
+    logical: str = ""
 
     def as_value(self) -> dict[str, Value]:
-        return {"$file": self.sha256, "bytes": self.bytes, "name": self.name}
+        value = {"$file": self.sha256, "bytes": self.bytes, "name": self.name}
+        return {**value, "logical": self.logical} if self.logical else value
 
 
 def file_of(value: Value) -> FileRef | None:
     """The file that a value refers to, if it is a reference to one."""
     if isinstance(value, dict) and isinstance(value.get("$file"), str):
-        return FileRef(sha256=value["$file"], bytes=int(value.get("bytes", 0)), name=str(value.get("name", "")))
+        return FileRef(
+            sha256=value["$file"],
+            bytes=int(value.get("bytes", 0)),
+            name=str(value.get("name", "")),
+            logical=str(value.get("logical", "")),
+        )
     return None
 
 

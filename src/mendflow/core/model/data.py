@@ -1,0 +1,125 @@
+"""Data where it lies: storage elements, logical files and their replicas, data sets, and what a pilot's cache holds.
+
+A logical file is known by its name, its size and its digest; where it lies is another matter, and changes. Whoever
+needs it looks into a cache by the digest first, then asks where replicas are. A name says nothing about a place: an
+element's rules, or its prefix, make a place of it."""
+
+from typing import Literal
+
+import msgspec
+
+from mendflow.core.model.ids import Instant, PilotId
+from mendflow.core.model.values import FileRef
+
+LOGICAL = "lfn:"
+"""What a source begins with that names a logical file: `lfn:/store/raw/run7/a.dat`."""
+
+
+class NameRule(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One rule of a trivial file catalogue. A name that `match` matches whole becomes `result`, in which `$1` to `$9`
+    are the groups. With `chain`, the rules of that protocol are applied to the name first. The first rule that matches
+    counts."""
+
+    protocol: str
+    match: str
+    result: str
+    chain: str = ""
+    destination: str = ".*"  # the sites that it is meant for, as a pattern
+
+
+class NameRules(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A trivial file catalogue: from names to places, and back."""
+
+    to_physical: tuple[NameRule, ...] = ()
+    to_logical: tuple[NameRule, ...] = ()
+
+
+class StorageElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A place for files, by an fsspec URL: `file:///data`, `s3://bucket/prefix`. A logical file lies there at the URL
+    followed by its name, unless `rules` say otherwise. `options` are those of its protocol; a value `env:NAME` is taken
+    from the environment of whoever reads or writes, so that no secret stands here. `sites` are those near it."""
+
+    name: str
+    url: str
+    sites: tuple[str, ...] = ()
+    options: dict[str, str | int | float | bool] = {}
+    rules: NameRules | None = None
+    protocol: str = ""  # of the rules: which of them count here
+    tries: int = 4
+    timeout_ms: int = 60_000
+    chunk_bytes: int = 4 << 20
+    streams: int = 4  # files at a time
+    read_only: bool = False
+
+
+class Replica(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Where a logical file lies. `path` is below the element's URL; empty: where the element puts that name."""
+
+    element: str
+    path: str = ""
+
+
+class LogicalFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """The catalogue's document of a file. A name never gets another content: that is another file."""
+
+    name: str
+    sha256: str
+    bytes: int
+    replicas: tuple[Replica, ...] = ()
+    data_set: str = ""
+    made_by: str = ""  # the job
+    added_at: Instant = 0
+    meta: dict[str, str] = {}
+
+    def ref(self) -> FileRef:
+        return FileRef(sha256=self.sha256, bytes=self.bytes, name=self.name.rpartition("/")[2], logical=self.name)
+
+
+class Publication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What becomes of a file that a job made: it is written to a storage element (the one near the pilot, if none is
+    named) under a logical name, and told to the catalogue when the job's result is accepted. `data_set` gathers it."""
+
+    logical: str
+    element: str = ""
+    data_set: str = ""
+
+
+class Located(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A source or a target of a logical file, as a pilot is told: an element, and the full URL of the file there."""
+
+    element: StorageElement
+    url: str
+
+
+class CachedFile(msgspec.Struct, frozen=True, array_like=True):
+    sha256: str
+    bytes: int
+
+
+class CacheNews(msgspec.Struct, frozen=True, array_like=True):
+    """What a pilot's cache holds, as changes since `base`; a `base` of 0 tells everything. `version` counts changes. A
+    server that does not have `base` ignores the changes, and says in its answer what it has: the pilot goes on from
+    there, or tells everything. `folder` is where pilots on the same host find the cache; empty if it is not shared.
+    `address` and `key` are where and under which secret pilots of the same site may fetch from it."""
+
+    version: int
+    base: int
+    added: list[CachedFile] = []
+    gone: list[str] = []  # digests
+    folder: str = ""
+    address: str = ""
+    key: str = ""
+
+
+class Neighbour(msgspec.Struct, frozen=True, array_like=True):
+    """Another pilot whose cache may be used: on the same host by links (`folder`), on the same site over its
+    `address`."""
+
+    pilot: PilotId
+    host: str
+    folder: str = ""
+    address: str = ""
+    key: str = ""
+
+
+Sharing = Literal["none", "host", "site"]
