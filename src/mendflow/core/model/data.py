@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from mendflow.core.model.ids import Instant, PilotId
+from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.values import FileRef
 
 LOGICAL = "lfn:"
@@ -89,6 +89,48 @@ class Located(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     element: StorageElement
     url: str
+
+
+class LocateRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot asks where it can read logical files. `storage` is the element that it reaches best, if it knows one."""
+
+    pilot: PilotId
+    names: list[str]
+    site: str = ""
+    storage: str = ""
+
+
+class LocateAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """The places of each name, the nearest first. A name that can be read nowhere is in `wrong` instead, with a
+    sentence that says why."""
+
+    files: dict[str, list[Located]] = {}
+    wrong: dict[str, str] = {}
+
+
+class Placing(msgspec.Struct, frozen=True, kw_only=True):
+    """An output that is to be published, and what it is: its content is known before anything is written."""
+
+    publication: Publication
+    file: FileRef
+
+
+class PlaceRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """A pilot asks where the outputs of a job go, each under the name that it has in the job's `files`."""
+
+    pilot: PilotId
+    job: JobId
+    files: dict[str, Placing]
+    site: str = ""
+    storage: str = ""
+
+
+class PlaceAnswer(msgspec.Struct, frozen=True, kw_only=True):
+    """Where each output is to be written. One that may not be, because its logical name has another content, or no
+    element takes it, is in `wrong` instead, with a sentence."""
+
+    files: dict[str, Located] = {}
+    wrong: dict[str, str] = {}
 
 
 class CachedFile(msgspec.Struct, frozen=True, array_like=True):

@@ -239,11 +239,21 @@ class NeededResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     site: Template = ""
 
 
+class Publishing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Under which logical name a file of a job is published, as a flow states it; see Publication. Each a template."""
+
+    logical: Template
+    element: Template = ""
+    data_set: Template = ""
+
+
 class Job(Node, frozen=True, tag="job"):
     """A batch job: a shell command (a template) or a Python function. `inputs` maps paths in the job's folder to
-    sources: a template that gives a kept file (`${{ jobs.a.files.table }}`) or the path of a given one. Sources that
-    are paths are staged first, together or one after another. `replicas` maps such paths to the places where the pilot
-    finds them, best first: each a template, for a list or for one place."""
+    sources: a template that gives a kept file (`${{ jobs.a.files.table }}`), the path of a given one, or a logical name
+    (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another. `replicas` maps such
+    paths to the places where the pilot finds them, best first: each a template, for a list or for one place. `publish`
+    says which of `files` get a logical name and go to a storage element. A job with `link_inputs` promises to only read
+    its inputs."""
 
     command: str | None = None
     function: FunctionRef | None = None
@@ -253,6 +263,8 @@ class Job(Node, frozen=True, tag="job"):
     inputs: dict[str, Template] = {}
     replicas: dict[str, Template] = {}
     files: dict[str, Template] = {}
+    publish: dict[str, Publishing] = {}
+    link_inputs: bool = False
     resources: NeededResources = NeededResources()
     limits: Limits = Limits()
     priority: int = 0
