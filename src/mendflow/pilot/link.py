@@ -100,17 +100,22 @@ class Link:
         seek: Callable[[], bool] | None = None,
         others: Others | None = None,
         host: str = "",
+        storage: str = "",
+        submission: str = "",
+        unfit: str = "",
         boot_ms: Callable[[], int] = boot_ms,
         wall_ms: Callable[[], int] = wall_ms,
     ) -> None:
         """`seek` looks where the server is now, and says whether it has moved. `host` is this machine if not given, and
-        `boot_ms` its clock; `wall_ms` is the one that its slots measure jobs by."""
+        `boot_ms` its clock; `wall_ms` is the one that its slots measure jobs by. `storage`, `submission` and `unfit`
+        are what a pilot says of itself in each request."""
         self._boot_ms = boot_ms
         self._wall_ms = wall_ms
         self._agent = agent
         self._exchanges = exchanges
         self._pilot, self._site, self._capacity = pilot, site, capacity
         self._host = host or socket.gethostname()
+        self._storage, self._submission, self._unfit = storage, submission, unfit
         self._serial = first_serial
         self._heard = 0
         self._life_left_ms = life_left_ms
@@ -191,6 +196,9 @@ class Link:
             taken=attempts.taken() if self._several else None,
             knows=self._others.mark if self._others is not None else 0,
             sent_at=self._wall_ms(),
+            storage=self._storage,
+            submission=self._submission,
+            unfit=self._unfit,
         )
         self._agent.state_news = self._agent.live_news = False
         reports = frozenset(attempts.reports)

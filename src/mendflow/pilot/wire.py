@@ -177,6 +177,9 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
     taken: Taken | None
     knows: int
     sent_at: int
+    storage: str = ""
+    submission: str = ""
+    unfit: str = ""
 
 
 NIL = msgspec.Raw(b"\xc0")
