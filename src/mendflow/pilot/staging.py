@@ -9,7 +9,6 @@ import os
 import shutil
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import PurePosixPath
 
@@ -18,6 +17,8 @@ import msgspec
 from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.jobs import KEPT, FunctionRef, JobSpec, Outcome, sources_of
 from mendflow.core.model.values import FileRef, Value
+from mendflow.pilot.cache.contract import Cache
+from mendflow.pilot.cache.plain import PlainCache
 from mendflow.pilot.code import source_file
 from mendflow.pilot.home import Home, remove_tree
 from mendflow.pilot.http import Files, ServerRefused
@@ -26,7 +27,6 @@ from mendflow.pilot.verdicts import NO_ROOM, full_disk
 from mendflow.pilot.wire import Done
 from mendflow.pilot.works import has_own_folder
 
-CACHE_BYTES_MAX = 2 << 30
 FETCH_WAIT_S_MAX = 10.0
 NAME_BYTES_MAX = 200
 
@@ -73,12 +73,10 @@ def needs_files(spec: JobSpec) -> bool:
 class Staging:
     """Every method blocks and is meant for a thread; they may run side by side."""
 
-    def __init__(self, home: Home, files: Files) -> None:
+    def __init__(self, home: Home, files: Files, *, cache: Cache | None = None) -> None:
         self._home = home
         self._files = files
-        self._pins: Counter[str] = Counter()
-        self._locks: dict[str, threading.Lock] = {}
-        self._guard = threading.Lock()
+        self._cache = cache if cache is not None else PlainCache(home.cache)
         self._sources: dict[tuple[str, int, int], str] = {}
         self._code: dict[FunctionRef, str] = {}
 
@@ -95,7 +93,7 @@ class Staging:
             if has_own_folder(spec):
                 os.makedirs(folder, exist_ok=True)
             for digest in pinned:
-                self._pin(digest)
+                self._cache.pin(digest)
                 self._fetched(digest, (KEPT + digest,), "", transfer)
             for path in (*spec.inputs, *(path for path in spec.replicas if path not in spec.inputs)):
                 self._place(spec, folder, inside(path), transfer)
@@ -116,25 +114,17 @@ class Staging:
         if not digest:
             self._fetch("", target, sources, path, transfer)
             return
-        self._pin(digest)
+        self._cache.pin(digest)
         try:
-            # A copy, not a link: a job may write into its inputs, and the next job must not see that.
-            shutil.copyfile(self._fetched(digest, sources, path, transfer), target)
+            self._fetched(digest, sources, path, transfer)
+            self._cache.give(digest, target, link=spec.link_inputs)
         finally:
-            self.release([digest])
+            self._cache.release([digest])
 
     def _fetched(self, digest: str, sources: tuple[str, ...], path: str, transfer: Transfer = USUAL) -> str:
         """The file in the cache, from the first of its sources if it is not there yet."""
-        cached = os.path.join(self._home.cache, digest)
-        with self._guard:
-            lock = self._locks.setdefault(digest, threading.Lock())
-        with lock:
-            if os.path.exists(cached):
-                os.utime(cached)
-            else:
-                self._fetch(digest, cached, sources, path, transfer)
-                self._shrink()
-        return cached
+        entry = self._cache.take_in(digest, lambda target: self._fetch(digest, target, sources, path, transfer))
+        return entry.path
 
     def _fetch(self, digest: str, target: str, sources: tuple[str, ...], path: str, transfer: Transfer) -> None:
         temporary = f"{target}.{os.getpid()}.tmp"
@@ -242,39 +232,9 @@ class Staging:
             self._files.put(digest, short, file, size)
         return FileRef(sha256=digest, bytes=size, name=short)
 
-    # the cache
-
-    def _pin(self, digest: str) -> None:
-        with self._guard:
-            self._pins[digest] += 1
-
     def release(self, digests: Iterable[str]) -> None:
-        with self._guard:
-            for digest in digests:
-                self._pins[digest] -= 1
-                if self._pins[digest] <= 0:
-                    del self._pins[digest]
-
-    def _shrink(self) -> None:
-        """Drop what was not used for longest, until the cache is within its bound."""
-        entries = []
-        for entry in os.scandir(self._home.cache):
-            try:
-                entries.append((entry.stat().st_mtime_ns, entry.stat().st_size, entry.path, entry.name))
-            except OSError:
-                continue
-        excess = sum(size for _, size, _, _ in entries) - CACHE_BYTES_MAX
-        for _, size, path, name in sorted(entries):
-            if excess <= 0:
-                return
-            with self._guard:
-                if name in self._pins or name.endswith(".tmp"):
-                    continue
-                try:
-                    os.unlink(path)
-                    excess -= size
-                except OSError:
-                    continue
+        """Let go of what `bring` has given."""
+        self._cache.release(digests)
 
 
 def _transfer_of(spec: JobSpec) -> Transfer:

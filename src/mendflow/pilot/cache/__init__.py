@@ -1,0 +1,1 @@
+"""Files that a pilot keeps because the next job may need them, by their digests."""
