@@ -16,6 +16,7 @@ from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired, Leases
 from mendflow.pilot.lease import LeaseClock
 from mendflow.services import exchange, unbegun
+from mendflow.services.cluster.homes import HomeBook
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.house import Services
@@ -135,6 +136,14 @@ def the_old_home_of_a_case_is_not_fenced_out(patch: Patch) -> None:
     async def fence(self: FlowManager, live: object) -> None: ...
 
     patch.setattr(FlowManager, "_fence", fence)
+
+
+@mutant(first_seed=654)
+def a_taker_that_slept_passes_the_fence_of_the_next(patch: Patch) -> None:
+    async def still_ours(self: HomeBook, root: object) -> bool:
+        return True
+
+    patch.setattr(HomeBook, "still_ours", still_ours)
 
 
 @mutant()

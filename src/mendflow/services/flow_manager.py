@@ -180,7 +180,12 @@ class FlowManager:
 
     async def _fence(self, live: LiveCase) -> None:
         """Take the place in the journal that whoever had the case before would write to next. What it wrote until then
-        is true."""
+        is true. A server that slept since it took the case has read the fence of whoever took it from there, and would
+        pass it: so after the journal the home is looked at. Who takes it later than that fences before our place, or
+        finds us in it."""
+        taken = f"another server has taken case {live.id}; reading everything again"
+        if not await self._homes.still_ours(root_of(live.id)):
+            raise StoreUnavailable(taken)
         while True:
             event = Event(self._clock.now(), Moved(server=self._homes.server))
             [result] = await self._store.write([Append(journal_of(live.id), [_encode(event)], live.position)])
@@ -188,7 +193,7 @@ class FlowManager:
                 break
             if await self._catch_up(live):
                 # Whoever it was may be at home here by now, and must not be fenced out by one who slept.
-                raise StoreUnavailable(f"another server has taken case {live.id}; reading everything again")
+                raise StoreUnavailable(taken)
         evolve(live.case, event)
         live.position += 1
         self._happenings.tell(event.at, "case", live.id, state=live.document.status, message="another server goes on")

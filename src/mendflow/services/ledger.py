@@ -84,6 +84,10 @@ class Ledger:
         """A document read from the store, at this version."""
         self._versions[(kind, id)] = version
 
+    def version(self, kind: str, id: str) -> int:
+        """The version at which this document was last read or written here; 0: it was not."""
+        return self._versions.get((kind, id), 0)
+
     def busy(self, kind: str, id: str) -> bool:
         """Whether a change of this document is on its way to the disk."""
         return (kind, id) in self._pending or (kind, id) in self._writing
@@ -305,7 +309,7 @@ class Ledger:
             position, entries = noted
             stream = id.partition(_PART)[0]
             return Append(stream, entries, self._lengths.setdefault(stream, 0) if position is _ANYWHERE else position)
-        version = self._versions.get(key, 0)
+        version = self.version(kind, id)
         if noted is None:
             return Delete(kind, id, version) if version else None
         return Put(kind, id, _encode(noted), version)

@@ -16,7 +16,7 @@ from mendflow.services.cluster.contract import HOME_KIND, SERVER_KIND
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.cluster.terms import terms_of
 from mendflow.stores.contract import Append, Write
-from tests.services.cluster.kit import LEASE_MS, Cluster, Server, completed, pilot_of, run
+from tests.services.cluster.kit import LEASE_MS, TRAVEL_S, Cluster, Server, completed, pilot_of, run
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import flow
 
@@ -208,6 +208,41 @@ def test_a_taker_that_dies_at_any_write_of_its_take_over_leaves_all_to_the_next(
         await asyncio.sleep(TERMS.takeover_ms / 2 / 1000)
         await cluster.start("three")
         await until_ended(cluster, case, pilot)
+        await demand_told_once(cluster, case)
+
+    run(story)
+
+
+def test_a_taker_that_slept_between_home_and_journal_does_not_pass_the_next_takers_fence() -> None:  # law 2; JS-7
+    async def story(cluster: Cluster) -> None:
+        one, two = await cluster.start("one", "two")
+        case = await begun(one)
+
+        async def beat_slowly(writes: Many[Write]) -> None:
+            """So that it does not hear at once, when it wakes up, that it was closed."""
+            if any(getattr(write, "kind", "") == SERVER_KIND for write in writes):
+                await asyncio.sleep(0.5)
+
+        async def sleep_when_it_is_taken(writes: Many[Write]) -> None:
+            if any(getattr(write, "kind", "") == HOME_KIND for write in writes):
+                two.line.before = beat_slowly
+                cluster.loop.at(cluster.loop.true_s + 1.5 * TRAVEL_S, two.process.stop)
+
+        two.line.before = sleep_when_it_is_taken
+        one.kill()
+
+        async def taken() -> bool:
+            return await cluster.home(case) == "two"
+
+        await cluster.until(taken)
+        await cluster.start("three")
+        await cluster.until_home(case, "three")
+        length = len(await cluster.journal(case))
+        two.process.go_on()
+        await asyncio.sleep(1)
+        assert len(await cluster.journal(case)) == length
+        assert await cluster.home(case) == "three"
+        await until_ended(cluster, case, pilot_of(cluster, "three"))
         await demand_told_once(cluster, case)
 
     run(story)

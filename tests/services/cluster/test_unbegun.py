@@ -166,6 +166,31 @@ def test_a_taker_that_dies_while_it_settles_what_never_began_leaves_that_to_the_
         await demand_one_case(cluster, case, "three", "one")
 
 
+def test_a_name_that_is_asked_for_while_its_home_is_being_taken_is_not_claimed_beside_that() -> None:
+    @begun_on_one("one", "two")
+    async def story(cluster: Cluster) -> None:
+        one, two = cluster.servers["one"], cluster.servers["two"]
+        dead = piece_by_piece(one, cluster, one.process.kill, at=1)
+        asking = asyncio.get_running_loop().create_task(told(one))
+        await dead.wait()
+        taking, claiming = asyncio.Event(), asyncio.Event()
+
+        async def together(writes: Many[Write]) -> None:
+            for write in writes:
+                if isinstance(write, Put) and write.kind == HOME_KIND:
+                    (taking if write.expected else claiming).set()
+                    if write.expected:
+                        await asyncio.wait([asyncio.ensure_future(claiming.wait())], timeout=20 * TRAVEL_S)
+
+        two.line.before = together
+        services = two.services
+        await taking.wait()
+        case = await until_told(cluster, two)
+        assert two.services is services  # and nothing had to be read again
+        await demand_one_case(cluster, case, "two")
+        assert await asking == ""
+
+
 def test_a_case_that_is_being_begun_elsewhere_is_told_only_when_its_journal_has_begun() -> None:  # law 1
     @begun_on_one("one", "two")
     async def story(cluster: Cluster) -> None:

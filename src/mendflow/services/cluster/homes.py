@@ -64,6 +64,7 @@ class HomeBook:
         self._membership = membership
         self._holds: dict[CaseId, set[str]] = {}
         self._coming: dict[CaseId, _Coming] = {}
+        self._taking: set[CaseId] = set()  # whose homes we are about to write: no case begins there meanwhile
         self._elsewhere: dict[CaseId, str] = {}
 
     @property
@@ -107,6 +108,11 @@ class HomeBook:
             return False
         return not self._membership.shared or await self.home_of(case, afresh=True) == self.server
 
+    async def still_ours(self, root: CaseId) -> bool:
+        """Whether the home is as we wrote it when we took the tree: nobody has taken it from us since."""
+        found = await self._store.get(HOME_KIND, root)
+        return found is not None and found.version == self._ledger.version(HOME_KIND, root)
+
     async def arrived(self, case: CaseId) -> None:
         """Wait while the case's tree is being taken up by somebody else than the one who asks."""
         coming = self._coming.get(root_of(case)) if self._coming else None
@@ -128,7 +134,7 @@ class HomeBook:
         """Hold a tree that there is not yet. Of several servers that begin the same, one may; it is on disk then.
         `begins`: a new case is to begin there, so if this server is lost somebody has to see whether it did."""
         root = root_of(id)
-        if root in self._holds:
+        if root in self._holds or root in self._taking:
             return False
         if not self._membership.shared:
             self.hold(root, by, begins=begins)
@@ -197,18 +203,27 @@ class HomeBook:
         return taken
 
     async def take(self, found: Sequence[Document]) -> list[Tree]:
-        """Make these homes ours; those at which nobody else was faster."""
+        """Make these homes ours; those at which nobody else was faster, and where no case is being begun here."""
+        homes = [(document.version, _decode(document.body)) for document in found]
+        homes = [(version, home) for version, home in homes if home.root not in self._holds]
+        roots = {home.root for _, home in homes}
+        self._taking |= roots
+        try:
+            return await self._take(homes)
+        finally:
+            self._taking -= roots
+
+    async def _take(self, homes: Sequence[tuple[int, HomeDocument]]) -> list[Tree]:
         wanted: list[tuple[int, HomeDocument]] = []
         taken: list[Tree] = []
-        for document in found:
-            home = _decode(document.body)
+        for version, home in homes:
             moved_from = home.moved_from if home.server == self.server else home.server
             ours = self._document(home.root, moved_from if self._membership.shared else "", begins=home.begins)
             if home == ours and not home.moved_from:
-                self._took(home.root, document.version)
+                self._took(home.root, version)
                 taken.append(Tree(home.root, begins=home.begins))
             else:
-                wanted.append((document.version, ours))
+                wanted.append((version, ours))
         return taken + await self._claim(wanted)
 
     async def _claim(self, wanted: Sequence[tuple[int, HomeDocument]]) -> list[Tree]:

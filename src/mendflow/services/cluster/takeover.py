@@ -104,8 +104,6 @@ class Takeover:
 
     async def _take(self, document: Document, sight: Sight | None) -> None:
         async with self._slots:
-            if self._homes.knows(_decode(document.body).root):
-                return
             for tree in await self._homes.take([document]):
                 left_ms = max(0, sight.promises_end() - self._meter()) if sight is not None else None
                 await self._take_up_whole(tree._replace(promised_ms=left_ms))
