@@ -17,7 +17,10 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
     "event_loop": frozenset({"uvloop"}),
     "reporting": frozenset({"msgspec"}),
-    "pilot": frozenset({"mendflow.pilot", "mendflow.core", "mendflow.event_loop", "msgspec", "aiohttp"}),
+    "transfer": frozenset({"mendflow.transfer", "mendflow.core", "fsspec", "msgspec"}),
+    "pilot": frozenset(
+        {"mendflow.pilot", "mendflow.core", "mendflow.event_loop", "mendflow.transfer", "msgspec", "aiohttp"}
+    ),
     "client": frozenset({"mendflow.client", "mendflow.core", "msgspec", "aiohttp"}),
     "server": frozenset(
         {
