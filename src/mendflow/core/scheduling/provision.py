@@ -1,0 +1,157 @@
+"""How many pilots a site should have: the pilot monitor's calculation.
+
+For each site, with what was submitted before (inactive: not heard yet; idle: without a job; busy):
+
+    available = maxPilots - submitted; none: nothing is sent
+    for each group of waiting jobs that could run there:
+        those that inactive pilots are enough for are covered by them
+        for the rest more pilots are sent, as far as there is room
+    idle < minIdlePilots: more are sent
+    submitted < minPilots: more are sent
+
+Two things are settled here that the algorithm as published leaves open. An inactive pilot covers jobs once: what one
+group takes of them, the next does not have. And a free slot of a pilot that is at work covers a job that has just come,
+because that pilot is about to take it; a job that has waited for longer is evidently not to that pilot's taste. A job
+that any site may run is covered once, by the first that has room for it."""
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+
+from mendflow.core.model.jobs import Resources
+from mendflow.core.model.sites import Site
+
+SETTLE_MS = 15_000
+"""A job that has waited for so long is not about to be taken by a pilot that is there."""
+
+
+class Group(msgspec.Struct, frozen=True):
+    """Waiting jobs of like needs, and how long the first of them has waited."""
+
+    needs: Resources
+    jobs: int
+    waited_ms: int = 0
+
+
+class Standing(msgspec.Struct, frozen=True, kw_only=True):
+    """The pilots of a site. `free_slots` are those of pilots that were heard, busy ones included."""
+
+    inactive: int = 0
+    idle: int = 0
+    busy: int = 0
+    free_slots: int = 0
+
+    @property
+    def submitted(self) -> int:
+        return self.inactive + self.idle + self.busy
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True):
+    """How many pilots to send for jobs, and how many to be ready; why; and the jobs that are still not covered."""
+
+    for_jobs: int = 0
+    ready: int = 0
+    reasons: tuple[str, ...] = ()
+    uncovered: tuple[Group, ...] = ()
+
+    @property
+    def pilots(self) -> int:
+        return self.for_jobs + self.ready
+
+
+def could_run(site: Site, needs: Resources) -> bool:
+    """Whether a pilot of this site, were it empty, could take such a job. What the site does not say is not held
+    against it."""
+    pilots, wall_ms = site.pilots, site.batch.wall_ms
+    return (
+        needs.site in ("", site.name)
+        and needs.cpus <= pilots.cpus
+        and (not pilots.memory_bytes or needs.memory_bytes <= pilots.memory_bytes)
+        and (not pilots.disk_bytes or needs.disk_bytes <= pilots.disk_bytes)
+        and needs.gpus <= pilots.gpus
+        and (not wall_ms or needs.wall_ms <= wall_ms)
+    )
+
+
+def plan(site: Site, standing: Standing, groups: Iterable[Group]) -> Plan:
+    groups = tuple(groups)
+    available = site.max_pilots - standing.submitted
+    if available <= 0:
+        told = f"{standing.submitted} of at most {site.max_pilots} pilots are there: no more are sent"
+        return Plan(reasons=(told,), uncovered=groups)
+    cover = _Cover(site, standing, available)
+    uncovered = [each for each in map(cover.group, groups) if each is not None]
+    for_jobs = cover.sent
+    ready = cover.to_be_idle()
+    ready += cover.to_have_enough()
+    reasons = tuple(cover.reasons) or ("nothing waits that its pilots are not enough for",)
+    return Plan(for_jobs=for_jobs, ready=ready, reasons=reasons, uncovered=tuple(uncovered))
+
+
+class _Cover:
+    """What is left to cover jobs with, as groups take of it."""
+
+    def __init__(self, site: Site, standing: Standing, available: int) -> None:
+        self._site = site
+        self._standing = standing
+        self._slots = max(1, site.pilots.slots)
+        self._free = standing.free_slots
+        self._coming = standing.inactive * self._slots
+        self.available = available
+        self.sent = 0
+        self.reasons: list[str] = []
+
+    def group(self, group: Group) -> Group | None:
+        """Cover a group; what remains of it."""
+        if not could_run(self._site, group.needs):
+            return group
+        left = group.jobs
+        if group.waited_ms < SETTLE_MS:
+            left, self._free = _less(left, self._free)
+        left, self._coming = _less(left, self._coming)
+        if not left:
+            return None
+        pilots = min(-(-left // self._slots), self.available)
+        if pilots:
+            self._send(pilots, f"{left} jobs wait that no pilot is coming for: {pilots} more for them")
+        left, spare = _less(left, pilots * self._slots)
+        self._coming += spare
+        return msgspec.structs.replace(group, jobs=left) if left else None
+
+    def to_be_idle(self) -> int:
+        """Those that are not needed for jobs will be idle."""
+        will_be = self._standing.idle + self._coming // self._slots
+        short = min(self._site.min_idle - will_be, self.available)
+        if short <= 0:
+            return 0
+        self._send(short, f"{will_be} pilots are or will be idle, and {self._site.min_idle} should: {short} more")
+        return short
+
+    def to_have_enough(self) -> int:
+        there = self._standing.submitted + self.sent
+        short = min(self._site.min_pilots - there, self.available)
+        if short <= 0:
+            return 0
+        self._send(short, f"{there} pilots are there or coming, and {self._site.min_pilots} should: {short} more")
+        return short
+
+    def _send(self, pilots: int, why: str) -> None:
+        self.sent += pilots
+        self.available -= pilots
+        self.reasons.append(why)
+
+
+def _less(wanted: int, have: int) -> tuple[int, int]:
+    """What is still wanted, and what is still there, after as much as possible was taken."""
+    taken = min(wanted, have)
+    return wanted - taken, have - taken
+
+
+def plans(sites: Sequence[tuple[Site, Standing]], groups: Iterable[Group]) -> dict[str, Plan]:
+    """The plans of all sites, in their order; jobs that one covers, the next need not."""
+    left = tuple(groups)
+    found: dict[str, Plan] = {}
+    for site, standing in sites:
+        found[site.name] = plan(site, standing, left)
+        left = found[site.name].uncovered
+    return found
