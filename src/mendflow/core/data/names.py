@@ -1,0 +1,146 @@
+"""A trivial file catalogue: from logical names to places by rules, and back.
+
+A rule that has a chain uses the rules of another protocol as well: on the name before itself, on the way to a place,
+and on what it gives, on the way back. So `srm` can be `direct` with something before it, in both directions. The first
+rule that matches counts, and whatever it gives must lie below its element."""
+
+import re
+from collections.abc import Iterator
+from functools import lru_cache, partial
+from typing import Final, Literal
+
+from mendflow.core.data.paths import OutsideElement, below, inside, name_flaw, root_of
+from mendflow.core.model.data import NameRule, NameRules, Replica, StorageElement
+
+RULES_MAX: Final = 1_000
+PATTERN_CHARS_MAX: Final = 1_000
+CHAINS_MAX: Final = 20
+_GROUP: Final = re.compile(r"\$([1-9])")
+
+Way = Literal["in", "out"]
+
+
+def physical(rules: NameRules, protocol: str, name: str, site: str = "") -> str | None:
+    """What the rules make of a logical name, whole and unchecked; None if none of them matches."""
+    return _applied(rules.to_physical, protocol, name, site, "in", CHAINS_MAX)
+
+
+def logical(rules: NameRules, protocol: str, place: str, site: str = "") -> str | None:
+    """The logical name of a place, whole and unchecked; None if no rule matches."""
+    return _applied(rules.to_logical, protocol, place, site, "out", CHAINS_MAX)
+
+
+def _applied(rules: tuple[NameRule, ...], protocol: str, text: str, site: str, way: Way, chains: int) -> str | None:
+    if not chains:
+        return None
+    for rule in rules:
+        if rule.protocol != protocol or not _compiled(rule.destination).fullmatch(site):
+            continue
+        given: str | None = text
+        if rule.chain and way == "in":
+            given = _applied(rules, rule.chain, text, site, way, chains - 1)
+        found = _compiled(rule.match).fullmatch(given) if given is not None else None
+        if found is None:
+            continue
+        result = _GROUP.sub(partial(_group, found.groups("")), rule.result)
+        if rule.chain and way == "out":
+            return _applied(rules, rule.chain, result, site, way, chains - 1)
+        return result
+    return None
+
+
+def _group(groups: tuple[str, ...], named: re.Match[str]) -> str:
+    number = int(named.group(1))
+    return groups[number - 1] if number <= len(groups) else ""
+
+
+@lru_cache(maxsize=4096)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern)
+
+
+def place_of(element: StorageElement, name: str, site: str = "") -> str:
+    """The URL of a logical file on an element. Raises OutsideElement where the element has no place for it."""
+    if flaw := name_flaw(name):
+        raise OutsideElement(f"{name!r:.200} is no logical name: {flaw}", field="name")
+    if element.rules is None:
+        return below(element.url, name[1:])
+    made = physical(element.rules, element.protocol, name, site)
+    if made is None:
+        raise OutsideElement(f"storage element {element.name} has no rule for {name}; add one", field="rules")
+    return below(element.url, inside(element.url, _whole(element.url, made)))
+
+
+def replica_place(element: StorageElement, name: str, replica: Replica, site: str = "") -> str:
+    """The URL of a replica."""
+    return below(element.url, replica.path) if replica.path else place_of(element, name, site)
+
+
+def _whole(url: str, made: str) -> str:
+    """What a rule gives as a URL: it gives a URL itself, or an absolute path where the element is, or one below it."""
+    if "://" in made:
+        return made
+    return f"{_authority(url)}{made}" if made.startswith("/") else f"{root_of(url)}/{made}"
+
+
+def _authority(url: str) -> str:
+    scheme, _, rest = url.partition("://")
+    return f"{scheme}://{rest.split('/', maxsplit=1)[0]}"
+
+
+def name_at(element: StorageElement, path: str, site: str = "") -> str | None:
+    """The logical name of what lies at a path below an element, None if it can have none. Rules are asked for the whole
+    URL, then for the path on its host, then for the path below the element."""
+    place = below(element.url, path)
+    if element.rules is None:
+        found: str | None = f"/{path}"
+    else:
+        seen = (place, place.removeprefix(_authority(element.url)), path)
+        names = (logical(element.rules, element.protocol, each, site) for each in seen)
+        found = next((name for name in names if name is not None), None)
+    return found if found is not None and not name_flaw(found) else None
+
+
+def flaws(rules: NameRules, protocol: str) -> Iterator[str]:
+    """All that is wrong with rules, each a sentence."""
+    for kind, listed in (("to a place", rules.to_physical), ("to a name", rules.to_logical)):
+        if len(listed) > RULES_MAX:
+            yield f"there are {len(listed)} rules {kind}; at most {RULES_MAX} are taken"
+            return
+        known = {rule.protocol for rule in listed}
+        for number, rule in enumerate(listed, 1):
+            yield from (f"rule {number} {kind}: {flaw}" for flaw in _rule_flaws(rule, known))
+        yield from _circles(listed, kind)
+    if protocol not in {rule.protocol for rule in rules.to_physical}:
+        yield f"no rule to a place is of the protocol {protocol!r:.80}, which the element goes by"
+
+
+def _rule_flaws(rule: NameRule, protocols: set[str]) -> Iterator[str]:
+    groups = 0
+    for what, pattern in (("destination", rule.destination), ("match", rule.match)):
+        try:
+            groups = re.compile(pattern).groups
+        except (re.error, RecursionError, OverflowError) as error:
+            yield f"its {what} {pattern!r:.100} is no pattern: {error}"
+            return
+        if len(pattern) > PATTERN_CHARS_MAX:
+            yield f"its {what} has {len(pattern)} characters; at most {PATTERN_CHARS_MAX} are taken"
+    for named in _GROUP.findall(rule.result):
+        if int(named) > groups:
+            yield f"its result has ${named}, and its match has {groups} groups"
+    if rule.chain and rule.chain not in protocols:
+        yield f"it is chained to {rule.chain!r:.80}, and there is no such rule"
+
+
+def _circles(rules: tuple[NameRule, ...], kind: str) -> Iterator[str]:
+    """Chains that come back to themselves would never end."""
+    after: dict[str, set[str]] = {}
+    for rule in rules:
+        after.setdefault(rule.protocol, set()).update({rule.chain} if rule.chain else ())
+    for protocol, chained in after.items():
+        seen, ahead = set[str](), set(chained)
+        while ahead:
+            seen |= (here := ahead)
+            ahead = {each for one in here for each in after.get(one, ())} - seen
+        if protocol in seen:
+            yield f"the rules {kind} of {protocol!r:.80} are chained in a circle"

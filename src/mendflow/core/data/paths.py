@@ -1,0 +1,116 @@
+"""Which names and paths are let in. Nothing that a job or the catalogue names can leave its storage element.
+
+Two things together make that so. A name or a path is looked at part by part, as plain text, and whatever some reader
+further down could take for something else is refused: `..`, a backslash, a percent sign that hides a character, `::`,
+which chains file systems. And the place that comes of it must begin, letter by letter, with the element's own URL,
+after all rules. What was looked at is what is used: only slashes that rules have doubled are made one."""
+
+import re
+from typing import Final
+
+from mendflow.core.model.data import LOGICAL
+from mendflow.core.model.problems import Invalid
+
+NAME_CHARS_MAX: Final = 500
+"""Some stores bound the ids of documents to about this."""
+
+PATH_CHARS_MAX: Final = 1_000
+PART_BYTES_MAX: Final = 255
+LOGICAL_PART: Final = re.compile(r"[\w.+=,@:~() -]+", re.ASCII)
+_HIDDEN: Final = re.compile(r"%[0-9A-Fa-f]{2}")
+_SCHEME: Final = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://")
+
+
+class OutsideElement(Invalid):
+    """A name or a place that leads out of the storage element."""
+
+    code = "outside-element"
+
+
+def name_flaw(name: str) -> str:
+    """Why this cannot be a logical name; nothing if it can."""
+    if not name.startswith("/"):
+        return "it must begin with `/`, such as /store/raw/a.dat"
+    if len(name) > NAME_CHARS_MAX:
+        return f"it has {len(name)} characters; at most {NAME_CHARS_MAX} are taken"
+    if flaw := path_flaw(name[1:]):
+        return flaw
+    for part in name[1:].split("/"):
+        if not LOGICAL_PART.fullmatch(part) or part != part.strip():
+            return f"{part!r:.80} cannot be a part of it: use letters, digits, spaces inside, and _ . + = , @ : ~ ( ) -"
+    return ""
+
+
+def path_flaw(path: str) -> str:
+    """Why this cannot be a path below an element; nothing if it can."""
+    if len(path) > PATH_CHARS_MAX:
+        return f"it has {len(path)} characters; at most {PATH_CHARS_MAX} are taken"
+    for part in path.split("/"):
+        if flaw := _part_flaw(part):
+            return flaw
+    if "::" in path or _SCHEME.search(path):
+        return "it holds `::` or `://`, which would lead to another place"
+    return ""
+
+
+def _part_flaw(part: str) -> str:
+    if not part:
+        return "it is empty, begins or ends with `/`, or has `//` in it"
+    if part in (".", ".."):
+        return f"it has `{part}` as a part, which leads elsewhere"
+    if hidden := _HIDDEN.search(part):
+        return f"it has {hidden.group()} in it, which some would read as another character"
+    if not part.isprintable():
+        return f"{part!r:.80} holds a character that cannot be shown"
+    if bad := next((each for each in "\\?#*[]{}" if each in part), ""):
+        return f"it has `{bad}` in it, which means something else in places"
+    return f"{part!r:.80} is too long" if len(part.encode()) > PART_BYTES_MAX else ""
+
+
+def logical_name(source: str) -> str:
+    """The name in `lfn:/store/a`, or a name that is given as it is. Raises Invalid for what is none."""
+    name = source.removeprefix(LOGICAL)
+    if flaw := name_flaw(name):
+        raise Invalid(f"{name!r:.200} is no logical name: {flaw}", field="name")
+    return name
+
+
+def root_of(url: str) -> str:
+    """What every place of an element begins with, before the slash."""
+    root = url.rstrip("/")
+    return f"{root}//" if root.endswith(":") else root
+
+
+def below(url: str, path: str) -> str:
+    """The place of a path below an element's URL. Raises OutsideElement."""
+    if flaw := path_flaw(path):
+        raise OutsideElement(f"{path!r:.200} is no path below {url}: {flaw}", field="path")
+    return f"{root_of(url)}/{path}"
+
+
+def inside(url: str, place: str) -> str:
+    """The path of a place below an element's URL: what rules made must lie there. Raises OutsideElement."""
+    root = root_of(url) + "/"
+    if not place.startswith(root):
+        raise OutsideElement(f"{place!r:.300} is not below {url}; mend the rules, or the element's URL", field="rules")
+    path = re.sub("/{2,}", "/", place[len(root) :].lstrip("/"))
+    if flaw := path_flaw(path):
+        raise OutsideElement(f"{place!r:.300} leads out of {url}, or cannot be told apart: {flaw}", field="rules")
+    return path
+
+
+def url_flaw(url: str) -> str:
+    """Why this cannot be an element's URL; nothing if it can."""
+    scheme = _SCHEME.match(url)
+    if scheme is None:
+        return "it needs a protocol, such as file:///data or s3://bucket/prefix"
+    if "::" in url or _SCHEME.search(url, scheme.end()):
+        return "it chains two places; give one"
+    if not url.isprintable() or "\\" in url or len(url) > PATH_CHARS_MAX:
+        return f"it holds a character that cannot be shown, a backslash, or more than {PATH_CHARS_MAX} characters"
+    rest = url[scheme.end() :]
+    if any(part in (".", "..") for part in rest.split("/")):
+        return "it has `.` or `..` as a part; write where it really is"
+    if "@" in rest.split("/", maxsplit=1)[0] and ":" in rest.split("@", maxsplit=1)[0]:
+        return "it holds a password; give it among the options, as env:NAME"
+    return ""

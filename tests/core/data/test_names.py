@@ -1,0 +1,142 @@
+"""Rules from logical names to places and back, in our form and with CMS's meaning."""
+
+import pytest
+
+from mendflow.core.data.names import flaws, logical, name_at, physical, place_of, replica_place
+from mendflow.core.data.paths import OutsideElement
+from mendflow.core.model.data import NameRule, NameRules, Replica, StorageElement
+
+CASTOR = NameRules(
+    to_physical=(
+        NameRule(protocol="direct", match="/+(.*)", result="/castor/cms/$1"),
+        NameRule(protocol="srm", chain="direct", match="(.*)", result="srm://srm.example/managerv1?SFN=$1"),
+    ),
+    to_logical=(
+        NameRule(protocol="direct", match=r"/+castor/cms/(.*)", result="/$1"),
+        NameRule(protocol="srm", chain="direct", match=r".*\?SFN=(.*)", result="$1"),
+    ),
+)
+
+
+def element(url: str = "file:///data", rules: NameRules | None = None, protocol: str = "p") -> StorageElement:
+    return StorageElement(name="here", url=url, rules=rules, protocol=protocol)
+
+
+def one(match: str, result: str, destination: str = ".*") -> NameRules:
+    return NameRules(to_physical=(NameRule(protocol="p", match=match, result=result, destination=destination),))
+
+
+def test_a_name_without_rules_lies_below_the_url() -> None:  # PJ-7
+    assert place_of(element(), "/store/raw/a.dat") == "file:///data/store/raw/a.dat"
+    assert place_of(element("s3://bucket/"), "/store/a") == "s3://bucket/store/a"
+    assert place_of(element("file:///"), "/store/a") == "file:///store/a"
+    assert name_at(element(), "store/raw/a.dat") == "/store/raw/a.dat"
+
+
+def test_a_chained_rule_works_on_what_the_other_protocol_made() -> None:  # PJ-7
+    assert physical(CASTOR, "direct", "/store/a") == "/castor/cms/store/a"
+    assert physical(CASTOR, "srm", "/store/a") == "srm://srm.example/managerv1?SFN=/castor/cms/store/a"
+
+
+def test_on_the_way_back_the_chain_comes_after_the_rule() -> None:  # PJ-7
+    assert logical(CASTOR, "srm", "srm://srm.example/managerv1?SFN=/castor/cms/store/a") == "/store/a"
+
+
+def test_an_element_with_chained_rules_gives_places_below_its_url_and_their_names_back() -> None:  # PJ-7
+    srm = element("srm://srm.example/managerv1?SFN=/castor/cms", CASTOR, "srm")
+    assert place_of(srm, "/store/a") == "srm://srm.example/managerv1?SFN=/castor/cms/store/a"
+    assert name_at(srm, "store/a") == "/store/a"
+
+
+def test_the_first_rule_that_matches_whole_counts() -> None:  # PJ-7
+    rules = NameRules(
+        to_physical=(
+            NameRule(protocol="p", match="/store", result="never"),
+            NameRule(protocol="p", match="/store/(raw|mc)/(.*)", result="$1-files/$2"),
+            NameRule(protocol="p", match="/store/(.*)", result="rest/$1"),
+        )
+    )
+    assert place_of(element(rules=rules), "/store/raw/7/a") == "file:///data/raw-files/7/a"
+    assert place_of(element(rules=rules), "/store/user/a") == "file:///data/rest/user/a"
+
+
+def test_a_rule_for_other_sites_is_passed_over() -> None:  # PJ-7
+    rules = one("/(.*)", "fast/$1", destination="T1_.*")
+    assert place_of(element(rules=rules), "/a", "T1_DE") == "file:///data/fast/a"
+    with pytest.raises(OutsideElement, match="no rule for /a"):
+        place_of(element(rules=rules), "/a", "T2_DE")
+
+
+@pytest.mark.parametrize("result", ["deep/$1", "/data/deep/$1", "file:///data/deep/$1", "file:///data//deep//$1"])
+def test_a_rule_gives_a_url_an_absolute_path_or_one_below_the_element(result: str) -> None:
+    assert place_of(element(rules=one("/+store/(.*)", result)), "/store/a") == "file:///data/deep/a"
+
+
+@pytest.mark.parametrize(
+    "result",
+    [
+        "/etc/$1",
+        "/data",
+        "/database/$1",
+        "file:///etc/$1",
+        "s3://other/$1",
+        "../$1",
+        "deep/../../$1",
+        "/data/../etc/$1",
+        "%2e%2e/$1",
+        "file:///data/%2E%2e/$1",
+        "deep\\..\\$1",
+        "a\0b/$1",
+        "",
+        "file:///data/x::file:///etc/$1",
+        "./$1",
+    ],
+)
+def test_no_rule_leads_out_of_its_element(result: str) -> None:  # PJ-7
+    with pytest.raises(OutsideElement):
+        place_of(element(rules=one("/store/(.*)", result)), "/store/a")
+
+
+@pytest.mark.parametrize(
+    "path", ["../a", "a/../b", "/etc/passwd", "", "a//b", "a/", "a%2fb", "a%00", "a\0", "a\\b", "x::y", "file:///etc"]
+)
+def test_no_replica_leads_out_of_its_element(path: str) -> None:  # PJ-7
+    with pytest.raises(OutsideElement):
+        if path:
+            replica_place(element(), "/store/a", Replica(element="here", path=path))
+        else:
+            name_at(element(), path)
+
+
+def test_a_replica_may_lie_elsewhere_on_its_element() -> None:
+    assert replica_place(element(), "/store/a", Replica(element="here", path="in/ä.dat")) == "file:///data/in/ä.dat"
+
+
+def test_a_path_that_no_name_can_be_made_of_has_none() -> None:
+    assert name_at(element(), "in/ä.dat") is None
+    assert name_at(element(rules=CASTOR, protocol="direct"), "elsewhere") is None
+
+
+@pytest.mark.parametrize(
+    ("rule", "told"),
+    [
+        (NameRule(protocol="p", match="(", result="x"), "is no pattern"),
+        (NameRule(protocol="p", match="(.*)", result="$2"), r"\$2, and its match has 1 groups"),
+        (NameRule(protocol="p", match="(.*)", result="$1", chain="q"), "no such rule"),
+        (NameRule(protocol="p", match="(.*)", result="$1", chain="p"), "in a circle"),
+        (NameRule(protocol="q", match="(.*)", result="$1"), "of the protocol 'p'"),
+        (NameRule(protocol="p", match="x" * 2000, result="x"), "at most 1000"),
+    ],
+)
+def test_rules_that_cannot_work_are_told(rule: NameRule, told: str) -> None:
+    with pytest.raises(AssertionError, match=told):
+        raise AssertionError(" ".join(flaws(NameRules(to_physical=(rule,)), "p")))
+
+
+def test_rules_of_cms_have_no_flaws() -> None:
+    assert list(flaws(CASTOR, "srm")) == []
+
+
+def test_chains_in_a_circle_end_nowhere_rather_than_never() -> None:
+    rules = NameRules(to_physical=(NameRule(protocol="p", match="(.*)", result="$1", chain="p"),))
+    assert physical(rules, "p", "/a") is None
