@@ -3,8 +3,8 @@ heard of it later, from the batch system or from itself.
 
 Nothing here believes a number. A submission is what has its name: it is there if the batch system knows something by
 that name, and it works if a pilot was heard that says it. A batch system that does not answer proves nothing, and while
-it does not, nothing is submitted. Every submission is paid for when it is written down: whatever a batch system answers,
-X""
+it does not, nothing is submitted. Every submission is paid for when it is written down: whatever a batch system
+answers, forgets or makes up, an hour costs no more than the site's budget."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -268,9 +268,7 @@ def _failed(document: SiteDocument, why: str, now: Instant) -> SiteDocument:
     goes wrong at one look counts once, however many pilots it is about."""
     failures = document.failures + (document.failed_at != now)
     wait_ms = min(FIRST_WAIT_MS << min(failures - 1, 16), LONGEST_WAIT_MS)
-    document = _replace(
-        document, failures=failures, failed_at=now, not_before=now + wait_ms, trouble=why[:WHY_CHARS]
-    )
+    document = _replace(document, failures=failures, failed_at=now, not_before=now + wait_ms, trouble=why[:WHY_CHARS])
     if failures >= document.site.failures_max and document.paused is None and not document.removed:
         return pause(document, f"{failures} failures without a pilot that worked; the last: {why[:WHY_CHARS]}", now=now)
     return document
