@@ -1,0 +1,1 @@
+"""Which files a cache keeps, which go, and how large it may be."""
