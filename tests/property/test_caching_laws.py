@@ -75,6 +75,7 @@ class ShelfLaws(RuleBasedStateMachine):
         if self.pins[digest]:
             self.pins[digest] -= 1
             assert self.shelf.release(digest) is (self.pins[digest] == 0)
+            self.give_way()
 
     @precondition(lambda self: self.there)
     @rule(data=st.data())
@@ -91,6 +92,10 @@ class ShelfLaws(RuleBasedStateMachine):
     @rule(size=st.integers(0, 150))
     def resize(self, size: int) -> None:
         self.shelf.size_bytes = size
+        self.give_way()
+
+    def give_way(self) -> None:
+        """As whoever has the files does: when the size is less than before, and when what was in use no longer is."""
         if not self.make_room(0):
             for digest in [digest for digest in self.there if not self.pins[digest]]:
                 self.shelf.evict(digest)
