@@ -7,16 +7,22 @@ servers are asked at once, and wherever the line broke. The name of a case that 
 import hashlib
 from collections.abc import Callable
 from itertools import count
-from typing import Final, NoReturn
+from typing import Final, NoReturn, Protocol
 
 import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.problems import Conflict, NotNow, StoreUnavailable
+from mendflow.core.model.values import Value
 from mendflow.services.case_book import CASE_KIND, CaseDocument
-from mendflow.services.house import House
+from mendflow.services.cluster.homes import HomeBook
+from mendflow.services.contracts import Clock
+from mendflow.services.flow_manager import FlowManager
+from mendflow.services.flows import Flows
+from mendflow.services.ledger import Ledger
 from mendflow.services.unbegun import has_begun
+from mendflow.stores.contract import Store, Where
 
 BEGINNING: Final = "beginning"
 BEGINNING_MS: Final = 5_000
@@ -25,15 +31,51 @@ _LOOK_EVERY_MS = 50
 _decode = msgspec.json.Decoder(CaseDocument).decode
 
 
+class Begins(Protocol):
+    """What takes part, of one generation of services."""
+
+    ledger: Ledger
+    flows: Flows
+    homes: HomeBook
+    manager: FlowManager
+
+
 class Beginning:
     """`chance` gives so many random bytes, in hexadecimal. From the first look to the last write one generation of
     services does it: what those of before have begun, the present ones know nothing of."""
 
-    def __init__(self, house: House, chance: Callable[[int], str]) -> None:
-        self._services = house.services
-        self._store = house.store
-        self._clock = house.clock
+    def __init__(self, services: Begins, store: Store, clock: Clock, chance: Callable[[int], str]) -> None:
+        self._services = services
+        self._store = store
+        self._clock = clock
         self._chance = chance
+
+    async def start(
+        self,
+        name: str,
+        inputs: dict[str, Value],
+        *,
+        who: str,
+        key: str = "",
+        notify: str = "",
+        reuse: CaseId | None = None,
+    ) -> CaseDocument:
+        """Start a case of the newest version of a flow, unless there is one under the key. `reuse` is an earlier case
+        whose unchanged jobs are taken over."""
+        flows = self._services.flows
+        await flows.look_again(name)
+        known = flows.newest(name)
+        wanted = CaseDocument(
+            id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
+        )
+        if key:
+            await self._services.ledger.settled()
+            found = await self._store.search(CASE_KIND, [Where("key", key)], limit=1)
+            earlier = await self.known(CaseId(found[0].id)) if found else None
+            if earlier is not None:
+                return same(earlier, wanted)
+        wanted.rerun_of = reuse
+        return await self.begin(wanted, known.flow)
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         """Begin a case like this, which has no id yet, and wait until it is on disk; if there is one under its key,

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.ids import ItemId
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
 from mendflow.core.model.stats import StatsView
@@ -17,8 +17,8 @@ from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import CaseView, FlowView, Happening, Health, PilotView, ServerView
 from mendflow.services import reasons
-from mendflow.services.beginning import Beginning, again, same
-from mendflow.services.case_book import CASE_KIND, CaseDocument
+from mendflow.services.beginning import Beginning, again
+from mendflow.services.case_book import CaseDocument
 from mendflow.services.cluster.overview import Overview
 from mendflow.services.house import House
 from mendflow.services.local_archives import LocalArchives
@@ -27,7 +27,6 @@ from mendflow.services.local_tasks import LocalTasks
 from mendflow.services.local_watch import LocalWatch
 from mendflow.services.metering.everywhere import Elsewhere, look_everywhere
 from mendflow.services.retelling import listen
-from mendflow.stores.contract import Where
 
 REPAIRS_TOLD = 50
 
@@ -66,18 +65,9 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives):
     ) -> CaseView:
         if notify:
             self._check(notify)
-        await self._house.services.flows.look_again(name)
-        known = self._house.services.flows.newest(name)
-        wanted = CaseDocument(
-            id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
-        )
-        if key:
-            found = await (await self._read()).search(CASE_KIND, [Where("key", key)], limit=1)
-            earlier = await Beginning(self._house, self._chance).known(CaseId(found[0].id)) if found else None
-            if earlier is not None:
-                return self._view(same(earlier, wanted))
-        wanted.rerun_of = await self._id(reuse, flow=name) if reuse else None
-        return await self._begin(wanted, known.flow)
+        earlier = await self._id(reuse, flow=name) if reuse else None
+        begun = await self._beginning().start(name, inputs, who=who, key=key, notify=notify, reuse=earlier)
+        return self._view(begun)
 
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
         document = await self._document(await self._id(case))
@@ -89,7 +79,10 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives):
         return await self._begin(again(document, who), flow)
 
     async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
-        return self._view(await Beginning(self._house, self._chance).begin(wanted, flow))
+        return self._view(await self._beginning().begin(wanted, flow))
+
+    def _beginning(self) -> Beginning:
+        return Beginning(self._house.services, self._house.store, self._house.clock, self._chance)
 
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
         return await self._order(case, Suspend(item=ItemId(item) if item else None))
