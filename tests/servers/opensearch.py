@@ -10,14 +10,14 @@ import json
 import os
 import random
 import shutil
-import socket
 import subprocess
 import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+
+from tests.servers.processes import dying_with_us, end, free_port, launch
 
 POM = Path(__file__).with_name("opensearch.pom.xml")
 MAIN = "org.codelibs.opensearch.runner.OpenSearchRunner"
@@ -27,11 +27,6 @@ HTTP_PORTS = range(9210, 9299)
 """Where the runner looks for a free port; it knows no others."""
 
 START_S = 60
-STOP_S = 20
-
-
-_LAUNCHER = ThreadPoolExecutor(1)
-"""A node dies with the thread that started it, so that none is left behind; this one lives as long as the tests."""
 
 
 def lacking() -> str:
@@ -63,8 +58,8 @@ class Node:
         self._process: subprocess.Popen[bytes] | None = None
         self._cluster = f"t{random.getrandbits(64):016x}"
         self._peers = ""
-        self.port = _free_port(HTTP_PORTS)
-        self.transport_port = _free_port()
+        self.port = free_port(HTTP_PORTS)
+        self.transport_port = free_port()
 
     @property
     def address(self) -> str:
@@ -81,10 +76,7 @@ class Node:
         assert self._process is None, "it runs already"
         self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "opensearch.yml").write_text(self._settings())
-        with (self._folder / "out.log").open("ab") as log:
-            command, folder = self._command(), self._folder
-            start = _LAUNCHER.submit(subprocess.Popen, command, stdout=log, stderr=log, cwd=folder)
-            self._process = start.result()
+        self._process = launch(self._command(), log=self._folder / "out.log", cwd=self._folder)
 
     def start(self) -> None:
         """Start, if it does not run, and wait until it serves what it holds."""
@@ -120,26 +112,16 @@ class Node:
 
     def _end(self, *, kill: bool) -> None:
         process, self._process = self._process, None
-        if process is None:
-            return
-        if not kill:
-            process.terminate()
-            try:
-                process.wait(STOP_S)
-            except subprocess.TimeoutExpired:
-                kill = True
-        if kill:
-            process.kill()
-        process.wait()
+        if process is not None:
+            end(process, kill=kill)
 
     def _command(self) -> list[str]:
-        dies_with_us = ["setpriv", "--pdeathsig", "KILL"] if shutil.which("setpriv") else []
         heap = [f"-Xms{self._heap_mb}m", f"-Xmx{self._heap_mb}m"]
         java = ["java", *JVM, *heap, f"-Djava.io.tmpdir={self._folder}", "-cp", f"{jars()}/*", MAIN]
         places = ["-basePath", str(self._folder), "-confPath", str(self._folder)]
         port = ["-baseHttpPort", str(self.port - 1)]  # the runner counts its nodes from one
         return [
-            *dies_with_us,
+            *dying_with_us(),
             *java,
             *places,
             *port,
@@ -177,24 +159,6 @@ def cluster(folder: Path, size: int, *, heap_mb: int = 384) -> list[Node]:
     for node in nodes:
         node.wait(nodes=size)
     return nodes
-
-
-_given: set[int] = set()
-
-
-def _free_port(among: Sequence[int] = ()) -> int:
-    """A port that nobody has just now, and that was not given before."""
-    for port in random.sample(among, len(among)) if among else [0] * 100:
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found = int(probe.getsockname()[1])
-        if found not in _given:
-            _given.add(found)
-            return found
-    raise AssertionError("no free port")
 
 
 if __name__ == "__main__":
