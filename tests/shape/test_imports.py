@@ -13,6 +13,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset({"mendflow.core", "msgspec", "cel_expr_python", "lxml"}),
     "formats": frozenset({"mendflow.formats", "mendflow.core", "msgspec", "yaml"}),
     "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec", "aiohttp", "psycopg"}),
+    "batch": frozenset({"mendflow.batch", "mendflow.core", "msgspec", "psij"}),
     "pages": frozenset({"mendflow.pages", "mendflow.core", "msgspec"}),
     "services": frozenset({"mendflow.services", "mendflow.core", "mendflow.stores.contract", "msgspec"}),
     "event_loop": frozenset({"uvloop"}),

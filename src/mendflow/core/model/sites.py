@@ -212,3 +212,7 @@ class Found(msgspec.Struct, frozen=True):
     state: Literal["queued", "running", "ended"]
     native: str = ""
     why: str = ""
+
+
+class BatchAway(Exception):
+    """A batch system did not answer, or nothing that can be read: what it has is not known."""

@@ -1,0 +1,1 @@
+"""Batch systems: how pilots get onto machines that are somebody else's to give."""

@@ -1,0 +1,146 @@
+"""Commands of a batch system, run with a bound: on their time, and on what they may say.
+
+They get little of the server's environment, because many batch systems hand what a command has on to the jobs: a
+server's token or a store's password must not get there."""
+
+import asyncio
+import os
+import signal
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import msgspec
+
+from mendflow.core.model.sites import BatchAway, Site
+
+SAID_BYTES_MAX = 32 << 20
+HANDED_ON = frozenset(
+    {
+        "PATH",
+        "HOME",
+        "USER",
+        "LOGNAME",
+        "SHELL",
+        "LANG",
+        "LANGUAGE",
+        "TZ",
+        "TMPDIR",
+        "LD_LIBRARY_PATH",
+        "PYTHONPATH",
+        "VIRTUAL_ENV",
+        "KRB5CCNAME",
+        "X509_USER_PROXY",
+        "BEARER_TOKEN_FILE",
+        "SSL_CERT_FILE",
+        "SLURM_CONF",
+        "SLURM_CLUSTERS",
+        "LSF_ENVDIR",
+        "LSF_SERVERDIR",
+        "LSF_LIBDIR",
+        "LSF_BINDIR",
+        "PBS_CONF_FILE",
+        "PBS_SERVER",
+        "PBS_DEFAULT",
+        "CONDOR_CONFIG",
+    }
+)
+SECRET = "env:"
+
+
+class Said(msgspec.Struct, frozen=True):
+    """What a command said. `code` is None if it was given up."""
+
+    code: int | None
+    out: str
+    err: str
+
+    @property
+    def last_line(self) -> str:
+        lines = [line for line in (self.err or self.out).splitlines() if line.strip()]
+        return lines[-1].strip()[:500] if lines else "it said nothing"
+
+
+def environment_for(site: Site) -> dict[str, str]:
+    """What commands for this site have: little of ours, and what its settings give."""
+    kept = {name: text for name, text in os.environ.items() if name in HANDED_ON or name.startswith("LC_")}
+    for name, text in site.batch.environment.items():
+        kept[name] = os.environ.get(text.removeprefix(SECRET), "") if text.startswith(SECRET) else text
+    if site.batch.commands:
+        kept["PATH"] = f"{site.batch.commands}:{kept.get('PATH', os.defpath)}"
+    return kept
+
+
+async def ask(site: Site, words: Sequence[str], *, given: bytes = b"", timeout_ms: int = 0) -> Said:
+    """Run a command. One that takes too long, or says too much, is killed with all that it started; what it said until
+    then is told."""
+    environment = environment_for(site)
+    try:
+        process = await asyncio.create_subprocess_exec(
+            *words,
+            stdin=asyncio.subprocess.PIPE,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            env=environment,
+            start_new_session=True,
+        )
+    except OSError as error:
+        raise BatchAway(f"{words[0]} cannot be run: {error.strerror}") from error
+    assert process.stdin is not None and process.stdout is not None and process.stderr is not None
+    out, err = _Heard(process.stdout), _Heard(process.stderr)
+    code: int | None = None
+    try:
+        async with asyncio.timeout((timeout_ms or site.batch.timeout_ms) / 1000):
+            await asyncio.gather(_give(process.stdin, given), out.hear(), err.hear())
+            code = await process.wait()
+    except (TimeoutError, _TooMuch):
+        pass
+    finally:
+        await _end(process)
+    return Said(code, out.text, err.text)
+
+
+async def answer_of(site: Site, words: Sequence[str], *, well: Mapping[int, str] | None = None) -> str:
+    """What a command that only asks has said. Raises BatchAway unless it ended well: with 0, or with another number
+    that means so if a certain text is said."""
+    said = await ask(site, words)
+    if said.code is None:
+        raise BatchAway(f"{words[0]} did not answer within {site.batch.timeout_ms} ms, or said too much")
+    expected = (well or {}).get(said.code)
+    if said.code != 0 and (expected is None or expected not in said.out + said.err):
+        raise BatchAway(f"{words[0]} ended with {said.code}: {said.last_line}")
+    return said.out
+
+
+class _TooMuch(Exception):
+    pass
+
+
+class _Heard:
+    def __init__(self, source: asyncio.StreamReader) -> None:
+        self._source = source
+        self._parts: list[bytes] = []
+        self._bytes = 0
+
+    async def hear(self) -> None:
+        while part := await self._source.read(1 << 16):
+            self._parts.append(part)
+            self._bytes += len(part)
+            if self._bytes > SAID_BYTES_MAX:
+                raise _TooMuch
+
+    @property
+    def text(self) -> str:
+        return b"".join(self._parts).decode(errors="replace")
+
+
+async def _give(target: asyncio.StreamWriter, given: bytes) -> None:
+    with suppress(ConnectionError):  # a command that does not read what it is given may be right
+        target.write(given)
+        await target.drain()
+    target.close()
+
+
+async def _end(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    await process.wait()

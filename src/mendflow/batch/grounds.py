@@ -1,0 +1,133 @@
+"""The folder of a site: what its pilots are started from, on whichever machine they are started.
+
+There is the token, which only its owner can read and which no command line shows; what pilots check before they
+register; and for each pilot a folder with its script, its log and, unless the site says otherwise, its work."""
+
+import os
+import shlex
+import shutil
+import sys
+import time
+from collections.abc import Callable, Collection, Sequence
+from pathlib import Path
+
+import msgspec
+
+from mendflow.batch.contract import Launch, names_of
+from mendflow.core.model.checks import Checks
+from mendflow.core.model.sites import PilotSubmission, Site
+
+KEPT_S = 86_400
+"""How long the folder of a pilot is kept that did not leave in good order: somebody may want to look into it."""
+
+ENDS_BEFORE_MS = 60_000
+"""A pilot leaves by itself so long before its time at the batch system is over, or after nine tenths of it."""
+
+WORDS_BYTES = 4096
+
+
+class Grounds:
+    """`token` is what pilots show, empty where none is wanted; `servers` tells where servers are reached."""
+
+    def __init__(self, data: Path, *, token: str, servers: Callable[[], Sequence[str]]) -> None:
+        self._data = data
+        self._token = token
+        self._servers = servers
+
+    def folder(self, site: Site) -> Path:
+        return Path(site.batch.folder) if site.batch.folder else self._data / "sites" / site.name
+
+    def prepare(self, site: Site, submission: PilotSubmission) -> Launch:
+        """Everything that this pilot needs, on disk. Raises OSError."""
+        top = self.folder(site)
+        launch = Launch(submission.name, top / submission.name)
+        launch.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if self._token:
+            _write(top / "token", self._token + "\n", 0o600)
+        if site.pilots.checks != Checks():
+            _write(top / "checks.json", msgspec.json.encode(site.pilots.checks).decode(), 0o600)
+        _write(launch.script, self._script(site, submission, launch), 0o700)
+        return launch
+
+    def last_words(self, site: Site, name: str) -> str:
+        """The last line of a pilot's log."""
+        try:
+            with Launch(name, self.folder(site) / name).log.open("rb") as log:
+                log.seek(max(0, log.seek(0, os.SEEK_END) - WORDS_BYTES))
+                lines = log.read().decode(errors="replace").strip().splitlines()
+        except OSError:
+            return ""
+        return lines[-1] if lines else ""
+
+    def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
+        """Remove the folders of pilots that have left, and those of others that have long been over."""
+        oldest = time.time() - KEPT_S
+        for folder in self.folder(site).glob(f"{names_of(site)}*"):
+            if folder.name in keep:
+                continue
+            try:
+                if folder.name in left or folder.stat().st_mtime < oldest:
+                    shutil.rmtree(folder, ignore_errors=True)
+            except FileNotFoundError:
+                continue
+
+    def _script(self, site: Site, submission: PilotSubmission, launch: Launch) -> str:
+        pilot = site.pilots
+        work = _expanded(pilot.work) if pilot.work else shlex.quote(str(launch.folder / "work"))
+        lines = [
+            "#!/bin/sh",
+            "umask 077",
+            f"exec >>{shlex.quote(str(launch.log))} 2>&1 </dev/null",
+            "trap : TERM",  # the pilot leaves when it is told to, and this waits for it
+            *([pilot.before] if pilot.before else []),
+            f"{shlex.quote(pilot.python or sys.executable)} -m mendflow.pilot --work {work} "
+            + " ".join(map(shlex.quote, self._words(site, submission))),
+        ]
+        return "\n".join(lines) + "\n"
+
+    def _words(self, site: Site, submission: PilotSubmission) -> list[str]:
+        pilot, top = site.pilots, self.folder(site)
+        given: dict[str, str | int | float] = {
+            "--name": submission.name,
+            "--site": site.name,
+            "--slots": pilot.slots,
+            "--cpus": pilot.cpus,
+            "--gpus": pilot.gpus,
+            "--grace-ms": pilot.grace_ms,
+            "--away-exit-ms": pilot.away_exit_ms,
+            "--token-file": str(top / "token") if self._token else "",
+            "--checks": str(top / "checks.json") if pilot.checks != Checks() else "",
+            "--memory-bytes": pilot.memory_bytes,
+            "--disk-bytes": pilot.disk_bytes,
+            "--idle-exit-ms": pilot.idle_exit_ms if submission.purpose == "jobs" else 0,
+            "--ttl-ms": life_ms(site),
+            "--storage": pilot.storage,
+            "--share": pilot.share or "",
+            "--cache-size": pilot.cache_bytes,
+            "--cache-policy": pilot.cache_policy,
+            "--min-free": pilot.min_free_bytes,
+        }
+        servers = pilot.servers or tuple(self._servers())
+        words = [word for server in servers for word in ("--server", server)]
+        return words + [str(word) for pair in given.items() if pair[1] or pair[0] == "--gpus" for word in pair]
+
+
+def life_ms(site: Site) -> int:
+    """How long a pilot may live, so that it leaves by itself before it is killed; 0: without end."""
+    wall_ms = site.batch.wall_ms
+    return max(wall_ms - ENDS_BEFORE_MS, wall_ms * 9 // 10) if wall_ms else 0
+
+
+def _expanded(path: str) -> str:
+    """For a shell that is to put in the variables, and nothing else."""
+    quoted = path.replace("\\", "\\\\").replace('"', '\\"').replace("`", "\\`").replace("$(", "\\$(")
+    return f'"{quoted}"'
+
+
+def _write(path: Path, text: str, mode: int) -> None:
+    """Whole or not at all, and never readable by others, not even for a moment."""
+    draft = path.with_name(f"{path.name}.{os.getpid()}")
+    draft.unlink(missing_ok=True)
+    with os.fdopen(os.open(draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY, mode), "w") as out:
+        out.write(text)
+    draft.replace(path)

@@ -1,0 +1,77 @@
+"""The process that gives pilots to a batch system through PSI/J: what it is to submit in, a line for each out.
+
+It stops at the first that is not taken, and says nothing of the rest."""
+
+import os
+import sys
+from datetime import timedelta
+from pathlib import Path
+
+import msgspec
+from psij import Job, JobAttributes, JobExecutor, JobSpec, ResourceSpecV1
+from psij.executors.batch.batch_scheduler_executor import BatchSchedulerExecutorConfig
+
+from mendflow.batch.psij import Told, Wish
+from mendflow.core.model.sites import Site
+
+NEVER_S = 10**9
+"""PSI/J would ask after its jobs now and then; this process is long gone by then."""
+
+
+def main() -> None:
+    wish = msgspec.json.decode(sys.stdin.buffer.read(), type=Wish)
+    os.environ["SBATCH_NO_REQUEUE"] = "1"  # a pilot that a batch system starts twice would be two
+    config = BatchSchedulerExecutorConfig(
+        work_directory=Path(wish.folder),
+        queue_polling_interval=NEVER_S,
+        initial_queue_polling_delay=NEVER_S,
+        keep_files=True,
+    )
+    executor = JobExecutor.get_instance(wish.site.batch.kind, config=config)
+    for name, script in wish.scripts.items():
+        job = Job(specification(wish.site, name, script))
+        try:
+            executor.submit(job)
+        except Exception as error:  # noqa: BLE001 - whatever PSI/J raises is the answer to this submission
+            say(Told(name, why=" ".join(str(error).split())[:500] or repr(error)))
+            break
+        say(Told(name, native=job.native_id or "?"))
+    sys.stdout.flush()
+    os._exit(0)  # without waiting for the threads that PSI/J has
+
+
+def say(told: Told) -> None:
+    print(msgspec.json.encode(told).decode(), flush=True)
+
+
+def specification(site: Site, name: str, script: str) -> JobSpec:
+    batch, pilot = site.batch, site.pilots
+    attributes = JobAttributes(
+        queue_name=batch.queue or None,
+        account=batch.account or None,
+        reservation_id=batch.reservation or None,
+        custom_attributes={f"{batch.kind}.{word}": text for word, text in batch.options.items()},
+    )
+    if batch.wall_ms:
+        attributes.duration = timedelta(milliseconds=batch.wall_ms)
+    else:
+        attributes.duration = None  # type: ignore[assignment]  # PSI/J then leaves the time to the batch system
+    resources = ResourceSpecV1(
+        process_count=1,
+        cpu_cores_per_process=pilot.cpus,
+        gpu_cores_per_process=pilot.gpus or None,
+        memory=pilot.memory_bytes or None,
+    )
+    return JobSpec(
+        name=name,
+        executable="/bin/sh",
+        arguments=[script],
+        directory=str(Path(script).parent),
+        resources=resources,
+        attributes=attributes,
+        launcher="single",
+    )
+
+
+if __name__ == "__main__":
+    main()

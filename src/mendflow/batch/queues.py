@@ -1,0 +1,143 @@
+"""The words of each batch system: how it is asked what it has, what its answers mean, how something is taken back.
+
+All of it goes by name. Where a batch system takes back by number only, these are asked for by name just before."""
+
+import getpass
+import re
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import msgspec
+
+from mendflow.batch.commands import answer_of
+from mendflow.batch.contract import names_of
+from mendflow.core.model.sites import BatchAway, Found, Site
+
+
+class Queue(Protocol):
+    """What is said to one kind of batch system."""
+
+    async def listed(self, site: Site) -> dict[str, Found]:
+        """What it has by the names of this site. Raises BatchAway."""
+        ...
+
+    async def take_back(self, site: Site, names: Sequence[str]) -> None: ...
+
+
+def chosen(site: Site, rows: Sequence[tuple[str, Found]]) -> dict[str, Found]:
+    """Those of this site. Should there be several by one name, the one that is furthest from its end counts: another
+    may be what is left of an earlier try."""
+    found: dict[str, Found] = {}
+    for name, each in rows:
+        known = found.get(name)
+        if name.startswith(names_of(site)) and (known is None or _ORDER[each.state] > _ORDER[known.state]):
+            found[name] = each
+    return found
+
+
+_ORDER = {"ended": 0, "queued": 1, "running": 2}
+
+
+def _state(word: str, states: Mapping[str, str], native: str, why: str = "") -> Found:
+    match next((state for state, words in states.items() if word in words.split()), "ended"):
+        case "queued":
+            return Found("queued", native, why)
+        case "running":
+            return Found("running", native, why)
+        case _:
+            return Found("ended", native, why)
+
+
+def _cells(text: str, count: int, command: str) -> list[list[str]]:
+    rows = [line.strip().split("|") for line in text.splitlines() if line.strip()]
+    if bad := [row for row in rows if len(row) < count]:
+        raise BatchAway(f"{command} said something that cannot be read: {'|'.join(bad[0])[:200]}")
+    return rows
+
+
+class Slurm:
+    """A pilot that was requeued, or is being ended, is still there: two of one name may even run at a time."""
+
+    STATES = {
+        "queued": "PENDING CONFIGURING REQUEUED REQUEUE_FED REQUEUE_HOLD RESV_DEL_HOLD SPECIAL_EXIT",
+        "running": "RUNNING COMPLETING SUSPENDED STOPPED SIGNALING STAGE_OUT RESIZING",
+    }
+
+    async def listed(self, site: Site) -> dict[str, Found]:
+        words = ["squeue", "--noheader", "--states=all", f"--user={getpass.getuser()}", "--format=%j|%i|%T|%r"]
+        rows = _cells(await answer_of(site, words), 4, "squeue")
+        return chosen(site, [(name, self._found(state, native, why)) for name, native, state, why, *_ in rows])
+
+    def _found(self, state: str, native: str, why: str) -> Found:
+        told = state.lower().replace("_", " ")
+        return _state(state, self.STATES, native, f"{told} ({why})" if why not in ("None", "") else told)
+
+    async def take_back(self, site: Site, names: Sequence[str]) -> None:
+        for name in names:
+            await answer_of(site, ["scancel", "--quiet", f"--user={getpass.getuser()}", f"--name={name}"])
+
+
+class Lsf:
+    STATES = {"queued": "PEND PROV PSUSP WAIT", "running": "RUN USUSP SSUSP UNKWN ZOMBI"}
+
+    async def listed(self, site: Site) -> dict[str, Found]:
+        words = ["bjobs", "-a", "-noheader", "-o", "job_name jobid stat exit_reason delimiter='|'"]
+        text = await answer_of(site, words, well={255: "No job found", 1: "No job found"})
+        rows = _cells("" if "No job found" in text else text, 4, "bjobs")
+        return chosen(
+            site, [(name, _state(state, self.STATES, native, _said(why))) for name, native, state, why, *_ in rows]
+        )
+
+    async def take_back(self, site: Site, names: Sequence[str]) -> None:
+        for name in names:
+            await answer_of(site, ["bkill", "-J", name], well={255: "No match", 1: "No match"})
+
+
+def _said(why: str) -> str:
+    return "" if why.strip() == "-" else why.strip()
+
+
+class _PbsJob(msgspec.Struct):
+    Job_Name: str
+    job_state: str
+    comment: str = ""
+
+
+class _PbsJobs(msgspec.Struct):
+    Jobs: dict[str, _PbsJob] = {}
+
+
+class Pbs:
+    STATES = {"queued": "Q H W T M", "running": "R E B S U"}
+
+    async def listed(self, site: Site) -> dict[str, Found]:
+        jobs = await self._jobs(site)
+        rows = [
+            (each.Job_Name, _state(each.job_state, self.STATES, native, each.comment)) for native, each in jobs.items()
+        ]
+        return chosen(site, rows)
+
+    async def take_back(self, site: Site, names: Sequence[str]) -> None:
+        known, wanted = await self._jobs(site), set(names)
+        numbers = [
+            native
+            for native, each in known.items()
+            if each.Job_Name in wanted and _state(each.job_state, self.STATES, native).state != "ended"
+        ]
+        if numbers:
+            await answer_of(site, ["qdel", *numbers], well={35: "finished", 153: "Unknown Job"})
+
+    async def _jobs(self, site: Site) -> dict[str, _PbsJob]:
+        text = await answer_of(site, ["qstat", "-x", "-f", "-F", "json"])
+        try:
+            return msgspec.json.decode(text, type=_PbsJobs).Jobs if text.strip() else {}
+        except msgspec.DecodeError as error:
+            raise BatchAway(f"qstat said something that cannot be read: {error}") from error
+
+
+QUEUES: dict[str, Queue] = {"slurm": Slurm(), "lsf": Lsf(), "pbs": Pbs()}
+
+UNCERTAIN = re.compile(
+    r"timed? ?out|unable to contact|communicat|connect|try again|temporar|not respond", re.IGNORECASE
+)
+"""What is said when the batch system itself could not be asked: then it may have taken the submission all the same."""
