@@ -105,6 +105,11 @@ def definitions(kinds: Kinds = tables.KINDS) -> Schema:
         ),
         "pick": schema_of(tables.PICK),
         "limits": schema_of(tables.LIMITS),
+        "publications": {
+            "type": "object",
+            "propertyNames": {"pattern": f"^{NAME.pattern}$"},
+            "additionalProperties": {"anyOf": [{"type": "string"}, schema_of(tables.PUBLISHING)]},
+        },
         "defaults": schema_of(tables.DEFAULTS),
         "inputs": {
             "type": "object",

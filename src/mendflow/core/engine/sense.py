@@ -9,6 +9,8 @@ from typing import Any, Final
 
 from msgspec.structs import asdict
 
+from mendflow.core.data.paths import name_flaw
+from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import (
     DURATION_MS_MAX,
     Assign,
@@ -81,8 +83,24 @@ def _job(job: Job) -> Iterator[str]:
             yield f"the environment variable {name:.80} holds a NUL character; take it out"
     for path in (*job.inputs, *(path for path in job.files.values() if isinstance(path, str))):
         yield from _path(path)
+    yield from _publications(job)
     yield from _numbers(job)
     yield from _data(list(job.args), job.kwargs, job.env, job.inputs, job.replicas, job.files)
+
+
+def _publications(job: Job) -> Iterator[str]:
+    names: dict[str, str] = {}
+    for output, given in job.publish.items():
+        if output not in job.files:
+            known = ", ".join(job.files) or "none"
+            yield f"{output!r:.80} is to be published, and the job leaves no file of that name; its files: {known:.200}"
+        if not all(isinstance(part, str) for part in (given.logical, given.element, given.data_set)):
+            yield f"{output!r:.80} is to be published: its name, element and set must be texts"
+        elif "${{" not in given.logical:
+            if flaw := name_flaw(name := given.logical.removeprefix(LOGICAL)):
+                yield f"{output!r:.80} cannot be published as {name!r:.200}: {flaw}"
+            if names.setdefault(name, output) != output:
+                yield f"{names[name]!r:.80} and {output!r:.80} cannot both be published as {name:.200}"
 
 
 def _path(path: str) -> Iterator[str]:

@@ -29,6 +29,7 @@ from mendflow.core.model.flow import (
     OnAlarm,
     OnMessage,
     Pick,
+    Publishing,
     Receive,
     Reply,
     Scope,
@@ -61,7 +62,8 @@ FIELDS: Final[dict[type, tuple[str, ...]]] = {
     Receive: ("correlation",),
     Reply: ("value",),
     Invoke: ("value",),
-    Job: ("command", "args", "kwargs", "env", "inputs", "replicas", "files", "resources"),
+    Job: ("command", "args", "kwargs", "env", "inputs", "replicas", "files", "publish", "resources"),
+    Publishing: Publishing.__struct_fields__,
     NeededResources: NeededResources.__struct_fields__,
     Task: ("title", "description", "data", "deadline_ms"),
     Stage: ("files",),
@@ -91,6 +93,8 @@ def _flaws(activity: Any) -> Iterator[tuple[str, str]]:
     fields = FIELDS.get(type(activity), ())
     for field in (*OF_EACH, *fields) if isinstance(activity, Node) else fields:
         value = getattr(activity, field)
+        if field == "publish":
+            value = tuple(value.values())
         if not value or value is True or type(value) in (int, float):
             continue
         if isinstance(value, Expr):

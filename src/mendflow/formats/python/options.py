@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, TypedDict
 
-from mendflow.core.model.flow import NeededResources
+from mendflow.core.model.flow import NeededResources, Publishing
 from mendflow.core.model.jobs import Limits, Submission
 from mendflow.core.model.problems import Problem
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
@@ -28,6 +28,8 @@ class JobOptions(TypedDict, total=False):
     env: Mapping[str, Any]
     inputs: Mapping[str, Any]
     files: Mapping[str, str]
+    publish: Mapping[str, Any]
+    link_inputs: bool
     open_files: int
     file_size: str
     processes: int
@@ -43,6 +45,7 @@ class JobOptions(TypedDict, total=False):
 
 
 KNOWN = frozenset(JobOptions.__annotations__)
+PUBLISHING = frozenset(Publishing.__struct_fields__)
 
 
 def checked(options: Mapping[str, Any]) -> tuple[JobOptions, list[Problem]]:
@@ -62,6 +65,8 @@ def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:
         "env": template("env", {}),
         "inputs": template("inputs", {}),
         "files": template("files", {}),
+        "publish": publications(options, owner),
+        "link_inputs": flag(options, "link_inputs"),
         "resources": NeededResources(
             cpus=template("cpus", 1.0),
             memory_bytes=measured(options, "memory", "size", owner),
@@ -83,6 +88,28 @@ def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:
         "submission": Submission(word(options, "submit", [str(each) for each in Submission], "notify")),
         "stage_in": word(options, "stage_in", ["parallel", "sequence"], "parallel"),
     }
+
+
+def publications(options: Mapping[str, Any], owner: object) -> dict[str, Publishing]:
+    """A logical name for a file, or a dict with `logical`, `element` and `data_set`."""
+    found, files = {}, options.get("files", {})
+    for name, given in options.get("publish", {}).items():
+        if name not in files:
+            raise bad(f"publish: the job has no `{name}` among its files", nearest(name, files))
+        parts = given if isinstance(given, Mapping) else {"logical": given}
+        if unknown := parts.keys() - PUBLISHING:
+            raise bad(f"publish of {name} has `{min(unknown)}`", nearest(min(unknown), PUBLISHING))
+        if "logical" not in parts:
+            raise bad(f"publish of {name} needs a logical name, such as /store/reco/a.dat")
+        found[name] = Publishing(**{key: template_of(each, owner, "publish") for key, each in parts.items()})
+    return found
+
+
+def flag(options: Mapping[str, Any], name: str) -> bool:
+    value = options.get(name, False)
+    if not isinstance(value, bool):
+        raise bad(f"{name} is True or False, not {value!r}")
+    return value
 
 
 def whole(options: Mapping[str, Any], name: str, least: int = 0) -> int:

@@ -2,16 +2,21 @@
 
 import symtable
 from pathlib import Path, PurePosixPath
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from mendflow.core.model.flow import Activity, Empty, Job, NeededResources
+from mendflow.core.data.paths import name_flaw
+from mendflow.core.model.data import LOGICAL
+from mendflow.core.model.flow import Activity, Empty, Job, NeededResources, Publishing
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml import tables
 from mendflow.formats.yaml.build import Build, Seat
-from mendflow.formats.yaml.document import Entries, Items, Node, Scalar
+from mendflow.formats.yaml.document import Entries, Items, Node, Scalar, describe
 from mendflow.formats.yaml.fields import Fields, fields_of
 from mendflow.formats.yaml.reading import Reading
+from mendflow.formats.yaml.shapes import Text
+
+PUBLISHED_AS: Final = Text("a logical name, or a map with `as:`")
 
 
 def shell_job(build: Build, fields: Fields, seat: Seat) -> Activity:
@@ -89,6 +94,8 @@ def common(build: Build, fields: Fields) -> dict[str, Any]:
         "inputs": inputs_of(build.reading, fields),
         "replicas": replicas_of(build.reading, fields),
         "files": files_of(build.reading, fields),
+        "publish": publish_of(build.reading, fields),
+        "link_inputs": value("link-inputs", False),
         "resources": NeededResources(
             cpus=value("cpus", 1.0),
             memory_bytes=value("memory", 0),
@@ -163,6 +170,39 @@ def files_of(reading: Reading, fields: Fields) -> dict[str, Any]:
     return {name: path for name, path in given.items() if path is not None}
 
 
+def publish_of(reading: Reading, fields: Fields) -> dict[str, Publishing]:
+    node, files = fields.node_of("publish"), fields.get("files", {})
+    if node is None:
+        return {}
+    if not isinstance(node, Entries):
+        reading.problem(node, f"`publish` is a map from names of files to logical names, not {describe(node)}")
+        return {}
+    found = {}
+    for name, entry in node.entries.items():
+        if name not in files:
+            reading.problem(entry.key, f"the job has no `{name}` among its `files`", nearest(name, files))
+        if (publishing := publishing_of(reading, entry.value)) is not None:
+            found[name] = publishing
+    return found
+
+
+def publishing_of(reading: Reading, node: Node) -> Publishing | None:
+    """A logical name, or a map with one."""
+    if isinstance(node, Entries):
+        fields = fields_of(reading, node, tables.PUBLISHING, "`publish`")
+        logical = fields.get("as") if fields is not None else None
+        if fields is None or logical is None:
+            return None
+        element, data_set, node = fields.get("on", ""), fields.get("set", ""), fields.node_of("as") or node
+    else:
+        logical, element, data_set = PUBLISHED_AS.read(reading, node), "", ""
+    if logical is None:
+        return None
+    if "${{" not in logical and (flaw := name_flaw(logical.removeprefix(LOGICAL))):
+        reading.problem(node, f"`{logical}` is no logical name: {flaw}")
+    return Publishing(logical=logical, element=element or "", data_set=data_set or "")
+
+
 def demand_inner(reading: Reading, node: Node, path: str | None) -> bool:
     """Whether the path stays in the job's folder."""
     if path is None:
@@ -176,7 +216,13 @@ def demand_inner(reading: Reading, node: Node, path: str | None) -> bool:
 
 def demand_given(reading: Reading, node: Node, source: Any) -> None:
     """A source that is written out must be there."""
-    if not isinstance(source, str) or "${{" in source or "://" in source:
+    if not isinstance(source, str) or "${{" in source:
+        return
+    if source.startswith(LOGICAL):
+        if flaw := name_flaw(source.removeprefix(LOGICAL)):
+            reading.problem(node, f"`{source}` names no logical file: {flaw}")
+        return
+    if "://" in source:
         return
     path = reading.folder / source
     try:

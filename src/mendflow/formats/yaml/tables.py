@@ -86,14 +86,22 @@ JOB: Final[Table] = {
         "How the job is handed over: one call that waits, asking now and then, being told (usual), or not caring.",
     ),
     "stage-in": Key(Word("parallel", "sequence"), "Whether given input files are brought together or in order."),
+    "link-inputs": Key(
+        Flag(), "The job only reads its inputs: give it links into the pilot's cache instead of copies."
+    ),
+}
+PUBLISHING: Final[Table] = {
+    "as": Key(Text("a logical name"), "The logical name, such as /store/reco/run7.dat.", required=True),
+    "on": Key(Text("the name of a storage element"), "Where it goes; the one near the pilot unless given."),
+    "set": Key(Text("the name of a data set"), "The data set that it belongs to."),
 }
 JOB_FILES: Final[Table] = {
     "inputs": Key(
         Either(
-            MapOf(Text("a path, or ${{ jobs.NAME.files.FILE }},"), wants="a map from paths to files"),
+            MapOf(Text("a path, `lfn:NAME` or ${{ jobs.NAME.files.FILE }},"), wants="a map from paths to files"),
             ListOf(Text("a path", template=False)),
         ),
-        "Files the job finds in its folder: the path there, and the file given or another job's file. "
+        "Files the job finds in its folder: the path there, and the file given, another job's file, or a logical file. "
         "A list of paths keeps them as they are.",
     ),
     "replicas": Key(
@@ -104,6 +112,11 @@ JOB_FILES: Final[Table] = {
     "files": Key(
         MapOf(Text("a path"), Name("the name of a file"), "a map from names to paths"),
         "Files the job leaves: a name for each and its path in the job's folder; others use `jobs.NAME.files.FILE`.",
+    ),
+    "publish": Key(
+        Later("a map from names of files to logical names", "publications"),
+        "Files the job leaves that get a logical name and go to a storage element: the name in `files`, and the "
+        "logical name, or a map with `as:`, `on:` and `set:`.",
     ),
 }
 ON_MESSAGE: Final[Table] = {

@@ -9,6 +9,7 @@ from typing import Any, Final
 import msgspec
 from msgspec.structs import replace
 
+from mendflow.core.data.paths import name_flaw
 from mendflow.core.engine import data
 from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, Thrown, thrown
@@ -26,12 +27,13 @@ from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import JobItem
 from mendflow.core.expressions import is_template
 from mendflow.core.expressions.texts import as_text
+from mendflow.core.model.data import LOGICAL, Publication
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Job, NeededResources
 from mendflow.core.model.jobs import JobSpec, Outcome, Resources, Submission
 from mendflow.core.model.values import FileRef, Value, file_of, spilled_file
 
-PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "resources")
+PARTS: Final = ("command", "args", "kwargs", "env", "replicas", "files", "publish", "resources")
 
 
 class Prepared(msgspec.Struct):
@@ -135,6 +137,7 @@ class JobKind(ItemKind[JobItem]):
 def prepared(activity: Job) -> Prepared:
     fixed: dict[str, Any] = {
         "function": activity.function,
+        "link_inputs": activity.link_inputs,
         "limits": activity.limits,
         "priority": activity.priority,
         "owner": activity.owner,
@@ -155,6 +158,8 @@ def prepared(activity: Job) -> Prepared:
 
 def part_of(activity: Job, part: str) -> Value:
     given = getattr(activity, part)
+    if part == "publish":
+        return {name: msgspec.structs.asdict(each) for name, each in given.items()}
     return msgspec.structs.asdict(given) if isinstance(given, NeededResources) else given
 
 
@@ -219,6 +224,19 @@ def as_places(value: Value, name: str) -> dict[str, tuple[str, ...]]:
     return places
 
 
+def as_publications(value: Value, name: str) -> dict[str, Publication]:
+    """Where each published file goes; its logical name may be given with `lfn:` or without."""
+    found = {}
+    for output, given in value.items():
+        logical = as_text(given["logical"]).removeprefix(LOGICAL)
+        if flaw := name_flaw(logical):
+            message = f"{name}: {output} cannot be published as {logical!r:.200}: {flaw}"
+            raise thrown(INVALID_EXPRESSION_VALUE, message)
+        element, data_set = as_text(given["element"]), as_text(given["data_set"])
+        found[output] = Publication(logical=logical, element=element, data_set=data_set)
+    return found
+
+
 def _as_many(given: Value) -> list[Value]:
     return given if isinstance(given, list) else [given]
 
@@ -230,5 +248,6 @@ _SHAPES: Final = {
     "env": as_env,
     "files": as_texts,
     "replicas": as_places,
+    "publish": as_publications,
     "resources": as_resources,
 }

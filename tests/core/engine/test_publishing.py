@@ -1,0 +1,69 @@
+"""What the engine makes of a job's publications: every expression resolved, every name one that can be."""
+
+import pytest
+
+from mendflow.core.engine.messages import SubmitJob
+from mendflow.core.model.data import Publication
+from mendflow.core.model.flow import Job, Publishing, Scope, Sequence
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.values import FileRef
+from tests.core.engine.world import Play, started
+
+
+def job(logical: str, element: str = "", data_set: str = "") -> Job:
+    published = Publishing(logical=logical, element=element, data_set=data_set)
+    return Job(name="a", command="x", files={"t": "t.csv"}, publish={"t": published}, link_inputs=True)
+
+
+def in_scope(body: Job, **variables: object) -> Play:
+    return started(Scope(name="s", variables=dict(variables), body=body))
+
+
+def test_a_job_is_told_where_its_files_go() -> None:  # FM-6
+    play = in_scope(job("lfn:/store/${{ run }}/t", "${{ where }}", "set-${{ run }}"), run=7, where="near")
+    order = play.out[play.serial("a")]
+    assert isinstance(order, SubmitJob)
+    assert order.spec.publish == {"t": Publication(logical="/store/7/t", element="near", data_set="set-7")}
+    assert order.spec.link_inputs
+
+
+@pytest.mark.parametrize("run", ["..", "a/../..", "%2e%2e", "a\0b", "", "x\\y", "é", "a::b"])
+def test_a_name_that_would_lead_elsewhere_is_a_fault_of_the_flow(run: str) -> None:  # PJ-7
+    play = in_scope(job("/store/${{ run }}/t"), run=run)
+    assert play.ended.fault is not None and play.ended.fault.name == "invalidExpressionValue"
+    assert "cannot be published" in play.ended.fault.message
+
+
+def test_a_published_file_is_passed_on_with_its_name() -> None:  # FM-6
+    after = Job(name="b", command="y", inputs={"in": "${{ jobs.a.files.t }}"})
+    play = started(Sequence(name="s", body=(job("/store/t"), after)))
+    ref = FileRef(sha256="0" * 64, bytes=3, name="t", logical="/store/t")
+    play.finish(play.serial("a"), Outcome(files={"t": ref}))
+    order = play.out[play.serial("b")]
+    assert isinstance(order, SubmitJob) and order.spec.inputs == {"in": ref}
+
+
+@pytest.mark.parametrize(
+    ("body", "said"),
+    [
+        (job("store/t"), "must begin with `/`"),
+        (job("/store/../t"), "`..` as a part"),
+        (Job(name="a", command="x", publish={"t": Publishing(logical="/t")}), "leaves no file of that name"),
+        (Job(name="a", command="x", files={"t": "t"}, publish={"t": Publishing(logical=5)}), "must be texts"),
+        (job("/store/${{ 1 + }}"), "in the expression"),
+        (
+            Job(
+                name="a",
+                command="x",
+                files={"t": "t", "u": "u"},
+                publish={"t": Publishing(logical="/t"), "u": Publishing(logical="lfn:/t")},
+            ),
+            "cannot both be published as /t",
+        ),
+    ],
+)
+def test_a_flow_that_publishes_wrongly_is_refused(body: Job, said: str) -> None:
+    with pytest.raises(BadFlow) as caught:
+        started(body)
+    assert said in caught.value.message

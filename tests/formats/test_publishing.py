@@ -1,0 +1,104 @@
+"""Logical files in flows: as inputs, and as what becomes of a job's files."""  # FM-6, PJ-7
+
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.flow import Activity, Flow, Job, Parallel, Publishing, Sequence
+from mendflow.core.model.problems import BadFlow
+from mendflow.formats import load
+from tests.formats.conftest import Complaints, Reader
+
+RECO = """
+defaults: {link-inputs: true}
+jobs:
+  raw: {run: make raw, files: {raw: raw.dat}, link-inputs: false}
+  reco:
+    run: reco
+    inputs: {in.dat: "lfn:/store/raw/a.dat", "again.dat": "${{ jobs.raw.files.raw }}"}
+    files: {table: t.csv, log: l.txt, hits: h.csv}
+    publish:
+      table: lfn:/store/reco/t.csv
+      hits: {as: "/store/${{ inputs.run }}/h.csv", on: near, set: hits}
+"""
+
+
+def job(flow: Flow, name: str) -> Job:
+    """The job of that name, at whatever depth."""
+    pending: list[Activity] = [flow.body]
+    while pending:
+        each = pending.pop()
+        if isinstance(each, Job) and each.name == name:
+            return each
+        pending += each.branches if isinstance(each, Parallel) else each.body if isinstance(each, Sequence) else ()
+    raise AssertionError(f"no job {name}")
+
+
+def test_a_flow_file_says_what_is_published_and_where(read: Reader) -> None:  # FM-6
+    flow = read("inputs: {run: 7}\n" + RECO)
+    reco = job(flow, "reco")
+    assert reco.publish == {
+        "table": Publishing(logical="lfn:/store/reco/t.csv"),
+        "hits": Publishing(logical="/store/${{ inputs.run }}/h.csv", element="near", data_set="hits"),
+    }
+    assert (reco.link_inputs, job(flow, "raw").link_inputs) == (True, False)
+    assert reco.inputs["in.dat"] == "lfn:/store/raw/a.dat"  # which is not looked for in the flow's folder
+
+
+@pytest.mark.parametrize(
+    ("publish", "told"),
+    [
+        ("{tabel: /store/a}", "the job has no `tabel` among its `files` (did you mean `table`?)"),
+        ("{table: store/a}", "`store/a` is no logical name: it must begin with `/`"),
+        ("{table: /store/../etc/passwd}", "`..` as a part"),
+        ("{table: /store/%2e%2e/a}", "%2e in it"),
+        ("{table: {on: near}}", "as"),
+        ("{table: {as: /a, to: near}}", "to"),
+        ("{table: [1]}", "a logical name, or a map with `as:`"),
+        ("[table]", "`publish` is a map from names of files to logical names"),
+        ('{table: "/store/${{ nowhere.x }}"}', "nowhere"),
+    ],
+)
+def test_what_cannot_be_published_is_told_with_its_place(complaints: Complaints, publish: str, told: str) -> None:
+    found = complaints(f"jobs:\n  a:\n    run: x\n    files: {{table: t}}\n    publish: {publish}\n")
+    assert len(found) == 1 and found[0].startswith("5:") and told in found[0]
+
+
+@pytest.mark.parametrize("name", ["lfn:store/a", "lfn:", "lfn:/a/../b", "lfn://a", "lfn:/a%2fb"])
+def test_an_input_that_names_no_logical_file_is_told(complaints: Complaints, name: str) -> None:
+    [found] = complaints(f'jobs:\n  a:\n    run: x\n    inputs: {{in: "{name}"}}\n')
+    assert "names no logical file" in found
+
+
+def test_a_flow_in_python_publishes_too(tmp_path: Path) -> None:  # FM-6
+    path = tmp_path / "work.py"
+    path.write_text(
+        "from mendflow import flow, shell\n"
+        "@flow\n"
+        "def work(run: int):\n"
+        "    files = {'a': 'a.dat', 'b': 'b.dat'}\n"
+        "    named = {'a': f'/store/{run}/a', 'b': {'logical': '/store/b', 'data_set': 'bs'}}\n"
+        "    shell('x', name='x', files=files, publish=named, link_inputs=True, inputs={'i': 'lfn:/store/i'})\n"
+    )
+    found = job(load(path), "x")
+    assert found.publish == {
+        "a": Publishing(logical="/store/${{ inputs.run }}/a"),
+        "b": Publishing(logical="/store/b", data_set="bs"),
+    }
+    assert found.link_inputs
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        ("publish={'a': '/a'}", "no `a` among its files"),
+        ("files={'a': 'a'}, publish={'a': {'element': 'x'}}", "needs a logical name"),
+        ("files={'a': 'a'}, publish={'a': {'logical': '/a', 'set': 'x'}}", "`set`"),
+        ("link_inputs='yes'", "link_inputs is True or False"),
+    ],
+)
+def test_python_is_told_what_cannot_be_published(tmp_path: Path, options: str, told: str) -> None:
+    path = tmp_path / "work.py"
+    path.write_text(f"from mendflow import flow, shell\n@flow\ndef work():\n    shell('x', {options})\n")
+    with pytest.raises(BadFlow, match=told):
+        load(path)
