@@ -1,0 +1,71 @@
+"""URLs of files: what they are made of, and how people may see them.
+
+That a place lies within its element is plain from its text (see core/data/paths). What text cannot tell is where links
+on a disk lead, and that is looked at here."""
+
+import os
+import urllib.parse
+from typing import Final, NamedTuple
+
+from mendflow.transfer.problems import BadPlace
+
+LOCAL: Final = frozenset({"file", "local"})
+WEB: Final = frozenset({"http", "https"})
+OBJECTS: Final = frozenset({"s3", "s3a", "gs", "gcs", "memory"})
+"""Where a file that is being written is not seen before it is finished."""
+
+OTHERS: Final = frozenset(
+    {"abfs", "adl", "az", "arrow_hdfs", "hdfs", "ftp", "oci", "oss", "root", "sftp", "smb", "ssh", "webdav", "webhdfs"}
+)
+PROTOCOLS: Final = LOCAL | WEB | OBJECTS | OTHERS
+"""Places for files. Of what else fsspec knows, some wrap others, some run programs, and some are no places at all."""
+
+
+class Address(NamedTuple):
+    """`path` of a local file is that of the system; `url` is the whole, as it was given."""
+
+    protocol: str
+    path: str
+    url: str
+
+
+def address_of(url: str) -> Address:
+    """What a URL, or an absolute path, says."""
+    if os.path.isabs(url):
+        return Address("file", _tidy(url, url), url)
+    protocol, mark, _ = url.partition("://")
+    if not mark or protocol not in PROTOCOLS or "::" in url:
+        some = "file, http, https, s3, gs, sftp, root"
+        raise BadPlace(f"{shown(url)!r} is no place for a file: give a URL ({some}) or an absolute path")
+    if protocol in LOCAL:
+        parts = urllib.parse.urlsplit(url)
+        if parts.netloc not in ("", "localhost"):
+            raise BadPlace(f"{shown(url)!r} names a machine; a file of this one is file:///PATH")
+        return Address("file", _tidy(urllib.parse.unquote(url.partition("://")[2].removeprefix("localhost")), url), url)
+    if protocol not in WEB:
+        _tidy(url.partition("://")[2], url)
+    return Address(protocol, url, url)
+
+
+def _tidy(path: str, url: str) -> str:
+    for text in (path, urllib.parse.unquote(path)):
+        if ".." in text.split("/") or "\0" in text:
+            raise BadPlace(f"{shown(url)!r} goes up with `..`: name the place itself")
+    return path
+
+
+def follows_out(root: str, path: str) -> bool:
+    """Whether links on this machine lead from below a folder to somewhere else."""
+    top = os.path.realpath(root)
+    return os.path.commonpath([top, os.path.realpath(path)]) != top
+
+
+def shown(url: str) -> str:
+    """A URL as people and logs may see it: without a password, and without what a query may carry."""
+    if "://" not in url:
+        return url
+    head, _, rest = url.partition("://")
+    host, slash, path = rest.partition("/")
+    path, query, _ = path.partition("?")
+    user, at, name = host.rpartition("@")
+    return f"{head}://{user.partition(':')[0]}{at}{name}{slash}{path}" + ("?..." if query else "")

@@ -1,0 +1,252 @@
+"""A storage element, opened: files come from it whole or not at all, and go to it likewise.
+
+All that a protocol may raise becomes one kind of failure here, which says whether it may pass, and has no secret in
+it."""
+
+import errno
+import os
+import posixpath
+import urllib.parse
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+from mendflow.core.data.paths import OutsideElement, below, inside
+from mendflow.core.model.data import StorageElement
+from mendflow.core.model.values import FileRef
+from mendflow.transfer.addresses import LOCAL, OBJECTS, WEB, Address, address_of, follows_out
+from mendflow.transfer.arriving import Origin
+from mendflow.transfer.fetching import always, bring, pause
+from mendflow.transfer.opening import file_system, options_of, redacted
+from mendflow.transfer.origins import LASTING_ERRORS, FarFile, LocalFile, WebFile, asked, identity_of
+from mendflow.transfer.problems import BadPlace, NotThere, TransferFailed
+from mendflow.transfer.targets import ASIDE, ByRename, InObjects, OnDisk, Writing, publish
+
+COPIES: Final = "fsspec.spec"
+"""Where the rename is from that copies and removes; a file system with a real one has its own."""
+
+LASTING_NAMES: Final = ("NoCredentialsError", "PartialCredentialsError", "ParamValidationError", "NoRegionError")
+
+
+class Found(NamedTuple):
+    """A file of an element. `path` is below its URL; `identity` changes when the content does, as far as can be told
+    without reading it."""
+
+    path: str
+    bytes: int
+    identity: str
+
+
+class Element:
+    """Every method blocks and is meant for a thread; they may run side by side."""
+
+    def __init__(self, storage: StorageElement, environment: Mapping[str, str] = os.environ) -> None:
+        self.storage = storage
+        self.root = address_of(storage.url)
+        options, self._secrets = options_of(storage, environment)
+        self._timeout_s = storage.timeout_ms / 1000
+        local = self.root.protocol == "file"
+        web = self.root.protocol in WEB and not options
+        self._system: Any = None if local or web else self._opened(options)
+
+    def _opened(self, options: dict[str, Any]) -> Any:
+        try:
+            return file_system(self.root.protocol, options, self.storage.timeout_ms)
+        except BadPlace as error:
+            raise BadPlace(redacted(str(error), self._secrets)) from None
+
+    # from it
+
+    def fetch(
+        self,
+        url: str,
+        target: str,
+        ref: FileRef | None = None,
+        *,
+        resume: bool = True,
+        wanted: Callable[[], bool] = always,
+    ) -> tuple[str, int]:
+        """Bring a file to `target`: its digest and its size. With `ref` it has that content, or it does not come. What
+        a try has brought is kept beside `target`, and with `ref` the next call goes on from there."""
+        place = self._place(url)
+        try:
+            return bring(
+                lambda: self._origin(place), target, ref, tries=self.storage.tries, resume=resume, wanted=wanted
+            )
+        except TransferFailed as error:
+            raise self._without_secrets(error) from None
+
+    # to it
+
+    def publish(
+        self,
+        source: str,
+        url: str,
+        ref: FileRef,
+        may_rename: Callable[[], bool] = always,
+        *,
+        mark: str = "",
+        turn: int = 0,
+        wanted: Callable[[], bool] = always,
+    ) -> None:
+        """Write a file to its place, whole, in one step at the end, and only if it may be done then. `mark` says whose
+        it is and `turn` which attempt: what earlier ones left half is removed."""
+        place = self._place(url)
+        if self.storage.read_only:
+            raise TransferFailed(f"storage element {self.storage.name} is only for reading")
+        turns = range(1, self.storage.tries + 1)
+        for each in turns:
+            try:
+                if not self._has(place, ref):
+                    publish(self._writing(place, mark, turn), source, ref, may_rename)
+                return
+            except TransferFailed as error:
+                if not error.passing or each == turns[-1] or not wanted():
+                    raise self._without_secrets(error) from None
+            pause(each)
+
+    def _writing(self, place: Address, mark: str, turn: int) -> Writing:
+        if place.protocol in LOCAL:
+            return OnDisk(place.path, mark, turn)
+        if place.protocol in OBJECTS:
+            return InObjects(self._system, place.path, self._told, self._timeout_s)
+        if self._system is None or type(self._system).mv.__module__ == COPIES:
+            raise TransferFailed(
+                f"{place.protocol}:// has no rename that is one step: files can only be read from there"
+            )
+        path = self._system._strip_protocol(place.path)
+        return ByRename(self._system, path, self._told, self._timeout_s, mark, turn)
+
+    def _has(self, place: Address, ref: FileRef) -> bool:
+        """Whether the very file is there already: an attempt that was repeated has nothing to do."""
+        found = self._look(place)
+        if found is None or found.bytes != ref.bytes:
+            return False
+        if place.protocol in LOCAL:
+            return LocalFile(place.path).digest() == ref.sha256
+        if place.protocol in ("s3", "s3a"):
+            return bool(self._ask(lambda: self._system.metadata(place.path)).get("sha256") == ref.sha256)
+        return False
+
+    # about it
+
+    def stat(self, url: str) -> Found | None:
+        """What is at a place; None if nothing is."""
+        return self._look(self._place(url))
+
+    def list(self, prefix: str = "") -> Sequence[Found]:
+        """All files below a path of the element, but none that is still being written."""
+        top = self._place(below(self.storage.url, prefix) if prefix else self.storage.url)
+        if top.protocol in LOCAL:
+            found = _walked(top.path, os.path.realpath(self.root.path))
+        elif self._system is None:
+            raise TransferFailed(f"{top.protocol}:// cannot be listed")
+        else:
+            found = self._listed(top)
+        return sorted(each for each in found if not posixpath.basename(each.path).startswith(ASIDE))
+
+    def _listed(self, top: Address) -> Iterator[Found]:
+        root = self._system._strip_protocol(self.root.path).rstrip("/") + "/"
+        try:
+            infos = self._ask(lambda: self._system.find(top.path, detail=True))
+        except NotThere:
+            return
+        for name, info in infos.items():
+            if name.startswith(root):
+                yield Found(name.removeprefix(root), int(info["size"] or 0), identity_of(info))
+
+    def remove(self, url: str) -> None:
+        """Remove a file; one that is not there is removed already."""
+        place = self._place(url)
+        if self.storage.read_only:
+            raise TransferFailed(f"storage element {self.storage.name} is only for reading")
+        if place.protocol in LOCAL:
+            try:
+                os.unlink(place.path)
+            except FileNotFoundError:
+                pass
+            except OSError as error:
+                raise TransferFailed(str(error)) from None
+        elif self._look(place) is not None:
+            self._ask(lambda: self._system.rm_file(place.path))
+
+    def reach(self) -> None:
+        """Raise if the element does not answer from here."""
+        if self.root.protocol in LOCAL:
+            if not os.access(self.root.path, os.R_OK | os.X_OK | (0 if self.storage.read_only else os.W_OK)):
+                raise TransferFailed(f"{self.root.path} is not there, or may not be used by this user")
+        elif self._system is None:
+            WebFile(self.root.url, timeout_s=self._timeout_s, chunk_bytes=self.storage.chunk_bytes).reach()
+        else:
+            self._ask(lambda: self._system.ls(self.root.path))
+
+    # the line to it
+
+    def _place(self, url: str) -> Address:
+        """A place within this element: by its text, and on a disk with all links followed."""
+        storage = self.storage
+        if url == storage.url:
+            return self.root
+        try:
+            inside(storage.url, url)
+        except OutsideElement as error:
+            raise BadPlace(redacted(error.message, self._secrets)) from None
+        place = address_of(url)
+        if place.protocol in LOCAL and follows_out(self.root.path, place.path):
+            raise BadPlace(f"{url!r} leads out of the storage element {storage.name or storage.url} by a link")
+        return place
+
+    def _origin(self, place: Address) -> Origin:
+        if place.protocol in LOCAL:
+            return LocalFile(place.path)
+        chunk_bytes = self.storage.chunk_bytes
+        if self._system is None:
+            return WebFile(place.url, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)
+        return FarFile(self._system, place.path, self._told, timeout_s=self._timeout_s, chunk_bytes=chunk_bytes)
+
+    def _look(self, place: Address) -> Found | None:
+        if place.protocol not in LOCAL and self._system is None:
+            raise TransferFailed(f"{place.protocol}:// tells nothing of a file before it is read")
+        path = posixpath.relpath(_path(place), _path(self.root))
+        try:
+            if place.protocol in LOCAL:
+                file = LocalFile(place.path)
+                return Found(path, file.size, file.identity)
+            info = self._ask(lambda: self._system.info(place.path))
+        except NotThere:
+            return None
+        return Found(path, int(info["size"] or 0), identity_of(info)) if info.get("type") != "directory" else None
+
+    def _ask(self, call: Callable[[], Any]) -> Any:
+        return asked(call, self._told, self._timeout_s)
+
+    def _without_secrets(self, error: TransferFailed) -> TransferFailed:
+        return type(error)(redacted(str(error), self._secrets), passing=error.passing)
+
+    def _told(self, error: Exception) -> Exception:
+        """What a protocol raised, as a failure that says whether it may pass."""
+        if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+            return error  # no room here
+        lasting = isinstance(error, (*LASTING_ERRORS, ValueError, TypeError)) or type(error).__name__ in LASTING_NAMES
+        text = redacted(str(error) or type(error).__name__, self._secrets)
+        if isinstance(error, FileNotFoundError):
+            return NotThere(f"there is no such file: {text}")
+        return TransferFailed(text, passing=not lasting)
+
+
+def _path(address: Address) -> str:
+    if address.protocol in LOCAL:
+        return os.path.realpath(address.path)
+    return "/" + urllib.parse.urlsplit(address.path).netloc + urllib.parse.urlsplit(address.path).path
+
+
+def _walked(top: str, root: str) -> Iterator[Found]:
+    """Files of a folder and those below it; links that lead elsewhere are not followed."""
+    for folder, _, names in os.walk(top):
+        for name in names:
+            path = os.path.join(folder, name)
+            try:
+                file = LocalFile(path)
+            except TransferFailed:
+                continue  # it went away meanwhile, or is no plain file
+            if os.path.commonpath([root, real := os.path.realpath(path)]) == root:
+                yield Found(os.path.relpath(real, root), file.size, file.identity)

@@ -1,0 +1,92 @@
+"""A real S3 server: SeaweedFS, which checks signatures, in one process with a folder and ports of its own."""
+
+import atexit
+import functools
+import shutil
+import sys
+import tempfile
+import time
+import urllib.error
+import urllib.request
+from dataclasses import dataclass
+from pathlib import Path
+
+import fsspec
+import msgspec
+
+from mendflow.core.model.data import StorageElement
+from tests.servers.processes import dying_with_us, end, free_port, launch
+
+KEY, SECRET = "mendflow-test", "not-to-be-seen-anywhere"
+PATIENCE_S = 40
+PORTS = range(20_000, 29_000)
+"""Each part also takes the port that is 10,000 higher."""
+
+OPTIONS = {"key": "env:TEST_S3_KEY", "secret": "env:TEST_S3_SECRET", "client_kwargs.region_name": "us-east-1"}
+ENVIRONMENT = {"TEST_S3_KEY": KEY, "TEST_S3_SECRET": SECRET}
+
+
+@dataclass(frozen=True)
+class S3:
+    url: str
+
+    def element(self, bucket: str, name: str = "objects", **more: int | bool) -> StorageElement:
+        options = {**OPTIONS, "endpoint_url": self.url}
+        return StorageElement(name=name, url=f"s3://{bucket}/top", options=options, **more)  # type: ignore[arg-type]  # of numbers and flags
+
+    def bucket(self, name: str) -> str:
+        """A new bucket."""
+        self.raw().mkdir(name)
+        return name
+
+    def raw(self) -> fsspec.AbstractFileSystem:
+        """The server as any other program sees it."""
+        return fsspec.filesystem(
+            "s3", key=KEY, secret=SECRET, endpoint_url=self.url, client_kwargs={"region_name": "us-east-1"}
+        )
+
+
+@functools.cache
+def server() -> S3:
+    """Starts when it is first wanted and ends with the tests."""
+    folder = Path(tempfile.mkdtemp(prefix="mendflow-s3-"))
+    identity = {"name": "tests", "credentials": [{"accessKey": KEY, "secretKey": SECRET}]}
+    config = {"identities": [{**identity, "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}
+    (folder / "s3.json").write_bytes(msgspec.json.encode(config))
+    ports = {name: free_port(PORTS) for name in ("master", "volume", "filer", "s3")}
+    program = Path(sys.executable).with_name("weed")
+    command = [
+        *(*dying_with_us(), str(program), "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3"),
+        *(f"-{name}.port={port}" for name, port in ports.items()),
+        *(f"-s3.config={folder}/s3.json", "-master.volumeSizeLimitMB=64", "-volume.max=40", "-master.telemetry=false"),
+        f"-filer.localSocket={folder}/filer.sock",
+    ]
+    log = folder / "log"
+    process = launch(command, log=log, cwd=folder)
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    atexit.register(end, process, kill=True)
+    found = S3(f"http://127.0.0.1:{ports['s3']}")
+    _wait(found, log)
+    return found
+
+
+def _wait(server: S3, log: Path) -> None:
+    """Until files can be written, which is later than that it answers."""
+    give_up_at = time.monotonic() + PATIENCE_S
+    while True:
+        try:
+            urllib.request.urlopen(server.url, timeout=2).close()
+        except urllib.error.HTTPError:
+            break
+        except OSError:
+            assert time.monotonic() < give_up_at, log.read_text()[-3000:]
+            time.sleep(0.1)
+    while True:
+        try:
+            raw = server.raw()
+            raw.mkdir("first")
+            raw.pipe_file("first/a", b"a")
+            return
+        except OSError:
+            assert time.monotonic() < give_up_at, log.read_text()[-3000:]
+            time.sleep(0.2)
