@@ -410,10 +410,10 @@ async def test_a_call_that_waits_ends_when_the_job_is_cancelled() -> None:
     # FM-5
     async with World() as world:
         await world.submit(new(way=Submission.WAIT))
-        assert len(world.submitter._tasks) == 1
+        assert len(world.submitter._soon) == 1
         await world.proxy.cancel(JOB)
         await turns()
-        assert world.submitter._tasks == set() and world.told == []
+        assert len(world.submitter._soon) == 0 and world.told == []
 
 
 async def test_a_failure_that_is_heard_twice_at_once_is_told_once() -> None:

@@ -110,7 +110,7 @@ class World:
             repairs=self,
         )
         self.meta.attempt_failed = self.proxy.attempt_failed
-        self.submitter = Submitter(self.proxy, self.clock, self.notices, self._finished)
+        self.submitter = Submitter(self.proxy, self.ledger, self.clock, self.notices, self._finished)
         self.homes = HomeBook(self.store, self.ledger, Alone())
         self.levels = Levels(
             store=self.store,

@@ -3,7 +3,6 @@
 A called case has its caller's id and the call's serial for its own, so an order that is given again finds it. Its end
 is the end of the call."""
 
-import asyncio
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, Protocol
 
@@ -13,10 +12,12 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.problems import Mistake, NotFound, StoreUnavailable
 from mendflow.services.case_book import CaseDocument, LiveCase, name_of
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
+from mendflow.services.ledger import Ledger
+from mendflow.services.soon import Soon
 
 NOT_CALLED = "callFailed"
 """The fault of a call that no case came of."""
@@ -42,17 +43,15 @@ class Selects(Protocol):
 
 
 class CalledCases:
-    def __init__(self, manager: FlowManager, flows: Flows, finished: Finished) -> None:
+    def __init__(self, manager: FlowManager, flows: Flows, ledger: Ledger, finished: Finished) -> None:
         self._manager = manager
         self._flows = flows
         self._finished = finished
         self.selects: Selects | None = None
-        self._soon: set[asyncio.Task[None]] = set()
+        self._soon = Soon(ledger)
 
     async def stop(self) -> None:
-        for task in self._soon:
-            task.cancel()
-        await asyncio.gather(*self._soon, return_exceptions=True)
+        await self._soon.stop()
 
     async def resume(self, cases: Iterable[LiveCase]) -> None:
         """After these cases were taken up: cancel those whose callers went on without them, if a crash came in
@@ -70,11 +69,11 @@ class CalledCases:
         id = CaseId(f"{live.id}.{order.serial}")
         if again and (document := await self._manager.document(id)) is not None:
             if not document.live:
-                self._later(self._finished(live.id, order.serial, outcome_of(document)))
+                self._soon.do(self._finished(live.id, order.serial, outcome_of(document)))
                 return
             if id in self._manager.live:
                 return
-        self._later(self._begin(live, order, id))
+        self._soon.do(self._begin(live, order, id))
 
     async def _begin(self, live: LiveCase, order: StartCalled, id: CaseId) -> None:
         try:
@@ -84,6 +83,8 @@ class CalledCases:
                 await self.begin(live, order, id, flow)
             elif self.selects is not None:
                 self.selects.not_begun(live.id, order.serial, "the call was given up before its case began")
+        except StoreUnavailable:
+            raise  # it is no mistake of the call
         except Mistake as mistake:
             if self.selects is not None:
                 self.selects.not_begun(live.id, order.serial, mistake.message)
@@ -126,18 +127,13 @@ class CalledCases:
         if (known := live.states.get(order.serial)) is not None:
             live.move(order.serial, known[0], known[1], "cancelled")
         reason = order.reason or GONE_ON
-        self._later(self._cancel(CaseId(f"{live.id}.{order.serial}"), reason))
+        self._soon.do(self._cancel(CaseId(f"{live.id}.{order.serial}"), reason))
 
     async def _cancel(self, case: CaseId, reason: str) -> None:
         try:
             await self._manager.command(case, Cancel(reason=reason))
-        except (Mistake, Stale):
+        except (NotFound, Stale):
             pass  # it is over already
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._soon.add(task)
-        task.add_done_callback(self._soon.discard)
 
 
 def demand_shallow(live: LiveCase, order: StartCalled) -> None:

@@ -5,7 +5,6 @@ aside, the service is asked a moment later, and unless it says to hold, it happe
 here: an order that did not go out, an outcome that the case has not taken, is owed again after a crash, comes to the
 same point under the same id, and the service knows what it decided."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Final
 
@@ -16,6 +15,7 @@ from mendflow.core.model.values import Value
 from mendflow.services.case_book import Held, LiveCase, name_of
 from mendflow.services.interfaces import InterfaceX
 from mendflow.services.ledger import Ledger
+from mendflow.services.soon import Soon
 
 
 class Points:
@@ -57,12 +57,10 @@ class Checkpoints:
         self.watched: Watched = Unwatched()
         self.service: InterfaceX | None = None
         self._cases: dict[str, CaseId] = {}
-        self._soon: set[asyncio.Task[None]] = set()
+        self._soon = Soon(ledger)
 
     async def stop(self) -> None:
-        for task in self._soon:
-            task.cancel()
-        await asyncio.gather(*self._soon, return_exceptions=True)
+        await self._soon.stop()
 
     def ask(
         self,
@@ -128,9 +126,7 @@ class Checkpoints:
             await held.go()
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._soon.add(task)
-        task.add_done_callback(self._soon.discard)
+        self._soon.do(work)
 
 
 def standing(live: LiveCase, item: ItemId | None) -> bool:

@@ -4,7 +4,6 @@ Every order may come twice, and is then done once. What comes back at once (a jo
 result) is told to the case a moment later, never from within: so orders of one event are all given before the next
 event, and a long chain of reused jobs is a loop and not a recursion."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from functools import partial
 from typing import Any, Final, Protocol
@@ -51,6 +50,7 @@ from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
 from mendflow.services.reuse import Reuse
+from mendflow.services.soon import Soon
 from mendflow.services.staging import Staging
 from mendflow.services.submission import Submitter
 from mendflow.services.tasks import Tasks
@@ -115,7 +115,7 @@ class OrderDesk:
         self._notices = notices
         self.mending: Mending | None = None
         self.failed: Callable[[LiveCase, int, Outcome], None] | None = None  # told of jobs that failed for good
-        self._soon: set[asyncio.Task[None]] = set()
+        self._soon = Soon(ledger)
         self._handlers: dict[type, Handler] = {
             SubmitJob: self._submit,
             CancelJob: self._cancel_job,
@@ -140,9 +140,7 @@ class OrderDesk:
         }
 
     async def stop(self) -> None:
-        for task in self._soon:
-            task.cancel()
-        await asyncio.gather(*self._soon, return_exceptions=True)
+        await self._soon.stop()
 
     async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
         handlers = self._handlers
@@ -157,7 +155,7 @@ class OrderDesk:
             for order in orders:
                 await handlers[type(order)](live, order, again)
         if live.document.decision and self.mending is not None and any(type(order) in WAITS for order in orders):
-            self._later(self.mending.exlet_waits(live))
+            self._soon.do(self.mending.exlet_waits(live))
 
     async def job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """A job has ended as far as the flow is concerned."""
@@ -231,7 +229,7 @@ class OrderDesk:
         if live.document.rerun_of is not None and not again:
             outcome = await self._reuse.take_over(live, job)
             if outcome is not None:
-                self._later(self.job_finished(live.id, order.serial, outcome))
+                self._soon.do(self.job_finished(live.id, order.serial, outcome))
                 return
             job = NewJob(job.id, job.case, job.spec, live.reasons.pop(order.spec.item, ""))
         await self._submitter.submit(job, again=again)
@@ -256,7 +254,7 @@ class OrderDesk:
         live.move(order.serial, name_of(order.item), "task", "waiting")
         outcome = await self._tasks.offer(live.id, order, again=again)
         if outcome is not None:
-            self._later(self.finished(live.id, order.serial, outcome))
+            self._soon.do(self.finished(live.id, order.serial, outcome))
 
     async def _withdraw(self, live: LiveCase, order: WithdrawTask, again: bool) -> None:
         ended = await self._tasks.withdraw(live.id, order.serial, order.reason)
@@ -272,11 +270,11 @@ class OrderDesk:
     async def _go_on(self, live: LiveCase, order: GoOn, again: bool) -> None:
         go = partial(self._proceed, live.id, order.serial)
         if not self._gates.beginning(live, order, go):
-            self._later(go())
+            self._soon.do(go())
 
     async def _mend(self, live: LiveCase, order: DoMend, again: bool) -> None:
         assert self.mending is not None, "only exlets have primitives, and only the exception service starts exlets"
-        self._later(self.mending.do(live, order, again))
+        self._soon.do(self.mending.do(live, order, again))
 
     async def _proceed(self, case: CaseId, serial: int) -> None:
         try:
@@ -291,13 +289,13 @@ class OrderDesk:
         fault = Fault(name="partnerUnknown", category=Category.REFUSED, message=message)
         if not order.wants_answer:
             self._notices.post(message, case=live.id, item=order.item)
-        self._later(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
+        self._soon.do(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
 
     async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
         self._happenings.tell(self._clock.now(), "notice", live.id, state="reply", message=order.channel)
         if not again:
             self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
-        self._later(self._manager.finish(live.id, order.serial, Outcome()))
+        self._soon.do(self._manager.finish(live.id, order.serial, Outcome()))
 
     # Ends
 
@@ -327,7 +325,7 @@ class OrderDesk:
     async def _failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
         self._note(live, order, "failed", fault=order.fault)
         if order.early and self.mending is not None:
-            self._later(self.mending.failed_early(live, order))
+            self._soon.do(self.mending.failed_early(live, order))
 
     def _note(
         self,
@@ -383,10 +381,10 @@ class OrderDesk:
             self._happenings.tell(document.ended_at, "case", live.id, state=document.status, message=message)
             self._happenings.ended(live.id)
             if document.parent is not None:
-                self._later(self.finished(document.parent, document.parent_serial, outcome_of(document)))
+                self._soon.do(self.finished(document.parent, document.parent_serial, outcome_of(document)))
             self._gates.forget(live)
             if self.mending is not None:
-                self._later(self.mending.case_over(live))
+                self._soon.do(self.mending.case_over(live))
         self._manager.close(live)
 
     def _amend(self, live: LiveCase) -> None:
@@ -398,8 +396,3 @@ class OrderDesk:
         if ending.removed:
             document.status = "cancelled"
             document.fault = Fault(name="cancelled", category=Category.CANCELLED, message=ending.removed)
-
-    def _later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._soon.add(task)
-        task.add_done_callback(self._soon.discard)

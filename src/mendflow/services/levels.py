@@ -19,6 +19,7 @@ from mendflow.services.cluster.contract import only, root_of
 from mendflow.services.cluster.homes import HomeBook
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
+from mendflow.services.soon import Soon
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.levels")
@@ -71,7 +72,7 @@ class Levels:
         self._heap: list[tuple[Instant, str]] = []
         self._changed = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
-        self._going: set[asyncio.Task[None]] = set()
+        self._soon = Soon(ledger)
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Take up what waits on disk for these trees of cases. Before anybody enters: an exlet that is taken up gives
@@ -87,10 +88,9 @@ class Levels:
 
     async def stop(self) -> None:
         if self._task is not None:
-            under_way = [self._task, *self._going]
-            for task in under_way:
-                task.cancel()
-            await asyncio.gather(*under_way, return_exceptions=True)
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._soon.stop()
 
     async def enter(
         self,
@@ -174,9 +174,7 @@ class Levels:
             self._changed.clear()
             while (entry := self._next()) is not None:
                 # Each by itself: one that waits for a foreign engine must not hold up the others.
-                task = asyncio.create_task(self._let_go(entry), name=f"level {entry.key}")
-                self._going.add(task)
-                task.add_done_callback(self._going.discard)
+                self._soon.do(self._let_go(entry))
             wait_ms = min(self._heap[0][0] - self._clock.now(), _LONGEST_SLEEP_MS) if self._heap else _LONGEST_SLEEP_MS
             try:
                 # Not wait_for: before Python 3.12 it may swallow the cancellation that ends this loop.
@@ -196,11 +194,11 @@ class Levels:
         return None
 
     async def _let_go(self, entry: LevelEntry) -> None:
-        with self._ledger.whole():
+        with self._ledger.whole():  # where the store is away everything is read again, and with it this entry
             try:
                 await self.due(entry)
             except StoreUnavailable:
-                return  # everything is read again, and with it this entry
+                raise
             except Mistake as mistake:
                 log.warning("what waited as %s in level %d has nowhere to go: %s", entry.key, entry.level, mistake)
         self.leave(entry.key)

@@ -24,6 +24,7 @@ from mendflow.services.contracts import Callback, CapacityReport, Clock, NewJob,
 from mendflow.services.ledger import Ledger
 from mendflow.services.metering import JobCounts
 from mendflow.services.pilot_book import Held, PilotRecord
+from mendflow.services.soon import Soon
 from mendflow.stores.contract import Store
 
 JOB_KIND = "job"
@@ -87,13 +88,11 @@ class QueueAndPilots:
         self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
         self._unable: dict[Resources, Instant] = {}
         self.released: dict[JobId, Instant] = {}  # taken from their pilots by people, and when those were last told
-        self._soon: set[asyncio.Task[None]] = set()
+        self._soon = Soon(ledger)
         self._waking = False
 
     async def stop(self) -> None:
-        for task in self._soon:
-            task.cancel()
-        await asyncio.gather(*self._soon, return_exceptions=True)
+        await self._soon.stop()
 
     # The contract
 
@@ -144,7 +143,7 @@ class QueueAndPilots:
         if outcome is None:
             outcome = (await self._read(id)).outcome
         assert outcome is not None
-        self._later(id, outcome, callback)
+        self._soon.do(_told(callback, id, outcome))
 
     async def suspend(self, id: JobId) -> None:
         if (job := self.jobs.get(id)) is not None and self.apply(job, life.suspend(job)):
@@ -398,10 +397,6 @@ class QueueAndPilots:
             raise NotFound(f"there is no job {id}")
         return _decode(found.body)
 
-    def _later(self, id: JobId, outcome: Outcome, callback: Callback) -> None:
-        async def tell() -> None:
-            await callback(id, outcome)
 
-        task = asyncio.get_running_loop().create_task(tell())
-        self._soon.add(task)
-        task.add_done_callback(self._soon.discard)
+async def _told(callback: Callback, id: JobId, outcome: Outcome) -> None:
+    await callback(id, outcome)

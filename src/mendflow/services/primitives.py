@@ -18,7 +18,7 @@ from mendflow.core.engine.plan import WORK
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
-from mendflow.core.model.problems import Invalid, Mistake, NotFound
+from mendflow.core.model.problems import Invalid, Mistake, NotFound, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.decided import decided_about
 from mendflow.core.recovery.steps import WHOLE_CASES
@@ -119,6 +119,8 @@ class Primitives:
         """Do it, and tell the exlet that it is done."""
         try:
             outcome = await self._done(live, order, again)
+        except StoreUnavailable:
+            raise  # the exlet gives the order again when everything was read again
         except (Mistake, SubmissionFailed) as problem:
             outcome = failed(order, problem)
         except Exception as error:  # a fault of ours fails the exlet, and what it mends goes on
@@ -377,6 +379,8 @@ class Primitives:
             change = msgspec.structs.replace(change_of(order.settings), wait_ms=0, level=entry.level)
             await self._again(await self._mended(live, order), change)
             outcome = Outcome()
+        except StoreUnavailable:
+            raise
         except (Mistake, SubmissionFailed) as problem:
             outcome = failed(order, problem)
         await self._manager.finish(live.id, order.serial, outcome)

@@ -3,25 +3,26 @@
 Wait: one call that returns when the job is over. Poll: submit, then ask until it is over. Notify: submit, then be told.
 Forget: submit and let the flow go on; what becomes of the job is noted for the administrator, not told to the flow."""
 
-import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
 
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import JobState, Outcome, Submission
 from mendflow.services.contracts import Clock, MetaScheduler, NewJob, SubmissionFailed
+from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
+from mendflow.services.soon import Soon
 
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 POLL_MS = 200
 
 
 class Submitter:
-    def __init__(self, meta: MetaScheduler, clock: Clock, notices: Notices, finished: Finished) -> None:
+    def __init__(self, meta: MetaScheduler, ledger: Ledger, clock: Clock, notices: Notices, finished: Finished) -> None:
         self._meta = meta
         self._clock = clock
         self._notices = notices
         self._finished = finished
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._soon = Soon(ledger)
         self._ways: dict[Submission, Callable[[NewJob, bool], Coroutine[None, None, None]]] = {
             Submission.NOTIFY: self._notify,
             Submission.FORGET: self._forget,
@@ -30,15 +31,13 @@ class Submitter:
         }
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._soon.stop()
 
     async def submit(self, job: NewJob, *, again: bool) -> None:
         try:
             await self._ways[job.spec.submission](job, again)
         except SubmissionFailed as failed:
-            self._later(self._tell(job.id, Outcome(fault=failed.fault)))
+            self._soon.do(self._tell(job.id, Outcome(fault=failed.fault)))
 
     async def _notify(self, job: NewJob, again: bool) -> None:
         await self._meta.submit([job], again=again)
@@ -49,11 +48,11 @@ class Submitter:
         await self._meta.subscribe(job.id, self._tell_administrator)
 
     async def _wait(self, job: NewJob, again: bool) -> None:
-        self._later(self._run(job, again))
+        self._soon.do(self._run(job, again))
 
     async def _poll(self, job: NewJob, again: bool) -> None:
         await self._meta.submit([job], again=again)
-        self._later(self._ask(job))
+        self._soon.do(self._ask(job))
 
     async def _run(self, job: NewJob, again: bool) -> None:
         try:
@@ -83,8 +82,3 @@ class Submitter:
             case = CaseId(id.rpartition("/")[0])
             self._notices.post(f"job {id}, which nobody waits for, failed: {outcome.fault.message}", case=case)
         await self._tell(id, outcome)
-
-    def _later(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)

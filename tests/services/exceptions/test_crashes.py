@@ -7,11 +7,13 @@ what was written stays, the rest never was. The house throws its services away a
 import asyncio
 import tempfile
 from collections import Counter
+from collections.abc import AsyncIterator
 from collections.abc import Sequence as Many
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
@@ -27,21 +29,48 @@ from mendflow.services.case_book import journal_of
 from mendflow.services.clock import SystemClock
 from mendflow.services.house import House, HouseRules
 from mendflow.services.notices import NOTICES
-from mendflow.stores.contract import Done, Taken, Write
+from mendflow.stores.contract import Document, Done, Taken, Write
 from mendflow.stores.memory import MemoryStore
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, tree
 
 WRITES = 90
 """About so many writes has the whole story; a crash is at one of them."""
+READS = 33
+"""And about so many reads."""
 
 
 class FailingStore(MemoryStore):
-    """Fails once at each of these counts of writes, in the middle of whatever batch that is in."""
+    """Fails once at each of these counts of writes, in the middle of whatever batch that is in; and once at each of
+    these counts of reads."""
 
-    def __init__(self, crashes: Many[int]) -> None:
+    def __init__(self, crashes: Many[int], unanswered: Many[int] = ()) -> None:
         super().__init__()
         self._crashes = sorted(set(crashes), reverse=True)
+        self.unanswered = frozenset(unanswered)
         self.written = 0
+        self.asked = 0
+
+    def _ask(self) -> None:
+        self.asked += 1
+        if self.asked in self.unanswered:
+            raise StoreUnavailable("the store does not answer")
+
+    async def get(self, kind: str, id: str) -> Document | None:
+        self._ask()
+        return await super().get(kind, id)
+
+    async def get_many(self, kind: str, ids: Many[str]) -> list[Document]:
+        self._ask()
+        return await super().get_many(kind, ids)
+
+    async def read(self, stream: str, start: int = 0, limit: int = 10_000) -> list[bytes]:
+        self._ask()
+        return await super().read(stream, start, limit)
+
+    async def scan(self, kind: str, prefix: str = "") -> AsyncIterator[Document]:
+        self._ask()
+        async for found in super().scan(kind, prefix):
+            yield found
 
     def crash_at(self, written: int) -> None:
         self._crashes = [written]
@@ -105,8 +134,8 @@ class Story:
 
     what, rules, ends = STORY, RULES, "failed"
 
-    def __init__(self, folder: Path, crashes: Many[int]) -> None:
-        self.store = FailingStore(crashes)
+    def __init__(self, folder: Path, crashes: Many[int], unanswered: Many[int] = ()) -> None:
+        self.store = FailingStore(crashes, unanswered)
         rules = HouseRules(files_roots=None, levels_ms=(10,), check_ms=1_000)
         self.world = World(self.store, folder, rules)
         self.world.house = House(
@@ -192,19 +221,22 @@ async def check(store: MemoryStore, case: CaseId) -> None:
     assert len(told) == 1
 
 
-async def play(crashes: Many[int]) -> int:
+async def play(crashes: Many[int] = (), unanswered: Many[int] = ()) -> FailingStore:
     with tempfile.TemporaryDirectory() as folder:
-        story = Story(Path(folder), crashes)
+        story = Story(Path(folder), crashes, unanswered)
         case = await story.tell()
+        story.store.unanswered = frozenset()
         await story.world.services.ledger.settled()
         await check(story.store, case)
         await story.world.house.close()
-        return story.store.written
+        return story.store
 
 
 async def test_the_story_without_a_crash() -> None:
     # EX-4 AD-4 AD-5
-    assert WRITES * 0.7 < await play([]) < WRITES * 1.5
+    store = await play()
+    assert WRITES * 0.7 < store.written < WRITES * 1.5
+    assert READS * 0.7 < store.asked < READS * 1.5
 
 
 @settings(max_examples=40, deadline=None)
@@ -213,3 +245,8 @@ async def test_the_story_without_a_crash() -> None:
 def test_a_crash_at_any_write_neither_skips_nor_repeats_anything(crashes: list[int]) -> None:
     # AD-2 AD-4 AD-5 EX-4: exlets, levels and unwinding are durable
     asyncio.run(play(crashes))
+
+
+@pytest.mark.parametrize("question", range(1, READS + 1))
+def test_a_question_that_the_store_does_not_answer_fails_no_exlet(question: int) -> None:  # law 7; AD-2 EX-4
+    asyncio.run(play(unanswered=[question]))

@@ -5,7 +5,6 @@ written before anything follows from it, under the event's own id: so an event t
 a bad line, is decided once, and a repair is begun once. When the repair is over, what was held goes on: an abort that
 nothing came of is passed on to the flow, everything else simply happens."""
 
-import asyncio
 import logging
 from collections.abc import Collection, Coroutine
 from typing import Any, Final
@@ -36,6 +35,7 @@ from mendflow.services.holds import sentence
 from mendflow.services.interfaces import CaseFacts, Engine
 from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
+from mendflow.services.soon import Soon
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.exceptions")
@@ -101,7 +101,7 @@ class ExceptionService:
         self.removals = Removals(
             manager=manager, decisions=decisions, past=past, happenings=happenings, engines=self.engines
         )
-        self._soon: set[asyncio.Task[None]] = set()
+        self._soon = Soon(ledger)
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Read what was under way in these trees of cases, before they are taken up."""
@@ -135,9 +135,7 @@ class ExceptionService:
             self.later(self._begin(decision, exlet, decision.context))
 
     async def stop(self) -> None:
-        for task in self._soon:
-            task.cancel()
-        await asyncio.gather(*self._soon, return_exceptions=True)
+        await self._soon.stop()
 
     # Interface X
 
@@ -333,6 +331,8 @@ class ExceptionService:
             return
         try:
             await self._exlets.begin(decision, exlet, context)
+        except StoreUnavailable:
+            raise  # it is begun when everything was read again
         except Mistake as mistake:
             await self._finish(decision, "failed", f"exlet {decision.exlet} could not start: {mistake.message}")
 
@@ -425,9 +425,7 @@ class ExceptionService:
         return await engine.facts(event.case, event.item) if engine is not None else None
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
-        task = asyncio.get_running_loop().create_task(self._whole(work))
-        self._soon.add(task)
-        task.add_done_callback(self._soon.discard)
+        self._soon.do(self._whole(work))
 
     async def _whole(self, work: Coroutine[Any, Any, None]) -> None:
         with self._ledger.whole():

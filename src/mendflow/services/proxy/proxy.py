@@ -6,7 +6,7 @@ submitted again under another id, everything that the flow asks of the id it kno
 neighbour knows: the flow manager sees the contract it always saw, and each meta-scheduler sees ordinary jobs."""
 
 import asyncio
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -32,6 +32,7 @@ from mendflow.services.ledger import Ledger
 from mendflow.services.proxy.recovery import NOBODY, Recovery
 from mendflow.services.proxy.talks import Talks
 from mendflow.services.proxy.watched import Watched
+from mendflow.services.soon import Soon
 from mendflow.stores.contract import Store
 
 
@@ -55,7 +56,7 @@ class Proxy:
         self._watched: dict[JobId, Watched] = {}
         self._talks = Talks(store, ledger)
         self._troubled = self._talks.open
-        self._soon: set[asyncio.Task[None]] = set()
+        self._soon = Soon(ledger)
         self.recovery = Recovery(
             inner=inner, ledger=ledger, clock=clock, talks=self._talks, watched=self._watched, patterns=patterns
         )
@@ -75,9 +76,7 @@ class Proxy:
         self.recovery.patterns = patterns
 
     async def stop(self) -> None:
-        for task in self._soon:
-            task.cancel()
-        await asyncio.gather(*self._soon, return_exceptions=True)
+        await self._soon.stop()
 
     # The meta-scheduler's face
 
@@ -141,7 +140,7 @@ class Proxy:
             return
         watched.callback = callback
         if watched.outcome is not None:
-            self._later(self.recovery.tell(watched, watched.outcome))
+            self._soon.do(self.recovery.tell(watched, watched.outcome))
             return
         talk = self._troubled.get(id)
         try:
@@ -315,11 +314,6 @@ class Proxy:
         """Nobody waits for this job any more."""
         self._watched.pop(id, None)
         return self._talks.close(id)
-
-    def _later(self, work: Coroutine[None, None, None]) -> None:
-        task = asyncio.get_running_loop().create_task(work)
-        self._soon.add(task)
-        task.add_done_callback(self._soon.discard)
 
 
 def _newest(id: JobId, talk: Conversation | None) -> tuple[str, JobId]:
