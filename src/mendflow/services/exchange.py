@@ -75,6 +75,7 @@ class Exchange:
         self._stopping = False
         self.beat: Callable[[JobId], None] | None = None  # whoever wants to know of each heartbeat
         self.gone: Callable[[PilotRecord], None] | None = None  # ... and of each pilot that is gone without a word
+        self.submitted: Callable[[SyncRequest], None] | None = None  # ... and of what was submitted: it came, or goes
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._watch_leases(), name="leases")
@@ -120,6 +121,8 @@ class Exchange:
             self._relay.check_promise()
             if not request.front and (pilot.front or not pilot.seen_at):
                 self._relay.arrived(pilot.id, request.serial)
+        if request.submission and self.submitted is not None and _is_news(pilot, request):
+            self.submitted(request)
         pilot.hear(request, self._clock.now())
         with self._ledger.whole():
             said = Said(self._meta.leases.lease_ms)
@@ -426,6 +429,12 @@ def _clean(outcome: Outcome) -> Outcome:
         return outcome
     fault = Fault(name="notData", category=Category.OUTPUT, message=f"its outputs cannot be kept: {problem}")
     return msgspec.structs.replace(outcome, outputs=None, files={}, fault=outcome.fault or fault)
+
+
+def _is_news(pilot: PilotRecord, request: SyncRequest) -> bool:
+    """Whether a pilot that was submitted comes, goes, or says that it cannot work; its front tells of that."""
+    comes = pilot.submission != request.submission
+    return not request.front and (comes or request.leaving or bool(request.unfit))
 
 
 def _expected(held: Held, request: SyncRequest) -> bool:

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,8 +18,9 @@ from mendflow.core.model.rules import RuleSet
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import Policy
+from mendflow.services.beginning import Beginning
 from mendflow.services.called_cases import CalledCases
-from mendflow.services.case_book import state_of
+from mendflow.services.case_book import CaseDocument, state_of
 from mendflow.services.checkpoints import Checkpoints
 from mendflow.services.clock import Meter
 from mendflow.services.cluster.contract import Neighbours, root_of
@@ -29,6 +31,8 @@ from mendflow.services.cluster.relay import Relay
 from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signs import Nudges
 from mendflow.services.contracts import Clock, Keeper, MetaScheduler
+from mendflow.services.data_sets.catalogued import Catalogued
+from mendflow.services.data_sets.wing import DataWing
 from mendflow.services.errands import OrderDesk
 from mendflow.services.exception_service.watches import CHECK_MS
 from mendflow.services.exchange import Exchange
@@ -44,6 +48,9 @@ from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.metering import Counts
 from mendflow.services.notices import Notices
 from mendflow.services.notifier.contract import Poster
+from mendflow.services.provisioning.contract import BatchSystems
+from mendflow.services.provisioning.pilot_monitor import LOOK_MS as SITES_LOOK_MS
+from mendflow.services.provisioning.provisioning import Provisioning
 from mendflow.services.proxy import Proxy
 from mendflow.services.proxy.pattern_book import PatternBook
 from mendflow.services.reuse import Reuse
@@ -70,6 +77,7 @@ class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
     levels_ms: tuple[int, ...] = DEFAULT_WAITS_MS
     check_ms: int = CHECK_MS
     monitor: MonitorRules = MonitorRules()
+    sites_look_ms: int = SITES_LOOK_MS
 
 
 class Roof(Protocol):
@@ -85,6 +93,7 @@ class Roof(Protocol):
     membership: OwnMembership
     neighbours: Neighbours
     poster: Poster
+    batches: BatchSystems | None
     domains: Mapping[str, MetaScheduler]
     way_to_queue: Callable[[MetaScheduler], MetaScheduler]
     shipped: RuleSet | None
@@ -185,6 +194,9 @@ class Services:
         )
         self.watch.connect(self.manager, self.desk, self.exchange)
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
+        self._data = self._data_wing(house)
+        self.data_sets = self._data.sets
+        self.sites = self._provisioning(house)
         self._clock = clock
         self._takeover = self._taking_over(house)
         self._progress = Progress(self.manager.live, ledger, clock)
@@ -203,6 +215,20 @@ class Services:
             lease_ms=house.rules.lease_ms,
             holds=self._membership.promise().holds,
         )
+
+    def _provisioning(self, house: Roof) -> Provisioning:
+        sites = Provisioning(
+            store=house.store,
+            ledger=self.ledger,
+            clock=house.clock,
+            membership=house.membership,
+            meta=self.meta,
+            alerts=self.monitor.alerts,
+            batches=house.batches,
+            look_ms=house.rules.sites_look_ms,
+        )
+        self.exchange.submitted = sites.monitor.heard
+        return sites
 
     def _taking_over(self, house: Roof) -> Takeover | None:
         if not isinstance(house.membership, ServerMembership):
@@ -243,6 +269,27 @@ class Services:
             self.meta.attempt_failed = self.proxy.attempt_failed
         return wing
 
+    def _data_wing(self, house: Roof) -> DataWing:
+        wing = DataWing(
+            store=house.store,
+            ledger=self.ledger,
+            clock=house.clock,
+            keeper=house.keeper,
+            membership=self._membership,
+            catalogue=Catalogued(house.store),
+            flows=self.flows,
+            starting=Beginning(self, house.store, house.clock, secrets.token_hex),
+            notices=self.notices,
+        )
+        tell_clients = self.manager.ended
+
+        def ended(document: CaseDocument) -> None:
+            tell_clients(document)
+            wing.case_ended(document)
+
+        self.manager.ended = ended
+        return wing
+
     def _trace(self, tracer: Tracer) -> None:
         """Let the tracer see attempts before they are over, and say to jobs where their spans belong."""
         self.manager.tracer = tracer
@@ -264,6 +311,8 @@ class Services:
         self.timers.start()
         self.exchange.start()
         self.watch.start()
+        self.sites.monitor.start()
+        self._data.start()
         if self._takeover is not None:
             self._takeover.start()
             self._progress.start()
@@ -309,6 +358,8 @@ class Services:
         return self.meta.full_term(job) if promised is None else promised
 
     async def stop(self) -> None:
+        await self.sites.monitor.stop()
+        await self._data.stop()
         await self.watch.stop()
         if self._takeover is not None:
             await self._takeover.stop()

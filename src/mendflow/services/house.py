@@ -19,6 +19,8 @@ from mendflow.services.contracts import Clock, Keeper, MetaScheduler
 from mendflow.services.generation import HouseRules, Services
 from mendflow.services.metering import Counts, store_name
 from mendflow.services.notifier.contract import NO_POSTER, Poster
+from mendflow.services.provisioning.contract import BatchSystems
+from mendflow.services.provisioning.pilot_monitor import groups_of
 from mendflow.services.proxy.recovery import OUR_QUEUE
 from mendflow.services.tracing import Tracer
 from mendflow.stores.contract import Store
@@ -38,7 +40,7 @@ class House:
     by name; they outlive the services, and whoever gave them closes them. `way_to_queue` is what the proxy sees of our
     queue, where something lies between the two. `server` says who this is to others on the same store, and
     `neighbours` is the way to them; without it this server is alone there. `meter` measures what is promised to pilots
-    and to other servers."""
+    and to other servers. `batches` is where pilots are submitted; without it none are."""
 
     def __init__(
         self,
@@ -58,10 +60,12 @@ class House:
         poster: Poster = NO_POSTER,
         counts: Counts | None = None,
         tracer: Tracer | None = None,
+        batches: BatchSystems | None = None,
     ) -> None:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
         self.poster = poster
+        self.batches = batches
         self.way_to_queue = way_to_queue
         self.shipped = shipped
         self.patterns = patterns
@@ -104,6 +108,7 @@ class House:
             meta, manager = self._services.meta, self._services.manager
             told.waiting, told.running = len(meta.queue), meta.jobs_running()
             told.pilots, told.cases = len(meta.pilots_here()), len(manager.live)
+            told.demand = groups_of(meta, self.clock.now()) if told.waiting else []
 
     def _closed(self, reason: str) -> None:
         """Others have taken over from this server: whatever it still knows of its cases is not its own."""

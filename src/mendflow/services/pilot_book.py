@@ -58,6 +58,7 @@ class PilotRecord:
         self.ends_at: Instant = 0
         self.newest = 0
         self.front = ""  # the server that the pilot speaks to, if it is not this one
+        self.submission = ""  # the name that it was submitted under to a batch system
         self.unfed = False  # our queue had less for it than it wanted
         self.released = False
         self.held: dict[JobId, Held] = {}
@@ -76,6 +77,7 @@ class PilotRecord:
         self.ends_at = now + request.ttl_ms if request.ttl_ms else 0
         self.newest = request.serial
         self.front = request.front
+        self.submission = request.submission
         self.released = False
         for held in self.held.values():
             if held.since is None:  # handed out by the server before this one, in an answer older than this request
@@ -87,6 +89,7 @@ class PilotRecord:
         self.host, self.site, self.capacity = view.host, view.site, view.capacity
         self.attempts = view.capacity.slots - view.free_slots
         self.front, self.want, self.seen_at = server, 0, seen_at
+        self.submission = view.submission
 
     @property
     def free_slots(self) -> int:
@@ -141,4 +144,5 @@ class PilotRecord:
             seen_ms_ago=now - self.seen_at if self.seen_at else -1,
             lease_ms_left=max(0, left_ms),
             front=self.front,
+            submission=self.submission,
         )

@@ -7,7 +7,17 @@ import msgspec
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.views import View
 
-AlertKind = Literal["orphan", "long-job", "pilot-gone", "server-gone", "queue-grows", "level-fills", "not-delivered"]
+AlertKind = Literal[
+    "orphan",
+    "long-job",
+    "pilot-gone",
+    "server-gone",
+    "queue-grows",
+    "level-fills",
+    "not-delivered",
+    "site-paused",
+    "site-away",
+]
 NotificationKind = Literal["completed", "failed", "cancelled", "item-failed", "alert", "test"]
 WANTED: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "cancelled", "item-failed", "alert")
 WANTED_USUALLY: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "alert")

@@ -5,6 +5,7 @@ submitted and is not over. A pilot to be submitted stands there under a name of 
 it, and the name is all it is known by. Whatever is decided about a site is decided by writing this document at the
 version that was read, so several servers decide as one."""
 
+import re
 from enum import StrEnum
 from typing import Literal
 
@@ -87,6 +88,36 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     pilots: PilotSettings = PilotSettings()
 
 
+PILOTS_MAX = 10_000
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,39}")
+
+
+def flaw(site: Site) -> str:
+    """What nobody can mean, as a sentence; nothing if all is well."""
+    if not _NAME.fullmatch(site.name):
+        return f"{site.name!r} is no name for a site: use up to 40 letters, digits, and _ . -"
+    numbers = {"max_pilots": site.max_pilots, "submissions_per_hour": site.submissions_per_hour}
+    numbers |= {"failures_max": site.failures_max, "slots": site.pilots.slots, "cpus": site.pilots.cpus}
+    numbers |= {"timeout": site.batch.timeout_ms, "lost": site.lost_ms, "start": site.start_ms}
+    if small := [word for word, number in numbers.items() if number < 1]:
+        return f"{small[0]} must be at least 1"
+    if site.max_pilots > PILOTS_MAX or site.submissions_per_hour > PILOTS_MAX:
+        return f"a site has at most {PILOTS_MAX} pilots, and as many submissions an hour"
+    if not 0 <= site.min_pilots <= site.max_pilots or not 0 <= site.min_idle <= site.max_pilots:
+        return "min_pilots and min_idle are between 0 and max_pilots"
+    least = min(site.batch.wall_ms, site.pilots.memory_bytes, site.pilots.disk_bytes, site.pilots.gpus)
+    if min(least, site.pilots.idle_exit_ms, site.pilots.away_exit_ms, site.pilots.cache_bytes) < 0:
+        return "no time and no size is less than 0"
+    if site.batch.kind == "lsf" and not site.batch.wall_ms:
+        return "LSF wants to know how long a pilot may stay: say `wall`"
+    if site.batch.folder and not site.batch.folder.startswith("/"):
+        return f"the folder {site.batch.folder!r} must be an absolute path, the same on all machines of the site"
+    texts = [site.batch.queue, site.batch.account, site.batch.reservation, *site.batch.options.values()]
+    if any(not text.isprintable() for text in (*texts, *site.batch.options)):
+        return "an option of a batch system is one line of text"
+    return ""
+
+
 class SubmissionState(StrEnum):
     PLANNED = "planned"  # written down; whether the batch system took it is not known
     SUBMITTED = "submitted"  # it said that it did
@@ -148,6 +179,7 @@ class SiteDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     made_by: str = ""
     paused: Pause | None = None
     removed: bool = False  # nothing more is submitted, and it goes with its last pilot
+    emptied: bool = False  # its pilots are ended, whatever they do
     mark: str = ""  # in the names of its pilots: sets them apart from those of another site of the same name
     serial: int = 0  # in their names, too
     spent: tuple[Instant, ...] = ()

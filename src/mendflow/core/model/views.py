@@ -162,6 +162,7 @@ class PilotView(View, frozen=True):
     seen_ms_ago: int
     lease_ms_left: int
     front: str = ""  # the server that it speaks to
+    submission: str = ""  # the name that it was submitted under to a batch system, if it was
 
 
 class ServerView(View, frozen=True):

@@ -75,16 +75,27 @@ def allowed(document: SiteDocument, now: Instant) -> tuple[int, str]:
         return 0, f"its batch system does not answer: {document.trouble}"
     if now < document.not_before:
         return 0, f"the last submission failed, and the next waits: {document.trouble}"
-    left = max(0, site.submissions_per_hour - len(_spent(document, now)))
+    left = left_this_hour(document, now)
     if not left:
         return 0, f"{site.submissions_per_hour} were submitted in the last hour, which is all that it may cost"
     return min(left, 1 if document.failures else AT_ONCE_MAX), ""
+
+
+def left_this_hour(document: SiteDocument, now: Instant) -> int:
+    """How much of the budget is left."""
+    return max(0, document.site.submissions_per_hour - len(_spent(document, now)))
 
 
 def is_ours(document: SiteDocument, name: str) -> bool:
     """Whether a pilot of this name was submitted for this very site, and not for another of the same name."""
     serial, _, mark = name.removeprefix(_prefix(document)).partition("-")
     return name.startswith(_prefix(document)) and serial.isdigit() and mark == document.mark
+
+
+def site_of(name: str) -> str:
+    """The site that a pilot of this name was submitted for; nothing if it is no such name."""
+    parts = name.removeprefix("mendflow-").rsplit("-", 2)
+    return parts[0] if name.startswith("mendflow-") and len(parts) == 3 else ""
 
 
 def reserve(
@@ -146,7 +157,8 @@ def look(document: SiteDocument, seen: Seen) -> Look:
             document = _adopted(document, name, found, seen.now)
     if document.paused is not None or document.removed:
         again_at = seen.now - document.site.lost_ms
-        cancel += [each.name for each in document.open.values() if each.inactive and each.cancelled_at <= again_at]
+        ends = [each for each in document.open.values() if each.inactive or document.emptied]
+        cancel += [each.name for each in ends if each.cancelled_at <= again_at]
     return Look(_marked(document, cancel, seen.now), tuple(dict.fromkeys(cancel)))
 
 
@@ -185,6 +197,15 @@ def worked(document: SiteDocument, name: str, pilot: str, now: Instant) -> SiteD
         document, failures=0, not_before=0, trouble="" if not document.unheard_since else document.trouble
     )
     return _with(document, _moved(known, SubmissionState.WORKING, now, pilot=pilot))
+
+
+def heard_of(document: SiteDocument, name: str, now: Instant) -> SiteDocument:
+    """Somebody by this name was heard, whatever it said. One that was given up counts again."""
+    return (
+        document
+        if name in document.open or not _comes_back(document, name)
+        else _with(document, _found_again(name, "", now))
+    )
 
 
 _HOW: dict[How, str] = {

@@ -11,6 +11,7 @@ import msgspec
 from mendflow.core.model.ids import CaseId, Instant, PilotId
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
+from mendflow.core.scheduling.provision import Group
 
 SERVER_KIND = "server"
 HOME_KIND = "home"
@@ -49,6 +50,7 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     pilots: int = 0
     cases: int = 0
     lease_ms: int = 0  # what it promises pilots: whoever takes its cases waits for no less
+    demand: list[Group] = []  # what waits there, by what it needs: whoever provides pilots counts it with its own
 
 
 class HomeDocument(msgspec.Struct, kw_only=True, omit_defaults=True):

@@ -1,0 +1,26 @@
+"""What provisioning sees of batch systems."""
+
+from collections.abc import Collection, Sequence
+from typing import Protocol
+
+from mendflow.core.model.sites import Answer, Found, PilotSubmission, Site
+
+
+class BatchSystems(Protocol):
+    """Whichever a site has. Nothing here lasts longer than the site's settings allow, whatever a batch system does."""
+
+    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, Answer]:
+        """Each gets an answer. Never raises."""
+        ...
+
+    async def find(self, site: Site) -> dict[str, Found]:
+        """What it has by names of this site. Raises BatchAway."""
+        ...
+
+    async def cancel(self, site: Site, names: Collection[str]) -> None:
+        """Raises BatchAway."""
+        ...
+
+    async def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
+        """Remove what is left of pilots that are over."""
+        ...

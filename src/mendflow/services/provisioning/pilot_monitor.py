@@ -1,0 +1,258 @@
+"""The pilot monitor: looks at each site now and then, and has as many pilots submitted as the site should have.
+
+A look reads the site's document, asks the batch system what it has by our names, hears which pilots are there, and
+decides (core/scheduling). What it decided is written at the version that was read, and only then done: so of several
+servers that look at the same time one acts, and what a server had written down when it was killed, the next one finds.
+One server looks at a site at a time, by their names; that is for politeness, and nothing rests on it.
+
+Each site is looked at by itself. One whose batch system hangs holds up no other."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+
+import msgspec
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.sites import Answer, BatchAway, Found, PilotSubmission, Purpose, SiteDocument
+from mendflow.core.model.sync import SyncRequest
+from mendflow.core.scheduling import submissions
+from mendflow.core.scheduling.provision import Group, Plan, Standing, plan
+from mendflow.core.scheduling.submissions import Seen
+from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.contracts import Clock
+from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.pilot_book import PilotRecord
+from mendflow.services.provisioning.contract import BatchSystems
+from mendflow.services.provisioning.site_alerts import SiteAlerts
+from mendflow.services.provisioning.site_book import KnownSite, SiteBook
+
+log = logging.getLogger("mendflow.sites")
+
+LOOK_MS = 5_000
+GROUPS_MAX = 100
+"""Of so many kinds of waiting jobs a server tells the others."""
+
+
+class PilotMonitor:
+    """`batches` speaks to batch systems; without it nothing is submitted here."""
+
+    def __init__(
+        self,
+        *,
+        book: SiteBook,
+        clock: Clock,
+        membership: OwnMembership,
+        meta: QueueAndPilots,
+        alerts: SiteAlerts,
+        batches: BatchSystems | None,
+        look_ms: int = LOOK_MS,
+    ) -> None:
+        self._book = book
+        self._clock = clock
+        self._membership = membership
+        self._meta = meta
+        self._alerts = alerts
+        self._batches = batches
+        self._look_ms = look_ms
+        self._started_at = clock.now()
+        self._task: asyncio.Task[None] | None = None
+        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._telling: set[asyncio.Task[None]] = set()
+
+    def start(self) -> None:
+        self._started_at = self._clock.now()
+        self._task = asyncio.create_task(self._run(), name="pilot monitor")
+
+    async def stop(self) -> None:
+        tasks = [*self._looking.values(), *self._telling, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # What pilots say
+
+    def heard(self, request: SyncRequest) -> None:
+        """A pilot that was submitted says that it is there, that it leaves, or that it cannot work."""
+        name, now = request.submission, self._clock.now()
+
+        def change(document: SiteDocument) -> SiteDocument:
+            if request.unfit:
+                known = submissions.heard_of(document, name, now)
+                return submissions.close(known, name, "unfit", now=now, why=request.unfit, pilot=request.pilot)
+            document = submissions.worked(document, name, request.pilot, now)
+            return submissions.close(document, name, "left", now=now) if request.leaving else document
+
+        task = asyncio.get_running_loop().create_task(self._change(submissions.site_of(name), change))
+        self._telling.add(task)
+        task.add_done_callback(self._telling.discard)
+
+    async def _change(self, site: str, change: Callable[[SiteDocument], SiteDocument]) -> None:
+        try:
+            document = await self._book.change(site, change) if site else None
+            if document is not None:
+                await self._alerts.look(document, self._clock.now())
+        except Mistake as error:  # the store is away: the next look sees what this would have told
+            log.warning("what a pilot of site %s said could not be written: %s", site, error.message)
+
+    # Looking
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except StoreUnavailable as error:
+                log.warning("sites could not be looked at: %s", error.message)
+            except Exception:  # no site would ever get a pilot again: the next look may succeed
+                log.exception("sites could not be looked at")
+            await self._clock.sleep(self._look_ms)
+
+    async def look(self) -> None:
+        """Look at the sites that are this server's to look at, each by itself; those of an earlier look that still
+        wait for their batch systems are left to it."""
+        if self._batches is None or not self._membership.may_promise():
+            return
+        waiting = self.demand()
+        for known in await self._book.all():
+            site = known.document.site
+            intended = plan(site, self.standing(known.document), waiting)
+            task = self._looking.get(site.name)
+            if self._acts(known.document) and (task is None or task.done()):
+                self._looking[site.name] = asyncio.create_task(self._look_at(self._batches, known, waiting))
+            waiting = list(intended.uncovered)
+
+    async def looked(self) -> None:
+        """Wait until the looks that are under way are over."""
+        await asyncio.gather(*self._looking.values())
+
+    async def _look_at(self, batches: BatchSystems, known: KnownSite, waiting: list[Group]) -> None:
+        try:
+            await self._attend(batches, known, waiting)
+        except StoreUnavailable as error:
+            log.warning("site %s could not be looked at: %s", known.document.site.name, error.message)
+        except Exception:  # whatever it is, the other sites and the next look go on
+            log.exception("site %s could not be looked at", known.document.site.name)
+
+    async def _attend(self, batches: BatchSystems, known: KnownSite, waiting: list[Group]) -> None:
+        found, why = await self._found(batches, known.document, waiting)
+        now = self._clock.now()
+        seen = Seen(
+            found=found,
+            heard=self._heard_at(known.document),
+            now=now,
+            silent_ms=self._meta.leases.lease_ms,
+            watched_since=self._started_at,
+            why=why,
+        )
+        looked = submissions.look(known.document, seen)
+        document, new = self._decided(looked.document, waiting, now)
+        gone = document.removed and not document.open
+        written = await self._book.write(known, None if gone else document)
+        if written is None:
+            return  # somebody else was faster, and has decided; or it is removed
+        await self._alerts.look(document, now)
+        await self._do(batches, document, new, looked.cancel)
+
+    async def _do(
+        self, batches: BatchSystems, document: SiteDocument, new: list[PilotSubmission], cancel: Iterable[str]
+    ) -> None:
+        site = document.site
+        if names := list(cancel):
+            try:
+                await batches.cancel(site, names)
+            except BatchAway as error:
+                log.warning("site %s: %d pilots could not be taken back: %s", site.name, len(names), error)
+        if new:
+            log.info("site %s: submitting %d pilots", site.name, len(new))
+            answers = await batches.submit(site, new)
+            changed = await self._book.change(site.name, lambda it: self._answered(it, answers))
+            if changed is not None:
+                await self._alerts.look(changed, self._clock.now())
+        left = [each.name for each in document.endings if each.how == "left"]
+        await batches.tidy(site, keep=document.open.keys(), left=left)
+
+    def _answered(self, document: SiteDocument, answers: Mapping[str, Answer]) -> SiteDocument:
+        return submissions.answered(document, answers, self._clock.now())
+
+    async def _found(
+        self, batches: BatchSystems, document: SiteDocument, waiting: list[Group]
+    ) -> tuple[dict[str, Found] | None, str]:
+        """What the batch system has; None and why, if it does not say. It is not asked while nothing depends on it."""
+        heard = self._heard_at(document)
+        sure = all(not each.inactive and each.name in heard for each in document.open.values())
+        wanted = plan(document.site, self.standing(document), waiting).pilots
+        if sure and not wanted and not document.removed:
+            return {name: Found("running") for name in document.open}, ""
+        try:
+            found = await batches.find(document.site)
+        except BatchAway as error:
+            return None, str(error)
+        return {name: each for name, each in found.items() if submissions.is_ours(document, name)}, ""
+
+    def _decided(
+        self, document: SiteDocument, waiting: list[Group], now: Instant
+    ) -> tuple[SiteDocument, list[PilotSubmission]]:
+        intended = plan(document.site, self.standing(document), waiting)
+        most, but = submissions.allowed(document, now)
+        purposes: list[Purpose] = ["jobs" for _ in range(intended.for_jobs)]
+        purposes += ["ready" for _ in range(intended.ready)]
+        document, new = submissions.reserve(document, purposes[:most], now=now, by=self._membership.id)
+        return msgspec.structs.replace(document, reasons=_reasons(intended, len(new), but)), new
+
+    # What is there
+
+    def demand(self) -> list[Group]:
+        """The jobs that wait, here and at the other servers."""
+        own = groups_of(self._meta, self._clock.now())
+        return [*own, *(group for server in self._membership.living() for group in server.demand)]
+
+    def standing(self, document: SiteDocument) -> Standing:
+        """Pilots of the site as they are: those that were submitted, and those that somebody started by hand."""
+        here = [pilot for pilot in self._pilots() if pilot.site == document.site.name]
+        free = [pilot.free_slots == pilot.capacity.slots for pilot in here]
+        inactive = sum(each.inactive for each in document.open.values())
+        unheard = len(document.open) - inactive - sum(pilot.submission in document.open for pilot in here)
+        return Standing(
+            inactive=inactive + max(0, unheard),
+            idle=sum(free),
+            busy=len(here) - sum(free),
+            free_slots=sum(pilot.free_slots for pilot in here),
+        )
+
+    def _heard_at(self, document: SiteDocument) -> dict[str, str]:
+        return {
+            pilot.submission: pilot.id
+            for pilot in self._pilots()
+            if pilot.submission and submissions.is_ours(document, pilot.submission)
+        }
+
+    def _pilots(self) -> list[PilotRecord]:
+        """Those that were heard within a lease."""
+        oldest = self._clock.now() - self._meta.leases.lease_ms
+        return [pilot for pilot in self._meta.pilots.values() if pilot.seen_at and pilot.seen_at >= oldest]
+
+    def _acts(self, document: SiteDocument) -> bool:
+        """Whether this server is the one that looks at the site: of those that can, the first by name."""
+        own = self._membership.find(self._membership.id)
+        host = document.site.batch.host
+        able = [each for each in (own, *self._membership.living()) if each is not None and _is_at(each, host)]
+        return not able or min(each.id for each in able) == self._membership.id
+
+
+def groups_of(meta: QueueAndPilots, now: Instant) -> list[Group]:
+    """What waits in a server's queue, by what it needs."""
+    groups = [Group(each.needs, each.jobs, max(0, now - each.since)) for each in meta.waiting()]
+    return sorted(groups, key=lambda group: -group.jobs)[:GROUPS_MAX]
+
+
+def _is_at(server: ServerDocument, host: str) -> bool:
+    return not host or not server.host or server.host == host
+
+
+def _reasons(intended: Plan, sent: int, but: str) -> tuple[str, ...]:
+    if sent == intended.pilots:
+        return intended.reasons
+    why = but or "the rest follow with the next look"
+    return (*intended.reasons, f"{sent} of these {intended.pilots} are submitted now: {why}")

@@ -1,0 +1,84 @@
+"""Sites, as people see and change them, with the monitor that looks after them."""
+
+import secrets
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.sites import Site, SiteDocument, SiteView
+from mendflow.core.scheduling import submissions
+from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.contracts import Clock
+from mendflow.services.job_monitor.alerts import AlertBook
+from mendflow.services.ledger import Ledger
+from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.provisioning.contract import BatchSystems
+from mendflow.services.provisioning.pilot_monitor import PilotMonitor
+from mendflow.services.provisioning.site_alerts import SiteAlerts
+from mendflow.services.provisioning.site_book import SiteBook
+from mendflow.stores.contract import Store
+
+
+class Provisioning:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        membership: OwnMembership,
+        meta: QueueAndPilots,
+        alerts: AlertBook,
+        batches: BatchSystems | None,
+        look_ms: int,
+    ) -> None:
+        self._clock = clock
+        self._alerts = SiteAlerts(alerts)
+        self.book = SiteBook(store, ledger, clock, secrets.token_hex)
+        self.monitor = PilotMonitor(
+            book=self.book,
+            clock=clock,
+            membership=membership,
+            meta=meta,
+            alerts=self._alerts,
+            batches=batches,
+            look_ms=look_ms,
+        )
+
+    async def all(self) -> list[SiteView]:
+        now = self._clock.now()
+        return [self._view(known.document, now) for known in await self.book.all()]
+
+    async def get(self, name: str) -> SiteView:
+        return self._view((await self.book.get(name)).document, self._clock.now())
+
+    async def put(self, site: Site, *, who: str) -> SiteView:
+        return self._view(await self.book.put(site, who=who), self._clock.now())
+
+    async def pause(self, name: str, *, who: str, why: str) -> SiteView:
+        return self._view(await self.book.pause(name, who=who, why=why), self._clock.now())
+
+    async def resume(self, name: str) -> SiteView:
+        document = await self.book.resume(name)
+        await self._alerts.look(document, self._clock.now())
+        return self._view(document, self._clock.now())
+
+    async def remove(self, name: str, *, force: bool) -> SiteView:
+        return self._view(await self.book.remove(name, force=force), self._clock.now())
+
+    def _view(self, document: SiteDocument, now: Instant) -> SiteView:
+        standing = self.monitor.standing(document)
+        return SiteView(
+            site=document.site,
+            state="removed" if document.removed else "paused" if document.paused is not None else "active",
+            inactive=standing.inactive,
+            idle=standing.idle,
+            busy=standing.busy,
+            left_this_hour=submissions.left_this_hour(document, now),
+            failures=document.failures,
+            paused=document.paused,
+            trouble=document.trouble,
+            reasons=list(document.reasons),
+            submissions=list(document.open.values()),
+            endings=list(document.endings),
+            made_at=document.made_at,
+            made_by=document.made_by,
+        )
