@@ -10,7 +10,7 @@ from typing import Protocol
 
 import msgspec
 
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.mending import Decision
 from mendflow.core.model.problems import StoreUnavailable
@@ -21,6 +21,7 @@ from mendflow.core.scheduling.jobs import Policy
 from mendflow.services.beginning import Beginning
 from mendflow.services.called_cases import CalledCases
 from mendflow.services.case_book import CaseDocument, state_of
+from mendflow.services.catalogue import Catalogue
 from mendflow.services.checkpoints import Checkpoints
 from mendflow.services.clock import Meter
 from mendflow.services.cluster.contract import Neighbours, root_of
@@ -31,7 +32,6 @@ from mendflow.services.cluster.relay import Relay
 from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signs import Nudges
 from mendflow.services.contracts import Clock, Keeper, MetaScheduler
-from mendflow.services.data_sets.catalogued import Catalogued
 from mendflow.services.data_sets.wing import DataWing
 from mendflow.services.errands import OrderDesk
 from mendflow.services.exception_service.watches import CHECK_MS
@@ -126,6 +126,7 @@ class Services:
         self.happenings = happenings = Happenings(clock.now())
         self.notices = Notices(store, ledger, clock, happenings)
         self.flows = Flows(store, ledger, clock)
+        self.catalogue = Catalogue(store, ledger, clock)
         self.manager = FlowManager(store=store, ledger=ledger, clock=clock, happenings=happenings, homes=self.homes)
         self.meta = QueueAndPilots(
             store=store,
@@ -156,7 +157,7 @@ class Services:
         self.timers = Timers(clock, self._fired)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
         self.tasks = Tasks(store=store, ledger=ledger, clock=clock, happenings=happenings, finished=self._finished)
-        self.staging = Staging(house.keeper, self._finished, rules.files_roots)
+        self.staging = Staging(house.keeper, self.catalogue.resolve, self._finished, rules.files_roots, ledger)
         self.calls = CalledCases(self.manager, self.flows, ledger, self._finished)
         self.desk = OrderDesk(
             manager=self.manager,
@@ -164,7 +165,7 @@ class Services:
             gates=self.gates,
             meta=self.jobs,
             submitter=self.submitter,
-            reuse=Reuse(house.keeper, ledger, clock, happenings),
+            reuse=Reuse(house.keeper, self.catalogue, ledger, clock, happenings),
             tasks=self.tasks,
             staging=self.staging,
             timers=self.timers,
@@ -196,6 +197,7 @@ class Services:
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         self._data = self._data_wing(house)
         self.data_sets = self._data.sets
+        self.catalogue.added = self.data_sets.added
         self.sites = self._provisioning(house)
         self._clock = clock
         self._takeover = self._taking_over(house)
@@ -276,7 +278,7 @@ class Services:
             clock=house.clock,
             keeper=house.keeper,
             membership=self._membership,
-            catalogue=Catalogued(house.store),
+            catalogue=self.catalogue,
             flows=self.flows,
             starting=Beginning(self, house.store, house.clock, secrets.token_hex),
             notices=self.notices,
@@ -320,6 +322,7 @@ class Services:
     async def read_shared(self) -> None:
         """What all servers on the store share; others may have changed it."""
         await self.flows.start()
+        await self.catalogue.elements.start()
         await self.patterns.start()
         await self.watch.read_shared()
         await self.mending.read_shared()
@@ -386,6 +389,8 @@ class Services:
         await self.desk.finished(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        with self.ledger.whole():
+            outcome = await self.catalogue.published(JobId(f"{case}/{serial}"), outcome)
         await self.desk.job_finished(case, serial, outcome)
 
     async def _fired(self, case: CaseId, serial: int) -> None:

@@ -28,7 +28,7 @@ _ANYWHERE = None
 _PART = "\0"
 _BESIDE = frozenset({"job", "task", "item", "runs", "snapshot"})
 """Of these kinds of documents follows no entry of a journal that could come before what it follows from."""
-SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", "webhook"})
+SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", "webhook", "storage"})
 NO_PROMISE = "this server could not renew its right to decide about its cases; reading everything again"
 
 

@@ -9,6 +9,7 @@ from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, sources_of
 from mendflow.core.scheduling import jobs as life
 from mendflow.services.case_book import LiveCase, name_of
+from mendflow.services.catalogue import Catalogue
 from mendflow.services.contracts import Clock, Keeper, NewJob
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
@@ -20,6 +21,7 @@ _WORDS = {
     "kwargs": "its arguments changed",
     "env": "its environment changed",
     "files": "the files that it promises changed",
+    "publish": "what it publishes changed",
 }
 
 
@@ -53,8 +55,11 @@ def difference(before: JobSpec, after: JobSpec) -> str:
 class Reuse:
     """Takes over what an earlier case has done already, and writes down why, or why not."""
 
-    def __init__(self, keeper: Keeper, ledger: Ledger, clock: Clock, happenings: Happenings) -> None:
+    def __init__(
+        self, keeper: Keeper, catalogue: Catalogue, ledger: Ledger, clock: Clock, happenings: Happenings
+    ) -> None:
         self._keeper = keeper
+        self._catalogue = catalogue
         self._ledger = ledger
         self._clock = clock
         self._happenings = happenings
@@ -81,6 +86,9 @@ class Reuse:
     async def _missing_file(self, earlier: Job | None) -> str:
         if earlier is not None and earlier.outcome is not None:
             for name, ref in earlier.outcome.files.items():
-                if await self._keeper.size(ref.sha256) is None:
+                if ref.logical:
+                    if not await self._catalogue.has(ref):
+                        return f"its file {name} is in the catalogue no longer"
+                elif await self._keeper.size(ref.sha256) is None:
                     return f"its file {name} is no longer kept"
         return ""

@@ -1,4 +1,5 @@
-"""Takes given files into keeping, together or one after another, before the job that needs them is submitted.
+"""Takes given files into keeping, together or one after another, before the job that needs them is submitted. A logical
+file stays where it is: what is found out is its content, so that a pilot that has it already can be chosen.
 
 A path is looked for in the flow's own folder. Whether it may lead out of it is the server's decision: one that serves
 others reads only below the folders it was given."""
@@ -8,34 +9,38 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, StageFiles, staged
+from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.values import FileRef
 from mendflow.services.contracts import Keeper
+from mendflow.services.ledger import Ledger
+from mendflow.services.soon import Soon
 
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
+Resolve = Callable[[str], Awaitable[FileRef]]
 
 
 class Staging:
-    """`roots` are the folders that may be read; None lets every path be read, as its own user's server may."""
+    """`roots` are the folders that may be read; None lets every path be read, as its own user's server may. `resolve`
+    knows logical files by their names."""
 
-    def __init__(self, keeper: Keeper, finished: Finished, roots: tuple[Path, ...] | None) -> None:
+    def __init__(
+        self, keeper: Keeper, resolve: Resolve, finished: Finished, roots: tuple[Path, ...] | None, ledger: Ledger
+    ) -> None:
         self._keeper = keeper
+        self._resolve = resolve
         self._finished = finished
         self._roots = roots
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._soon = Soon(ledger)
 
     async def stop(self) -> None:
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._soon.stop()
 
     def start(self, case: CaseId, order: StageFiles, folder: str) -> None:
-        task = asyncio.get_running_loop().create_task(self._stage(case, order, folder))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._soon.do(self._stage(case, order, folder))
 
     async def _stage(self, case: CaseId, order: StageFiles, folder: str) -> None:
         try:
@@ -50,7 +55,9 @@ class Staging:
 
     async def _bring(self, name: str, source: str, folder: str) -> FileRef:
         try:
-            return await self._keep(source, folder)
+            return await (self._resolve(source) if source.startswith(LOGICAL) else self._keep(source, folder))
+        except StoreUnavailable:
+            raise
         except Mistake as mistake:
             raise _NotBrought(name, source, mistake) from mistake
 

@@ -60,7 +60,9 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LogicalFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """The catalogue's document of a file. A name never gets another content: that is another file."""
+    """The catalogue's document of a file. A name never gets another content: that is another file. `writing` are the
+    jobs that have been told where to write it, and where that is: it becomes a replica when the job's result is
+    accepted. A file without replicas cannot be read; its name is kept for the jobs that write it."""
 
     name: str
     sha256: str
@@ -70,6 +72,7 @@ class LogicalFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     made_by: str = ""  # the job
     added_at: Instant = 0
     meta: dict[str, str] = {}
+    writing: dict[str, Replica] = {}
 
     def ref(self) -> FileRef:
         return FileRef(sha256=self.sha256, bytes=self.bytes, name=self.name.rpartition("/")[2], logical=self.name)

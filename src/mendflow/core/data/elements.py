@@ -1,0 +1,72 @@
+"""Which storage elements there can be. A secret in one would be read by everybody who reads its document, so none is
+taken: it is named, and lies in the environment of whoever needs it."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from msgspec.structs import replace
+
+from mendflow.core.data.names import flaws
+from mendflow.core.data.paths import url_flaw
+from mendflow.core.model.data import StorageElement
+from mendflow.core.model.problems import Invalid
+
+ELEMENT_NAME: Final = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}", re.ASCII)
+OPTION_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,99}", re.ASCII)
+SECRET: Final = re.compile(r"(?i)secret|passw|token|credential|(^|[_.-])key$|^key")
+FROM_ENVIRONMENT: Final = re.compile(r"env:[A-Za-z_]\w*", re.ASCII)
+OPTIONS_MAX: Final = 100
+SITES_MAX: Final = 1_000
+TEXT_CHARS_MAX: Final = 1_000
+BOUNDS: Final = {
+    "tries": (1, 100),
+    "timeout_ms": (100, 86_400_000),
+    "chunk_bytes": (4096, 1 << 30),
+    "streams": (1, 256),
+}
+
+
+def checked_element(given: StorageElement) -> StorageElement:
+    """The element as it is kept: a path becomes a URL, and rules of one protocol go by that one. Raises Invalid with
+    all that is wrong."""
+    element = replace(given, url=f"file://{given.url}" if given.url.startswith("/") else given.url)
+    if element.rules is not None and not element.protocol:
+        protocols = {rule.protocol for rule in element.rules.to_physical}
+        element = replace(element, protocol=protocols.pop() if len(protocols) == 1 else "")
+    if problems := list(_problems(element)):
+        raise Invalid(f"storage element {element.name!r:.100}: {'; '.join(problems)}", problems=problems)
+    return element
+
+
+def _problems(element: StorageElement) -> Iterator[str]:
+    if not ELEMENT_NAME.fullmatch(element.name):
+        yield "its name cannot be one; use letters, digits, _ . -, 100 at most"
+    if flaw := url_flaw(element.url):
+        yield f"its url {element.url!r:.200}: {flaw}"
+    elif element.url.startswith("file://") and not element.url.startswith("file:///"):
+        yield f"its url {element.url!r:.200} needs a whole path, such as file:///data"
+    for field, (least, most) in BOUNDS.items():
+        if not least <= getattr(element, field) <= most:
+            yield f"its {field} is {getattr(element, field)}; it must be from {least} to {most}"
+    if len(element.sites) > SITES_MAX or not all(_is_text(site) for site in element.sites):
+        yield f"its sites must be names, {SITES_MAX} at most"
+    yield from _option_problems(element)
+    if element.rules is not None:
+        yield from flaws(element.rules, element.protocol)
+
+
+def _option_problems(element: StorageElement) -> Iterator[str]:
+    if len(element.options) > OPTIONS_MAX:
+        yield f"it has {len(element.options)} options; at most {OPTIONS_MAX} are taken"
+    for name, value in element.options.items():
+        if not OPTION_NAME.fullmatch(name) or (isinstance(value, str) and not _is_text(value)):
+            yield f"its option {name!r:.80} cannot be one; use letters, digits, _ . - for the name, and plain text"
+        elif isinstance(value, str) and value.startswith("env:") and not FROM_ENVIRONMENT.fullmatch(value):
+            yield f"its option {name} is to come from the environment; write it as env:NAME"
+        elif SECRET.search(name) and isinstance(value, str) and not value.startswith("env:"):
+            yield f"its option {name} looks like a secret, and everybody can read it here; give it as env:NAME"
+
+
+def _is_text(text: str) -> bool:
+    return bool(text) and text.isprintable() and len(text) <= TEXT_CHARS_MAX
