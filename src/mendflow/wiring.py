@@ -20,6 +20,8 @@ from pathlib import Path
 
 import msgspec
 
+from mendflow.batch.grounds import Grounds
+from mendflow.batch.systems import BatchSystems
 from mendflow.client import server_file
 from mendflow.core.model.problems import Invalid, StoreUnavailable
 from mendflow.core.model.rules import RuleSet
@@ -43,6 +45,7 @@ from mendflow.services.job_monitor.rules import MonitorRules
 from mendflow.services.levels import DEFAULT_WAITS_MS
 from mendflow.services.local_domain import LocalDomain
 from mendflow.services.metering import Counts, MeteredStore
+from mendflow.services.provisioning.pilot_monitor import LOOK_MS
 from mendflow.services.tracing import Offer, Tracer
 from mendflow.stores.contract import Store
 from mendflow.stores.file_lock import FileLock
@@ -67,6 +70,9 @@ __all__ = [
 ]
 
 STOP_PILOT_S = 15
+SITES_TOKEN = "site-pilots"
+"""The name of the token that pilots of sites show. It comes from the store's secret, so that a server that is started
+again, and every other on the store, knows the pilots that are there."""
 GARBAGE_YOUNG_MAX = 50_000
 
 
@@ -89,6 +95,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     monitor: MonitorRules = MonitorRules()  # from when on there is an alert
     webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
     otlp: str = ""  # the collector that traces go to; empty: none
+    sites_look_ms: int = LOOK_MS  # how often sites are looked at
     announce: bool = True  # whether commands on this machine are to find it by its folder
 
 
@@ -129,8 +136,9 @@ async def running_server(
         others = Others(options.data) if located.shared else None
         counts = Counts()
         async with _exporting(options, counts, others) as offer:
-            house = _house(options, located, keeper, domains, others, counts, offer)
-            async with _served(options, place, house, keeper, others) as running:
+            grounds = Grounds(options.data.absolute())
+            house = _house(options, located, keeper, domains, others, counts, offer, grounds)
+            async with _served(options, place, house, keeper, others, grounds) as running:
                 yield running
 
 
@@ -203,6 +211,7 @@ def _house(
     others: Others | None,
     counts: Counts,
     offer: Offer | None,
+    grounds: Grounds,
 ) -> House:
     clock = SystemClock()
     return House(
@@ -221,18 +230,25 @@ def _house(
             recovery=options.recovery,
             levels_ms=options.levels_ms,
             monitor=options.monitor,
+            sites_look_ms=options.sites_look_ms,
         ),
         version=version("mendflow"),
         shipped=house_rules(),
         patterns=house_patterns(),
         domains=domains,
         poster=HttpPoster(private=options.webhooks_to_private or is_loopback(options.host)),
+        batches=BatchSystems(grounds),
     )
 
 
 @asynccontextmanager
 async def _served(
-    options: ServerOptions, place: str, house: House, keeper: FolderKeeper | SharedKeeper, others: Others | None
+    options: ServerOptions,
+    place: str,
+    house: House,
+    keeper: FolderKeeper | SharedKeeper,
+    others: Others | None,
+    grounds: Grounds,
 ) -> AsyncIterator[RunningServer]:
     data, domain = options.data, LocalDomain(house, elsewhere=others.neighbours if others is not None else None)
     try:
@@ -242,6 +258,8 @@ async def _served(
         if others is not None:
             await others.introduce(house.store)
         pilot_token, known = _with_local_pilot(options.tokens, others.pilot_token if others is not None else "")
+        sites_token = derived(await shared_secret(house.store), "pilots of sites") if known else ""
+        known += [Token(SITES_TOKEN, frozenset({PILOT}), hash_of(sites_token))] if known else []
         access = Access(known, servers_token=others.token if others is not None else "")
         peer = Counterpart(house) if others is not None else None
         where = Whereabouts(house) if others is not None else None
@@ -250,6 +268,10 @@ async def _served(
         served = await serve(app, options.host, options.port)
         if others is not None:
             others.serve_at(options.url or served.url_for_others)
+        own_url = options.url or served.url_for_others
+        grounds.introduce(
+            token=sites_token, servers=lambda: [own_url, *(each.url for each in house.membership.living())]
+        )
         if options.announce:
             write_server_file(data, ServerFile(url=served.url, pid=os.getpid(), token=pilot_token))
         try:

@@ -38,6 +38,7 @@ from mendflow.core.model.views import (
 )
 from mendflow.services.flows import check_names
 from tests.server.memory_repairs import MemoryRepairs
+from tests.server.memory_sites import MemorySites
 from tests.server.memory_watch import MemoryWatch
 
 NOW = 1_700_000_000_000
@@ -53,7 +54,7 @@ def leaves(activity: model.Activity, turn: str = "") -> Iterator[tuple[str, mode
             yield from leaves(activity.body, f"[{index}]")
 
 
-class MemoryDomain(MemoryRepairs, MemoryWatch):
+class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites):
     def __init__(self) -> None:
         super().__init__()
         MemoryWatch.__init__(self)

@@ -41,6 +41,8 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("alerts", "notifications"), READ),
     **dict.fromkeys(("acknowledge", "release_job"), ADMINISTER),
     **dict.fromkeys(("webhooks", "add_webhook", "remove_webhook", "try_webhook"), ADMINISTER),
+    **dict.fromkeys(("sites", "site"), READ),
+    **dict.fromkeys(("put_site", "pause_site", "resume_site", "remove_site"), ADMINISTER),
     "sync": {"admin", "pilot"},
     **dict.fromkeys(("stats", "metrics"), READ | {"metrics"}),
     "servers": READ,

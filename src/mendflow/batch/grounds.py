@@ -26,13 +26,24 @@ ENDS_BEFORE_MS = 60_000
 WORDS_BYTES = 4096
 
 
-class Grounds:
-    """`token` is what pilots show, empty where none is wanted; `servers` tells where servers are reached."""
+def _nowhere() -> Sequence[str]:
+    return ()
 
-    def __init__(self, data: Path, *, token: str, servers: Callable[[], Sequence[str]]) -> None:
+
+class Grounds:
+    def __init__(self, data: Path) -> None:
         self._data = data
-        self._token = token
-        self._servers = servers
+        self._token = ""
+        self._servers: Callable[[], Sequence[str]] = _nowhere
+
+    def introduce(self, *, token: str, servers: Callable[[], Sequence[str]]) -> None:
+        """`token` is what pilots show, empty where none is wanted; `servers` tells where servers are reached. Before
+        that no pilot could find its way."""
+        self._token, self._servers = token, servers
+
+    @property
+    def ready(self) -> bool:
+        return bool(self._servers())
 
     def folder(self, site: Site) -> Path:
         return Path(site.batch.folder) if site.batch.folder else self._data / "sites" / site.name

@@ -25,6 +25,11 @@ class BatchSystems:
             "htcondor": Condor(),
         }
 
+    @property
+    def ready(self) -> bool:
+        """Whether pilots would know where to go."""
+        return self._grounds.ready
+
     async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, Answer]:
         """Each gets an answer. Never raises."""
         launches: list[Launch] = []

@@ -57,6 +57,7 @@ COMMANDS: dict[str, Entry] = {
     "levels": _entry("repairs", "List the levels that retries wait in; drain one.", _MEND),
     "serve": _entry("serve", "Run a server.", _SERVE),
     "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
+    "sites": _entry("sites", "List the sites that pilots are submitted to; add, pause or remove one.", _SERVE),
     "webhooks": _entry("webhooks", "List where notifications are sent; add, remove or try one.", _SERVE),
     "export": _entry("archive", "Write cases into an archive, with their journals and files.", _SERVE),
     "import": _entry("archive", "Take the cases of an archive, all of them or none.", _SERVE),

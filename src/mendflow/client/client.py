@@ -20,6 +20,7 @@ import msgspec
 from mendflow.client.events import follow
 from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
 from mendflow.client.repairs import RepairCalls
+from mendflow.client.sites import SiteCalls
 from mendflow.client.transport import UNBOUNDED, Transport
 from mendflow.client.watching import WatchCalls
 from mendflow.core.model.flow import Flow
@@ -54,7 +55,7 @@ _to_pack = msgspec.msgpack.Encoder()
 _from_pack = msgspec.msgpack.Decoder(SyncAnswer)
 
 
-class Client(RepairCalls, WatchCalls):
+class Client(RepairCalls, WatchCalls, SiteCalls):
     """A client of one server, or of several on one store: then `url` has all of them, with commas in between. Use it as
     an async context manager, or call `close` in the end."""
 

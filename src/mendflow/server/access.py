@@ -205,7 +205,7 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
     people = roles - {PILOT, ENGINE, METRICS}
     if method in _READING:
         return bool(people)
-    if below == "/archives":
+    if below == "/archives" or _CHANGED_BY_ADMINS.fullmatch(below):
         return False
     if below.startswith("/tasks/"):
         return bool(people - {READER})
@@ -220,6 +220,8 @@ def _as_routed(path: str) -> str:
 _SLASHES = re.compile("/{2,}")
 _FOR_ADMINS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/release")
 """An address of a webhook may be a secret; the rest changes what others see, or takes away what is running."""
+_CHANGED_BY_ADMINS = re.compile(r"/sites/.*")
+"""Everybody may read these. Their settings are commands on other machines."""
 PASSED_ON = b"x-mendflow-passed-on"
 """The header by which a server says to another that it passes on a request; its value is the servers' own token."""
 _WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", PASSED_ON})

@@ -38,6 +38,7 @@ from mendflow.server.routes import (
     notifications,
     repairs,
     rules,
+    sites,
     tasks,
 )
 from mendflow.services.domain import Domain
@@ -59,6 +60,7 @@ ROUTES: list[Any] = [
     *history.ROUTES,
     *archives.ROUTES,
     *engines.ROUTES,
+    *sites.ROUTES,
 ]
 SYNC_PATH = f"{API}/pilots/sync"
 METRICS_PATH = f"{API}/metrics"

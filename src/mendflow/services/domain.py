@@ -57,9 +57,10 @@ from mendflow.core.model.views import (
     TaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
+from mendflow.services.provisioning.face import SitesFace
 
 
-class Domain(Protocol):
+class Domain(SitesFace, Protocol):
     """`who` is the name of whoever asks, as the server's authentication tells it."""
 
     # flows

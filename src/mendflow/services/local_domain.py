@@ -23,6 +23,7 @@ from mendflow.services.cluster.overview import Overview
 from mendflow.services.house import House
 from mendflow.services.local_archives import LocalArchives
 from mendflow.services.local_repairs import LocalRepairs
+from mendflow.services.local_sites import LocalSites
 from mendflow.services.local_tasks import LocalTasks
 from mendflow.services.local_watch import LocalWatch
 from mendflow.services.metering.everywhere import Elsewhere, look_everywhere
@@ -31,7 +32,7 @@ from mendflow.services.retelling import listen
 REPAIRS_TOLD = 50
 
 
-class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives):
+class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSites):
     """`chance` gives new names: so many random bytes, in hexadecimal. `elsewhere` is the way to the numbers of other
     servers, if there may be some."""
 

@@ -9,6 +9,11 @@ from mendflow.core.model.sites import Answer, Found, PilotSubmission, Site
 class BatchSystems(Protocol):
     """Whichever a site has. Nothing here lasts longer than the site's settings allow, whatever a batch system does."""
 
+    @property
+    def ready(self) -> bool:
+        """Whether pilots would know where to go: not before the server can be reached."""
+        ...
+
     async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, Answer]:
         """Each gets an answer. Never raises."""
         ...

@@ -112,7 +112,7 @@ class PilotMonitor:
     async def look(self) -> None:
         """Look at the sites that are this server's to look at, each by itself; those of an earlier look that still
         wait for their batch systems are left to it."""
-        if self._batches is None or not self._membership.may_promise():
+        if self._batches is None or not self._batches.ready or not self._membership.may_promise():
             return
         waiting = self.demand()
         for known in await self._book.all():

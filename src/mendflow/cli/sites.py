@@ -1,0 +1,130 @@
+"""Commands about sites: where pilots are submitted to, and how many there may be."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.printing import print_json, print_table, say
+from mendflow.core.model.sites import SiteView
+from mendflow.formats.sites import load_site
+from mendflow.pages.words import short_time_text
+
+app = typer.Typer()
+sites = typer.Typer(invoke_without_command=True)
+app.add_typer(sites, name="sites")
+
+ENDINGS_SHOWN = 10
+SiteArgument = Annotated[str, typer.Argument(metavar="SITE", help="A site's name.")]
+
+
+@sites.callback()
+@asks
+def list_all(ask: Ask) -> None:
+    """List the sites that pilots are submitted to; add, pause or remove one."""
+    if not ask.inner:
+        _list(ask)
+
+
+@sites.command("list")
+@asks
+def list_sites(ask: Ask) -> None:
+    """List the sites, with their pilots."""
+    _list(ask)
+
+
+def _list(ask: Ask) -> None:
+    views = ask.of(lambda client: client.sites())
+    if ask.json:
+        print_json(views)
+    elif not views:
+        say("Pilots are submitted nowhere; describe a site in a file, and give it with mendflow sites add FILE.")
+    else:
+        heads = ("site", "batch", "state", "coming", "idle", "busy", "most", "left this hour", "last trouble")
+        print_table(heads, [_row(view) for view in views], fold=8)
+
+
+def _row(view: SiteView) -> tuple[str, ...]:
+    site = view.site
+    counts = (view.inactive, view.idle, view.busy, site.max_pilots, view.left_this_hour)
+    trouble = view.paused.why if view.paused is not None else view.trouble
+    return (site.name, site.batch.kind, view.state, *map(str, counts), trouble)
+
+
+@sites.command("show")
+@asks
+def show(ask: Ask, site: SiteArgument) -> None:
+    """Show a site: its pilots, why it has as many, and what became of the last ones."""
+    view = ask.of(lambda client: client.site(site))
+    if ask.json:
+        print_json(view)
+        return
+    state = f"{view.state} ({view.paused.why})" if view.paused is not None else view.state
+    say(f"{view.site.name}: {state}")
+    say(
+        f"{view.inactive} pilots are coming, {view.idle} are idle, {view.busy} are busy; {view.left_this_hour} more may"
+    )
+    say("be submitted this hour.")
+    for reason in view.reasons:
+        say(f"  {reason}")
+    if view.trouble and view.paused is None:
+        say(f"  The last trouble: {view.trouble}")
+    if view.submissions:
+        rows = [(s.name, s.state, s.purpose, short_time_text(s.since), s.native, s.pilot) for s in view.submissions]
+        print_table(("pilot", "state", "for", "since", "number there", "known as"), rows)
+    if view.endings:
+        endings = reversed(view.endings[-ENDINGS_SHOWN:])
+        print_table(
+            ("over", "how", "at", "why"), [(e.name, e.how, short_time_text(e.at), e.why) for e in endings], fold=3
+        )
+
+
+@sites.command("add")
+@asks
+def add(ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="The site's settings, in YAML.")]) -> None:
+    """Add a site, or give one other settings."""
+    site = load_site(Path(file))
+    view = ask.of(lambda client: client.put_site(site))
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{site.name} gets up to {site.max_pilots} pilots, {site.submissions_per_hour} an hour")
+
+
+@sites.command("pause")
+@asks
+def pause(
+    ask: Ask,
+    site: SiteArgument,
+    reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)] = "",
+) -> None:
+    """Submit no more pilots there; what works goes on."""
+    _told(ask, ask.of(lambda client: client.pause_site(site, reason=reason)), "is paused")
+
+
+@sites.command("resume")
+@asks
+def resume(ask: Ask, site: SiteArgument) -> None:
+    """Let a paused site have pilots again."""
+    _told(ask, ask.of(lambda client: client.resume_site(site)), "goes on")
+
+
+@sites.command("remove")
+@asks
+def remove(
+    ask: Ask,
+    site: SiteArgument,
+    force: Annotated[bool, typer.Option("--force", help="End its pilots, whatever they do.")] = False,
+) -> None:
+    """Remove a site; it goes with its last pilot."""
+    view = ask.of(lambda client: client.remove_site(site, force=force))
+    left = len(view.submissions)
+    _told(ask, view, f"goes with its last pilot; there are {left}" if left else "is removed")
+
+
+def _told(ask: Ask, view: SiteView, what: str) -> None:
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{view.site.name} {what}")
