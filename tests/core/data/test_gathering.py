@@ -161,6 +161,17 @@ def test_a_set_closes_after_those_before_it_have_completed_what_they_started() -
     assert not may_close(after.state, lambda name: None), "a set that is not there yet may still get files"
 
 
+def test_a_set_is_not_over_while_files_wait_that_the_close_hands_on() -> None:
+    told = Told(ALL)
+    told.come(file("a"))
+    told.tell(closing(told.state, by="me"))
+    assert not told.state.drained, "a server may be lost between the two"
+    assert list(waits_for(told.state, lambda name: None)) == ["1 files of data set raw wait to be handed on by all"]
+    told.look()
+    told.end("all", 1)
+    assert told.state.drained
+
+
 def test_only_what_failed_can_be_tried_again() -> None:
     told = Told(EACH)
     told.come(file("a"))

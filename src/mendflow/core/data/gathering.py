@@ -96,8 +96,8 @@ class DataSet(msgspec.Struct, kw_only=True):
 
     @property
     def drained(self) -> bool:
-        """Whether it is closed and all that it started has completed."""
-        return self.closed and all(batch.status == "completed" for batch in self.batches())
+        """Whether it is closed, nothing waits to be handed on, and all that it started has completed."""
+        return self.closed and not any(_unfinished(self))
 
     def batch(self, gathering: str, number: int) -> Batch:
         pool = self.pools.get(gathering)
@@ -290,6 +290,8 @@ def waits_for(state: DataSet, find: Callable[[str], DataSet | None]) -> Iterator
 
 def _unfinished(state: DataSet) -> Iterator[str]:
     for pool in state.pools.values():
+        if pool.waiting:
+            yield f"{len(pool.waiting)} files of data set {state.name} wait to be handed on by {pool.rule.name}"
         for batch in pool.batches:
             name = f"{pool.rule.name}/{batch.number}"
             if batch.status in ("failed", "cancelled"):
