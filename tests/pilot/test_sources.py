@@ -14,10 +14,11 @@ from msgspec.structs import replace
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import JobSpec, from_source, sources_of
-from mendflow.core.model.values import Value
+from mendflow.core.model.values import FileRef, Value
 from mendflow.pilot.http import Address, Files
-from mendflow.pilot.sources import BadSource, NoSource, pieces
-from mendflow.pilot.staging import StagingFailed
+from mendflow.pilot.sources import Elements, Sources, Transfer
+from mendflow.pilot.stage_faults import StagingFailed
+from mendflow.transfer.problems import BadPlace, TransferFailed
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_parts import kept, stage
 
@@ -115,20 +116,41 @@ def test_an_input_that_is_nowhere_kept_is_taken_as_it_is(tmp_path: Path, mirror:
 
 
 def test_sources_that_cannot_serve_say_why(tmp_path: Path, mirror: Mirror) -> None:
-    files = Files(Address("http://127.0.0.1:1", ""))
-    with pytest.raises(NoSource, match="404"):
-        list(pieces(mirror.url("/none"), files))
-    with pytest.raises(NoSource, match="No such file"):
-        list(pieces(str(tmp_path / "none"), files))
-    with pytest.raises(NoSource) as away:
-        list(pieces("http://127.0.0.1:1/a", files))
+    sources = Sources(Files(Address("http://127.0.0.1:1", "")), Elements())
+    quick = Transfer(tries=1)
+    target = str(tmp_path / "target")
+    with pytest.raises(TransferFailed, match="404"):
+        sources.fetch(mirror.url("/none"), target, None, quick)
+    with pytest.raises(TransferFailed, match="No such file"):
+        sources.fetch(str(tmp_path / "none"), target, None, quick)
+    with pytest.raises(TransferFailed, match="no catalogue"):
+        sources.fetch("lfn:/store/a", target, None, quick)
+    with pytest.raises(TransferFailed) as away:
+        sources.fetch("http://127.0.0.1:1/a", target, None, quick)
     assert away.value.passing
     mirror.cut = True
-    with pytest.raises(NoSource):
-        list(pieces(mirror.url("/a"), files))
-    for nonsense in ("", "relative/path", "ftp://x/a", "data:,hello", "javascript:1"):
-        with pytest.raises(BadSource, match="is no source"):
-            pieces(nonsense, files)
+    with pytest.raises(TransferFailed, match=r"ended after|IncompleteRead"):
+        sources.fetch(mirror.url("/a"), target, None, quick)
+    for nonsense in ("", "relative/path", "gopher://x/a", "data:,hello", "javascript:1", "simplecache::http://x/a"):
+        with pytest.raises(BadPlace, match="is no place for a file"):
+            sources.fetch(nonsense, target, None)
+    for nonsense in ("kept:../../etc/passwd", "kept:", "kept:" + "Z" * 64):
+        with pytest.raises(BadPlace, match="is no SHA-256"):
+            sources.fetch(nonsense, target, None)
+
+
+def test_no_digest_of_a_job_becomes_a_path(tmp_path: Path) -> None:
+    staging, _ = stage(tmp_path)
+    (tmp_path / "secret").write_text("not yours")
+    outside = "../../secret"
+    for job in (
+        spec(replicas={"a": (f"kept:{outside}",)}),
+        spec(inputs={"a": FileRef(sha256=outside, bytes=9, name="a")}),
+        spec(args=[{"$spilled": outside}]),
+    ):
+        with pytest.raises(StagingFailed, match="is no SHA-256") as failure:
+            staging.bring(job, str(tmp_path / "work" / "attempts" / "one"))
+        assert failure.value.fault.category is Category.INPUT
 
 
 def test_other_parameters_of_the_transfer_are_heeded(tmp_path: Path, mirror: Mirror) -> None:  # FM-8

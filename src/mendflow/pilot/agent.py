@@ -66,7 +66,16 @@ class Agent:
         self._capacity = capacity
         self._background = Background()
         self._bringing = Bringing(home, staging, self._background, self._brought)
-        self._keeping = Keeping(home, self.attempts, staging, self._background, keep=keep, told=self.changed.set)
+        self._staging = staging
+        self._keeping = Keeping(
+            home,
+            self.attempts,
+            staging,
+            self._background,
+            keep=keep,
+            told=self.changed.set,
+            holds=lambda: not self.lease.over(self._boot_ms()),
+        )
         self._crew = crew(home, pilot, capacity.slots, keep=keep, hear=self._hear_slot, lose=self._lose_slot)
         self._handing = Handing(self.attempts, self._crew, self._bringing, Devices(capacity.gpus))
         self._quiet = asyncio.Event()

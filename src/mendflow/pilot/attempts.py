@@ -37,6 +37,7 @@ class Held:
     link: SlotLink | None = None
     slot: int = -1  # the slot that has, or had, it; -1 for results found on disk
     pins: list[str] = field(default_factory=list)
+    brought: Measures = _NOTHING  # while its files were brought
     devices: tuple[str, ...] = ()
     measures: Measures = _NOTHING
     log_tail: str = ""

@@ -10,7 +10,8 @@ from mendflow.core.model.faults import Fault
 from mendflow.pilot.attempts import Held
 from mendflow.pilot.background import Background
 from mendflow.pilot.home import Home
-from mendflow.pilot.staging import Staging, StagingFailed, needs_files
+from mendflow.pilot.stage_faults import StagingFailed
+from mendflow.pilot.staging import Staging, needs_files
 from mendflow.pilot.works import work_of
 
 
@@ -43,7 +44,7 @@ class Bringing:
         assert spec is not None
         code, fault = "", None
         try:
-            held.pins = await asyncio.to_thread(self._staging.bring, spec, self._home.attempt(*held.key))
+            held.pins, held.brought = await asyncio.to_thread(self._staging.bring, spec, self._home.attempt(*held.key))
             if spec.function is not None:
                 known = self._staging.code_at_hand(spec.function)
                 code = known if known is not None else await asyncio.to_thread(self._staging.bring_code, spec.function)
@@ -55,7 +56,8 @@ class Bringing:
 
     def _word(self, held: Held, code: str) -> None:
         assert held.spec is not None
-        held.work = work_of(held.job, held.fence, held.spec, folder=self._home.attempt(*held.key), code=code)
+        folder = self._home.attempt(*held.key)
+        held.work = work_of(held.job, held.fence, held.spec, folder=folder, code=code, brought=held.brought)
 
     def with_devices(self, held: Held, variable: str) -> None:
         """The same work, told which GPUs it was given."""
@@ -68,4 +70,5 @@ class Bringing:
             code=held.work.code.partition(":")[2],
             devices=",".join(held.devices),
             variable=variable,
+            brought=held.brought,
         )

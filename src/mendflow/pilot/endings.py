@@ -26,7 +26,8 @@ def failed(
     now = time.time_ns() // 1_000_000
     measures = measures or Measures(started_at=now, ended_at=now)
     outcome = Outcome(fault=fault, exit_code=fault.exit_code, log_tail=fault.log_tail, measures=measures, values=values)
-    return Done(work.job, work.fence, msgspec.Raw(_ENCODER.encode(outcome)), max(ran_us, 1), {}, [], work.own_folder)
+    encoded = msgspec.Raw(_ENCODER.encode(outcome))
+    return Done(work.job, work.fence, encoded, max(ran_us, 1), {}, [], work.own_folder, {}, work.brought)
 
 
 def never_started(work: Work, end: End) -> Done:
@@ -55,7 +56,8 @@ def returned(work: Work, result: FromWorker, watch: Watch | None, *, folder: str
             seen = _with_report(seen, result.report, watch)
         outcome = msgspec.Raw(_ENCODER.encode(seen))
     kept = bool(work.own_folder or files or spills)
-    return Done(work.job, work.fence, outcome, max(result.ran_us, 1), files, spills, kept)
+    ran_us = max(result.ran_us, 1)
+    return Done(work.job, work.fence, outcome, ran_us, files, spills, kept, work.publish, work.brought)
 
 
 def _with_report(outcome: Outcome, report: bytes, watch: Watch | None) -> Outcome:

@@ -222,14 +222,35 @@ class Files:
         kind = http.client.HTTPSConnection if self._address.tls else http.client.HTTPConnection
         return kind(self._address.host, self._address.port, timeout=timeout_s)
 
-    def get(self, sha256: str, *, timeout_s: float = FILE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES) -> Iterator[bytes]:
+    def get(
+        self, sha256: str, *, offset: int = 0, timeout_s: float = FILE_TIMEOUT_S, chunk_bytes: int = CHUNK_BYTES
+    ) -> Iterator[bytes]:
+        """The content from `offset` on. A server that gives all of it is read from there on."""
         connection = self._connect(timeout_s)
+        headers = {**self._address.headers, **({"Range": f"bytes={offset}-"} if offset else {})}
         try:
-            connection.request("GET", f"{self._address.base}/api/v1/files/{sha256}", headers=self._address.headers)
+            connection.request("GET", f"{self._address.base}/api/v1/files/{sha256}", headers=headers)
             response = connection.getresponse()
             _check(response)
+            passed = offset if response.status == 206 else 0
             while chunk := response.read(chunk_bytes):
-                yield chunk
+                passed += len(chunk)
+                if passed > offset:
+                    yield chunk[offset - passed :] if passed - len(chunk) < offset else chunk
+        except (OSError, http.client.HTTPException) as error:
+            raise ServerAway(str(error)) from None
+        finally:
+            connection.close()
+
+    def ask(self, path: str, body: bytes) -> bytes:
+        """The answer to a question that is not an exchange."""
+        connection = self._connect()
+        headers = {**self._address.headers, "Content-Type": "application/msgpack"}
+        try:
+            connection.request("POST", f"{self._address.base}{path}", body=body, headers=headers)
+            response = connection.getresponse()
+            _check(response)
+            return response.read()
         except (OSError, http.client.HTTPException) as error:
             raise ServerAway(str(error)) from None
         finally:

@@ -8,21 +8,26 @@ from collections.abc import Callable
 
 import msgspec
 
+from mendflow.core.model.jobs import Measures
 from mendflow.pilot.attempts import Attempts, Held
 from mendflow.pilot.background import Background
 from mendflow.pilot.home import BESIDE, Home, remove_attempt, write_whole
 from mendflow.pilot.http import ServerAway
+from mendflow.pilot.publishing import with_measures
 from mendflow.pilot.staging import Staging
 from mendflow.pilot.works import has_own_folder
+from mendflow.transfer.problems import NoLongerOurs
 
 log = logging.getLogger("mendflow.pilot")
 
 KEEP_AGAIN_S = 1.0
 _ENCODER = msgspec.msgpack.Encoder()
+_NOTHING = Measures()
 
 
 class Keeping:
-    """`told` is called when there is a result to be reported."""
+    """`told` is called when there is a result to be reported. `holds` says whether the lease does: no published file
+    gets its name when it does not."""
 
     def __init__(
         self,
@@ -33,6 +38,7 @@ class Keeping:
         *,
         keep: bool,
         told: Callable[[], None],
+        holds: Callable[[], bool],
     ) -> None:
         self._home = home
         self._attempts = attempts
@@ -40,6 +46,7 @@ class Keeping:
         self._background = background
         self._keep = keep
         self._told = told
+        self._holds = holds
 
     def take(self, held: Held) -> None:
         """Report a result, when its files are safe with the server."""
@@ -49,7 +56,8 @@ class Keeping:
             held.state = "staging"
             self._background.go(self._keep_files(held))
         else:
-            self._attempts.report(held, done.outcome)
+            outcome = done.outcome if done.brought == _NOTHING else with_measures(done.outcome, done.brought)
+            self._attempts.report(held, outcome)
             self._told()
 
     async def _keep_files(self, held: Held) -> None:
@@ -57,11 +65,15 @@ class Keeping:
         while not held.forgotten and held.key in self._attempts.all:
             assert held.done is not None
             try:
-                outcome = await asyncio.to_thread(self._staging.keep, held.done)
-            except ServerAway:
+                outcome = await asyncio.to_thread(
+                    self._staging.keep, held.done, lambda: self._holds() and not held.forgotten
+                )
+            except (ServerAway, NoLongerOurs):
                 await asyncio.sleep(KEEP_AGAIN_S)
                 continue
-            held.done = msgspec.structs.replace(held.done, outcome=outcome, files={}, spills=[])
+            held.done = msgspec.structs.replace(
+                held.done, outcome=outcome, files={}, spills=[], publish={}, brought=_NOTHING
+            )
             self._attempts.report(held, outcome)
             self._told()
             return

@@ -187,7 +187,8 @@ class ShellRun:
         )
         files = self.work.files if fault is None else {}
         encoded = msgspec.Raw(msgspec.msgpack.encode(outcome))
-        return Done(self.work.job, self.work.fence, encoded, ran_us, files, spills, bool(files or spills))
+        kept, work = bool(files or spills), self.work
+        return Done(work.job, work.fence, encoded, ran_us, files, spills, kept, work.publish, work.brought)
 
     def _ended(self, watch: Watch, status: int, measures: Measures, kernel: KernelKills) -> Fault | None:
         if watch.end is None and status == 0:

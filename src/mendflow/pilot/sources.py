@@ -1,43 +1,47 @@
-"""Places from which an input can be had: the server's keeping, a URL, a path that this machine sees.
+"""Places from which an input can be had: the server's keeping, a storage element, a URL, a path that this machine sees.
 
-Each gives the content in pieces, and raises `NoSource` with a reason when it does not. A source that is not the
-server's is never shown the server's token."""
+All of them bring the file in the same way: on from where an earlier try ended, checked whole, in its place in one step.
+A source that is not the server's is never shown the server's token."""
 
-import http.client
-import os
-import urllib.error
-import urllib.parse
-import urllib.request
-from collections.abc import Iterator
-from typing import Annotated
+import re
+import threading
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from typing import Annotated, Final
 
 import msgspec
 
+from mendflow.core.model.data import LOGICAL, Located, StorageElement
 from mendflow.core.model.jobs import KEPT
-from mendflow.pilot.http import CHUNK_BYTES, FILE_TIMEOUT_S, Files, ServerAway, ServerRefused
+from mendflow.core.model.values import FileRef
+from mendflow.pilot.http import CHUNK_BYTES, Files, ServerAway, ServerRefused
+from mendflow.pilot.places import Nowhere, Places
+from mendflow.transfer.element import Element
+from mendflow.transfer.fetching import always, bring, pause
+from mendflow.transfer.origins import write_all
+from mendflow.transfer.problems import BadPlace, TransferFailed
+
+OPENED_MAX: Final = 64
+PLAIN_STREAMS: Final = 8
+DIGEST: Final = re.compile(r"[0-9a-f]{64}")
 
 
 class Transfer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """How files are brought: the usual way, or as a repair has it after that did not do."""
+    """How files are brought, as a repair has it after the usual way did not do. None: as usual, or as the storage
+    element has it."""
 
-    tries: Annotated[int, msgspec.Meta(ge=1, le=20)] = 4
-    timeout_ms: Annotated[int, msgspec.Meta(ge=100, le=3_600_000)] = int(FILE_TIMEOUT_S * 1000)
-    chunk_bytes: Annotated[int, msgspec.Meta(ge=1 << 10, le=64 << 20)] = CHUNK_BYTES
+    tries: Annotated[int, msgspec.Meta(ge=1, le=20)] | None = None
+    timeout_ms: Annotated[int, msgspec.Meta(ge=100, le=3_600_000)] | None = None
+    chunk_bytes: Annotated[int, msgspec.Meta(ge=1 << 10, le=64 << 20)] | None = None
 
-
-USUAL = Transfer()
-
-
-class NoSource(Exception):
-    """It could not be had from there. `passing`: it may well be had a moment later."""
-
-    def __init__(self, reason: str, *, passing: bool = False) -> None:
-        super().__init__(reason)
-        self.passing = passing
+    def of(self, storage: StorageElement) -> StorageElement:
+        given = {name: value for name, value in msgspec.structs.asdict(self).items() if value is not None}
+        return msgspec.structs.replace(storage, **given)
 
 
-class BadSource(Exception):
-    """This names no place that a pilot can read from; the sentence says what does."""
+USUAL: Final = Transfer()
+_ANY: Final = StorageElement(name="", url="")
+"""Its tries and times are those of whatever is no element."""
 
 
 def digest_in(source: str) -> str:
@@ -45,50 +49,131 @@ def digest_in(source: str) -> str:
     return source.removeprefix(KEPT) if source.startswith(KEPT) else ""
 
 
-def pieces(source: str, files: Files, transfer: Transfer = USUAL) -> Iterator[bytes]:
-    """The content of a source."""
-    scheme = urllib.parse.urlsplit(source).scheme
-    if source.startswith(KEPT):
-        return _kept(source.removeprefix(KEPT), files, transfer)
-    if scheme in ("http", "https"):
-        return _fetched(source, transfer)
-    if scheme == "file":
-        return _read(urllib.request.url2pathname(urllib.parse.urlsplit(source).path), transfer)
-    if os.path.isabs(source):
-        return _read(source, transfer)
-    raise BadSource(f"{source!r} is no source: give a URL (http, https, file), an absolute path, or {KEPT}SHA256")
+def is_digest(text: str) -> bool:
+    """Whether this can name a file by its content, and nothing else: it becomes a part of paths."""
+    return DIGEST.fullmatch(text) is not None
 
 
-def _kept(digest: str, files: Files, transfer: Transfer) -> Iterator[bytes]:
-    try:
-        yield from files.get(digest, timeout_s=transfer.timeout_ms / 1000, chunk_bytes=transfer.chunk_bytes)
-    except ServerRefused as error:
-        raise NoSource(str(error)) from None
-    except ServerAway as error:
-        raise NoSource(str(error), passing=True) from None
+class KeptFile:
+    """A file in the server's keeping, to be copied from there."""
+
+    identity = ""
+    size = -1
+
+    def __init__(self, files: Files, digest: str, *, timeout_s: float, chunk_bytes: int) -> None:
+        self._files, self._digest = files, digest
+        self._timeout_s, self._chunk_bytes = timeout_s, chunk_bytes
+
+    def send(self, descriptor: int, offset: int, grown: Callable[[int], None]) -> None:
+        try:
+            for piece in self._files.get(
+                self._digest, offset=offset, timeout_s=self._timeout_s, chunk_bytes=self._chunk_bytes
+            ):
+                offset = write_all(descriptor, piece, offset)
+                grown(offset)
+        except ServerRefused as error:
+            raise TransferFailed(str(error)) from None
+        except ServerAway as error:
+            raise TransferFailed(str(error), passing=True) from None
 
 
-def _fetched(url: str, transfer: Transfer) -> Iterator[bytes]:
-    try:
-        with urllib.request.urlopen(url, timeout=transfer.timeout_ms / 1000) as answer:
-            length = answer.headers.get("Content-Length")
-            size = 0
-            while chunk := answer.read(transfer.chunk_bytes):
-                size += len(chunk)
-                yield chunk
-    except urllib.error.HTTPError as error:
-        passing = error.code in (408, 429, 502, 503, 504)
-        raise NoSource(f"it answered {error.code} {error.reason}", passing=passing) from None
-    except (OSError, http.client.HTTPException, ValueError) as error:
-        raise NoSource(str(error) or type(error).__name__, passing=True) from None
-    if length is not None and length.isdigit() and size != int(length):
-        raise NoSource(f"it ended after {size} of {length} bytes", passing=True)
+class Elements:
+    """Storage elements that were opened, each once, and how many files may be under way at each."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._opened: dict[bytes, Element] = {}
+        self._streams: dict[str, threading.Semaphore] = {}
+
+    def of(self, storage: StorageElement) -> Element:
+        key = msgspec.msgpack.encode(storage)
+        with self._guard:
+            if (known := self._opened.get(key)) is not None:
+                return known
+        opened = Element(storage)
+        with self._guard:
+            if len(self._opened) >= OPENED_MAX:
+                del self._opened[next(iter(self._opened))]
+            return self._opened.setdefault(key, opened)
+
+    def stream(self, storage: StorageElement) -> AbstractContextManager[bool]:
+        """To be held while a file is under way."""
+        with self._guard:
+            return self._streams.setdefault(storage.name, threading.Semaphore(max(1, storage.streams)))
 
 
-def _read(path: str, transfer: Transfer) -> Iterator[bytes]:
-    try:
-        with open(path, "rb") as file:
-            while chunk := file.read(transfer.chunk_bytes):
-                yield chunk
-    except OSError as error:
-        raise NoSource(str(error)) from None
+class Sources:
+    """`wanted` says whether files are still worth bringing; it is asked again and again. All methods block."""
+
+    def __init__(
+        self, files: Files, elements: Elements, places: Places | None = None, wanted: Callable[[], bool] = always
+    ) -> None:
+        self._files = files
+        self._elements = elements
+        self._places = places or Nowhere()
+        self._wanted = wanted
+
+    def fetch(self, source: str, target: str, ref: FileRef | None, transfer: Transfer = USUAL) -> tuple[str, int]:
+        """Bring a file: its digest and size. `source` is `kept:SHA256`, `lfn:NAME`, a URL or an absolute path. Raises
+        `TransferFailed`, and `BadPlace` for what is no source."""
+        if source.startswith(KEPT):
+            return self._from_keeping(digest_in(source), target, ref, transfer)
+        if source.startswith(LOGICAL):
+            return self._from_nearest(source.removeprefix(LOGICAL), target, ref, transfer)
+        near = self._element_of(source, ref, transfer)
+        return self._from_element(near or Located(element=_plain(source), url=source), target, ref, transfer)
+
+    def _from_keeping(self, digest: str, target: str, ref: FileRef | None, transfer: Transfer) -> tuple[str, int]:
+        if not is_digest(digest):
+            raise BadPlace(f"{digest!r:.80} is no SHA-256")
+        how = transfer.of(msgspec.structs.replace(_ANY, chunk_bytes=CHUNK_BYTES))
+        origin = KeptFile(self._files, digest, timeout_s=how.timeout_ms / 1000, chunk_bytes=how.chunk_bytes)
+        return bring(lambda: origin, target, ref, tries=how.tries, wanted=self._wanted)
+
+    def _from_nearest(self, name: str, target: str, ref: FileRef | None, transfer: Transfer) -> tuple[str, int]:
+        """From the first of its places that has it. Each is one that the catalogue named, so there is nothing to choose
+        for a repair."""
+        reasons = []
+        for place in self._located(name, transfer):
+            try:
+                return self._from_element(place, target, ref, transfer)
+            except (TransferFailed, BadPlace) as error:
+                reasons.append(f"{place.element.name}: {error}")
+                if not self._wanted():
+                    break
+        raise TransferFailed("; ".join(reasons) or "no place is known where it is")
+
+    def _from_element(self, place: Located, target: str, ref: FileRef | None, transfer: Transfer) -> tuple[str, int]:
+        element = self._elements.of(transfer.of(place.element))
+        with self._elements.stream(place.element):
+            return element.fetch(place.url, target, ref, wanted=self._wanted)
+
+    def _element_of(self, source: str, ref: FileRef | None, transfer: Transfer) -> Located | None:
+        """The element that a replica's URL belongs to: how it is spoken to stands there, and not in the URL."""
+        if ref is None or not ref.logical:
+            return None
+        try:
+            return next((each for each in self._located(ref.logical, transfer) if each.url == source), None)
+        except TransferFailed:
+            return None
+
+    def _located(self, name: str, transfer: Transfer) -> list[Located]:
+        tries = transfer.of(_ANY).tries
+        for turn in range(1, tries + 1):
+            try:
+                answer = self._places.locate([name])
+                break
+            except ServerRefused as error:
+                raise TransferFailed(str(error)) from None
+            except ServerAway as error:
+                if turn == tries or not self._wanted():
+                    raise TransferFailed(str(error), passing=True) from None
+            pause(turn)
+        if name in answer.wrong:
+            raise TransferFailed(answer.wrong[name])
+        return answer.files.get(name, [])
+
+
+def _plain(source: str) -> StorageElement:
+    """A URL as an element of its own, with nothing else in it."""
+    return StorageElement(name="", url=source, streams=PLAIN_STREAMS)

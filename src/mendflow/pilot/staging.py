@@ -1,44 +1,56 @@
 """Files on their way to a job and back.
 
-What a job needs is fetched once by its digest, checked, and linked into each attempt's folder. What a job made is taken
-into the server's keeping before anybody hears that the job is done, so an output is never seen half."""
+What a job needs is fetched once by its digest, checked, and given to each attempt that wants it. What a job made is
+taken to where it is safe before anybody hears that the job is done, so an output is never seen half."""
 
-import errno
 import hashlib
 import os
 import shutil
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import PurePosixPath
+from typing import Final, NamedTuple
 
 import msgspec
 
-from mendflow.core.model.faults import Category, Fault, Stage
-from mendflow.core.model.jobs import KEPT, FunctionRef, JobSpec, Outcome, sources_of
+from mendflow.core.model.data import LOGICAL
+from mendflow.core.model.jobs import KEPT, FunctionRef, JobSpec, Measures, sources_of
 from mendflow.core.model.values import FileRef, Value
-from mendflow.pilot.cache.contract import Cache
+from mendflow.pilot.cache.contract import Cache, Entry, Origin
 from mendflow.pilot.cache.plain import PlainCache
 from mendflow.pilot.code import source_file
 from mendflow.pilot.home import Home, remove_tree
-from mendflow.pilot.http import Files, ServerRefused
-from mendflow.pilot.sources import USUAL, BadSource, NoSource, Transfer, digest_in, pieces
-from mendflow.pilot.verdicts import NO_ROOM, full_disk
+from mendflow.pilot.http import Files
+from mendflow.pilot.places import Places
+from mendflow.pilot.publishing import Publishing
+from mendflow.pilot.sources import USUAL, Elements, Sources, Transfer, digest_in, is_digest
+from mendflow.pilot.stage_faults import StagingFailed, fault_of, missing, wrong
 from mendflow.pilot.wire import Done
 from mendflow.pilot.works import has_own_folder
+from mendflow.transfer.fetching import always
+from mendflow.transfer.problems import BadPlace, TransferFailed
 
-FETCH_WAIT_S_MAX = 10.0
-NAME_BYTES_MAX = 200
+EMPTY: Final = hashlib.sha256().hexdigest()
+TOGETHER_MAX: Final = 8
+"""So many inputs of one job are brought at a time; a storage element may bear fewer."""
 
 
-WRONG_PLACE = frozenset({errno.ENOTDIR, errno.EISDIR, errno.EEXIST, errno.ENAMETOOLONG, errno.EINVAL})
-"""What the system says when paths of a job contradict each other, or cannot be."""
+class Brought(NamedTuple):
+    """What was done for an attempt: the digests that must stay in the cache meanwhile, and what was measured."""
+
+    pins: list[str]
+    measures: Measures
 
 
-class StagingFailed(Exception):
-    def __init__(self, fault: Fault) -> None:
-        super().__init__(fault.message)
-        self.fault = fault
+class _Wish(NamedTuple):
+    """An input: where it is to stand, what it is where that is known, and where it can be had. A size of -1 is not
+    known."""
+
+    path: str
+    ref: FileRef | None
+    sources: tuple[str, ...]
 
 
 def spilled_digests(value: Value) -> Iterator[str]:
@@ -59,7 +71,7 @@ def inside(path: str) -> str:
     pure = PurePosixPath(path)
     if pure.is_absolute() or ".." in pure.parts or not pure.parts or "\0" in path:
         text = f"the path {path!r} leaves the job's folder: use a relative path without `..`"
-        raise StagingFailed(_wrong("badPath", text, path))
+        raise StagingFailed(wrong("badPath", text, path))
     return path
 
 
@@ -71,89 +83,106 @@ def needs_files(spec: JobSpec) -> bool:
 
 
 class Staging:
-    """Every method blocks and is meant for a thread; they may run side by side."""
+    """Every method blocks and is meant for a thread; they may run side by side. `places` knows where logical files are
+    and where published ones go."""
 
-    def __init__(self, home: Home, files: Files, *, cache: Cache | None = None) -> None:
+    def __init__(self, home: Home, files: Files, *, cache: Cache | None = None, places: Places | None = None) -> None:
         self._home = home
-        self._files = files
         self._cache = cache if cache is not None else PlainCache(home.cache)
+        self._leaving = threading.Event()
+        elements = Elements()
+        self._fetching = Sources(files, elements, places, self._wanted)
+        self._publishing = Publishing(home, files, self._cache, elements, places, self._wanted)
         self._sources: dict[tuple[str, int, int], str] = {}
         self._code: dict[FunctionRef, str] = {}
 
+    def _wanted(self) -> bool:
+        return not self._leaving.is_set()
+
+    def stop(self) -> None:
+        """Bring and take nothing more: what is under way ends soon, and goes on in another life."""
+        self._leaving.set()
+
     # in
 
-    def bring(self, spec: JobSpec, folder: str) -> list[str]:
-        """Put everything where the job will look for it; give the digests that must stay in the cache meanwhile."""
-        pinned = [digest for digest in spilled_digests([spec.args, spec.kwargs])]
-        path = ""
+    def bring(self, spec: JobSpec, folder: str) -> Brought:
+        """Put everything where the job will look for it."""
+        pins: list[str] = []
+        began, path = time.monotonic(), ""
         try:
             transfer = _transfer_of(spec)
-            for promised in spec.files.values():
-                inside(promised)
+            for path in spec.files.values():
+                inside(path)
+            path = ""
             if has_own_folder(spec):
                 os.makedirs(folder, exist_ok=True)
-            for digest in pinned:
+            tally = _Tally()
+            for digest in spilled_digests([spec.args, spec.kwargs]):
+                ref = _by_digest(digest)
                 self._cache.pin(digest)
-                self._fetched(digest, (KEPT + digest,), "", transfer)
-            for path in (*spec.inputs, *(path for path in spec.replicas if path not in spec.inputs)):
-                self._place(spec, folder, inside(path), transfer)
+                pins.append(digest)
+                self._taken(_Wish("", ref, (KEPT + digest,)), ref, transfer)
+            self._place_all(spec, folder, transfer, tally)
             for path in spec.files.values():
                 os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
-            return pinned
+            return Brought(pins, tally.measures(int((time.monotonic() - began) * 1000)))
         except (OSError, StagingFailed) as error:
-            self.release(pinned)
+            self.release(pins)
             remove_tree(folder)
-            raise StagingFailed(_fault_of(error, folder, path)) from None
+            raise StagingFailed(fault_of(error, folder, path)) from None
 
-    def _place(self, spec: JobSpec, folder: str, path: str, transfer: Transfer) -> None:
-        sources = sources_of(spec, path)
-        kept = spec.inputs.get(path)
-        digest = digest_in(sources[0]) or (kept.sha256 if kept is not None else "")
-        target = os.path.join(folder, path)
-        os.makedirs(os.path.dirname(target), exist_ok=True)
-        if not digest:
-            self._fetch("", target, sources, path, transfer)
+    def _place_all(self, spec: JobSpec, folder: str, transfer: Transfer, tally: "_Tally") -> None:
+        wishes = _wishes(spec)
+
+        def place(wish: _Wish) -> None:
+            try:
+                self._place(wish, folder, transfer, tally, link=spec.link_inputs)
+            except OSError as error:
+                raise StagingFailed(fault_of(error, folder, wish.path)) from None
+
+        if spec.stage_in == "sequence" or len(wishes) < 2:
+            for wish in wishes:
+                place(wish)
             return
+        with ThreadPoolExecutor(min(len(wishes), TOGETHER_MAX), thread_name_prefix="mendflow-stage") as pool:
+            under_way = [pool.submit(place, wish) for wish in wishes]
+            try:
+                for each in under_way:
+                    each.result()
+            except StagingFailed:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+
+    def _place(self, wish: _Wish, folder: str, transfer: Transfer, tally: "_Tally", *, link: bool) -> None:
+        target = os.path.join(folder, wish.path)
+        os.makedirs(os.path.dirname(target), exist_ok=True)
+        if wish.ref is None:
+            tally.add(Origin.FETCHED, self._fetch(wish, target, transfer))
+            return
+        digest = wish.ref.sha256
         self._cache.pin(digest)
         try:
-            self._fetched(digest, sources, path, transfer)
-            self._cache.give(digest, target, link=spec.link_inputs)
+            entry = self._taken(wish, wish.ref, transfer)
+            self._cache.give(digest, target, link=link)
+            tally.add(entry.origin, entry.bytes)
         finally:
             self._cache.release([digest])
 
-    def _fetched(self, digest: str, sources: tuple[str, ...], path: str, transfer: Transfer = USUAL) -> str:
+    def _taken(self, wish: _Wish, ref: FileRef, transfer: Transfer) -> Entry:
         """The file in the cache, from the first of its sources if it is not there yet."""
-        entry = self._cache.take_in(digest, lambda target: self._fetch(digest, target, sources, path, transfer))
-        return entry.path
 
-    def _fetch(self, digest: str, target: str, sources: tuple[str, ...], path: str, transfer: Transfer) -> None:
-        temporary = f"{target}.{os.getpid()}.tmp"
-        reason = ""
-        for turn in range(transfer.tries):
-            found = hashlib.sha256()
-            try:
-                with open(temporary, "wb") as file:
-                    for piece in pieces(sources[0], self._files, transfer):
-                        found.update(piece)
-                        file.write(piece)
-            except BadSource as error:
-                raise StagingFailed(_wrong("badSource", f"input {path}: {error}", path)) from None
-            except NoSource as error:
-                reason = str(error)
-                if not error.passing:
-                    break
-                if turn < transfer.tries - 1:
-                    time.sleep(min(0.2 * 2**turn, FETCH_WAIT_S_MAX))
-                continue
-            except OSError:
-                _forget(temporary)
-                raise
-            if not digest or found.hexdigest() == digest:
-                os.replace(temporary, target)
-                return
-            reason = f"it arrived damaged, or is another file: its digest is {found.hexdigest()[:12]}"
-        _forget(temporary)
-        raise StagingFailed(_missing(path, sources, reason))
+        def fetch(target: str) -> None:
+            self._fetch(wish, target, transfer)
+
+        return self._cache.take_in(ref.sha256, fetch, size=max(0, ref.bytes))
+
+    def _fetch(self, wish: _Wish, target: str, transfer: Transfer) -> int:
+        try:
+            return self._fetching.fetch(wish.sources[0], target, wish.ref, transfer)[1]
+        except BadPlace as error:
+            raise StagingFailed(wrong("badSource", f"input {wish.path}: {error}", wish.path)) from None
+        except TransferFailed as error:
+            raise StagingFailed(missing(wish.path, wish.sources, str(error))) from None
 
     def code_at_hand(self, function: FunctionRef) -> str | None:
         """The folder of the function's code if it is known already; this one does not block."""
@@ -179,17 +208,19 @@ class Staging:
             return function.folder
         parts = function.module.split(".")
         if not all(part.isidentifier() for part in parts):
-            raise StagingFailed(_wrong("badModule", f"{function.module!r} is not the name of a Python module"))
-        folder = os.path.join(self._home.code, code.sha256)
+            raise StagingFailed(wrong("badModule", f"{function.module!r} is not the name of a Python module"))
+        ref = _by_digest(code.sha256)
+        wish = _Wish(code.name, ref, (KEPT + ref.sha256,))
+        folder = os.path.join(self._home.code, ref.sha256)
         target = os.path.join(folder, *parts) + ".py"
         try:
             if not os.path.exists(target):
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 temporary = f"{target}.{threading.get_ident()}.tmp"
-                shutil.copyfile(self._fetched(code.sha256, (KEPT + code.sha256,), code.name), temporary)
+                shutil.copyfile(self._taken(wish, ref, USUAL).path, temporary)
                 os.replace(temporary, target)
         except OSError as error:
-            raise StagingFailed(_fault_of(error, target, "")) from None
+            raise StagingFailed(fault_of(error, target, "")) from None
         return folder
 
     def _digest_of(self, path: str) -> str:
@@ -205,36 +236,71 @@ class Staging:
 
     # out
 
-    def keep(self, done: Done) -> msgspec.Raw:
-        """Take all files of a finished attempt into keeping; the outcome with their references. Raises `ServerAway`
-        when it must be tried again later."""
-        outcome = msgspec.msgpack.decode(done.outcome, type=Outcome)
-        folder = self._home.attempt(done.job, done.fence)
-        path = ""
-        try:
-            for path in done.spills:
-                self._upload(path, "value.json")
-            files = {}
-            for name, path in done.files.items():
-                files[name] = self._upload(os.path.join(folder, path), path)
-            outcome = msgspec.structs.replace(outcome, files=files)
-        except (OSError, ServerRefused) as error:
-            fault = msgspec.structs.replace(_not_kept(path, error), log_tail=outcome.log_tail)
-            outcome = msgspec.structs.replace(outcome, fault=fault, outputs=None, files={})
-        return msgspec.Raw(msgspec.msgpack.encode(outcome))
-
-    def _upload(self, path: str, name: str) -> FileRef:
-        short = os.path.basename(name)[-NAME_BYTES_MAX:]
-        with open(path, "rb") as file:
-            digest = hashlib.file_digest(file, "sha256").hexdigest()
-            size = file.tell()
-            file.seek(0)
-            self._files.put(digest, short, file, size)
-        return FileRef(sha256=digest, bytes=size, name=short)
+    def keep(self, done: Done, may_rename: Callable[[], bool] = always) -> msgspec.Raw:
+        """See Publishing."""
+        return self._publishing.keep(done, may_rename)
 
     def release(self, digests: Iterable[str]) -> None:
         """Let go of what `bring` has given."""
         self._cache.release(digests)
+
+
+class _Tally:
+    """What came from where."""
+
+    def __init__(self) -> None:
+        self._guard = threading.Lock()
+        self._files = dict.fromkeys(Origin, 0)
+        self._bytes = dict.fromkeys(Origin, 0)
+
+    def add(self, origin: Origin, size: int) -> None:
+        with self._guard:
+            self._files[origin] += 1
+            self._bytes[origin] += size
+
+    def measures(self, took_ms: int) -> Measures:
+        """A file of another pilot's cache came from a cache too."""
+        if not any(self._files.values()):
+            return Measures()
+        files, sizes = self._files, self._bytes
+        return Measures(
+            cached_files=files[Origin.OWN] + files[Origin.SHARED],
+            cached_bytes=sizes[Origin.OWN] + sizes[Origin.SHARED],
+            shared_files=files[Origin.SHARED],
+            shared_bytes=sizes[Origin.SHARED],
+            fetched_files=files[Origin.FETCHED],
+            fetched_bytes=sizes[Origin.FETCHED],
+            stage_in_ms=took_ms,
+        )
+
+
+def _wishes(spec: JobSpec) -> list[_Wish]:
+    """The inputs of a job. One that the catalogue knows is looked for there, unless somebody chose a place for it."""
+    wishes = []
+    for path in (*spec.inputs, *(path for path in spec.replicas if path not in spec.inputs)):
+        ref = spec.inputs.get(inside(path))
+        sources = sources_of(spec, path)
+        if ref is not None and ref.logical and path not in spec.replicas:
+            sources = (LOGICAL + ref.logical,)
+        if chosen := digest_in(sources[0]):
+            ref = ref if ref is not None and ref.sha256 == chosen else _by_digest(chosen, path)
+        wishes.append(_Wish(path, _certain(ref, path), sources))
+    return wishes
+
+
+def _certain(ref: FileRef | None, path: str) -> FileRef | None:
+    """What is known of a file. Somebody may have written down a digest and no size."""
+    if ref is None:
+        return None
+    known = _by_digest(ref.sha256, path)
+    return ref if ref.bytes > 0 or ref.sha256 == EMPTY else known
+
+
+def _by_digest(digest: str, path: str = "") -> FileRef:
+    if not is_digest(digest):
+        what = f"input {path}" if path else "an argument"
+        raise StagingFailed(wrong("badSource", f"{what}: {digest!r:.80} is no SHA-256", path))
+    return FileRef(sha256=digest, bytes=-1, name="")
 
 
 def _transfer_of(spec: JobSpec) -> Transfer:
@@ -244,57 +310,4 @@ def _transfer_of(spec: JobSpec) -> Transfer:
         return msgspec.convert(spec.transfer, Transfer)
     except msgspec.ValidationError as error:
         text = f"its files cannot be brought in this way: {error}; there are tries, timeout_ms and chunk_bytes"
-        raise StagingFailed(_wrong("badTransfer", text)) from None
-
-
-def _forget(temporary: str) -> None:
-    try:
-        os.unlink(temporary)
-    except OSError:
-        pass
-
-
-def _missing(path: str, sources: tuple[str, ...], reason: str) -> Fault:
-    what = f"input {path}" if path else "an argument"
-    others = f"; it may also be had from {', '.join(sources[1:])}" if sources[1:] else ""
-    return Fault(
-        name="missingInput",
-        category=Category.DATA,
-        message=f"{what} could not be had from {_short(sources[0])}: {reason}{others}",
-        stage=Stage.STAGE_IN,
-        file=path,
-        data={"source": sources[0], "others": list(sources[1:]), "reason": reason},
-    )
-
-
-def _short(source: str) -> str:
-    return f"the server's keeping ({digest_in(source)[:12]})" if digest_in(source) else source
-
-
-def _wrong(name: str, text: str, path: str = "") -> Fault:
-    return Fault(name=name, category=Category.INPUT, message=text, stage=Stage.STAGE_IN, file=path)
-
-
-def _not_kept(path: str, error: OSError | ServerRefused) -> Fault:
-    text = f"the job ended well, but its files could not be kept: {error}"
-    data = {"reason": str(error)}
-    return Fault(name="notKept", category=Category.OUTPUT, message=text, stage=Stage.STAGE_OUT, file=path, data=data)
-
-
-def _fault_of(error: OSError | StagingFailed, folder: str, path: str) -> Fault:
-    """What came in the way of putting files into their places: the disk, the job's own paths, or the place."""
-    if isinstance(error, StagingFailed):
-        return error.fault
-    full = full_disk(folder, str(error), stage=Stage.STAGE_IN, known=error.errno in NO_ROOM)
-    if full is not None:
-        return msgspec.structs.replace(full, file=path)
-    if path and error.errno in WRONG_PLACE:
-        return _wrong("badPath", f"{path} cannot be put into the job's folder: {error}", path)
-    return Fault(
-        name="cannotStage",
-        category=Category.RESOURCE,
-        message=f"the pilot could not put the job's files in place: {error}",
-        stage=Stage.STAGE_IN,
-        file=path,
-        data={"errno": errno.errorcode.get(error.errno or 0, "")},
-    )
+        raise StagingFailed(wrong("badTransfer", text)) from None

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
+from mendflow.core.model.data import Publication
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Limits, Measures, Outcome
 from mendflow.core.model.sync import Capacity, Taken
@@ -42,7 +43,8 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
 
 class Work(msgspec.Struct, frozen=True, array_like=True):
     """One attempt, as a slot gets it. A shell command, or an encoded `Call` with what the slot must know of it:
-    `module` and `code` tell whether a warm worker may serve it; `devices` are the GPUs that it was given."""
+    `module` and `code` tell whether a warm worker may serve it; `devices` are the GPUs that it was given. `publish` and
+    what was measured while its files were `brought` only come back when it is done."""
 
     job: JobId
     fence: int
@@ -59,6 +61,8 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     memory_bytes: int
     limits: Limits
     devices: str = ""
+    publish: dict[str, Publication] = {}
+    brought: Measures = Measures()
 
     @property
     def key(self) -> AttemptKey:
@@ -67,7 +71,8 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
 
 class Done(msgspec.Struct, frozen=True, array_like=True):
     """An attempt that ended. `files` and `spills` are still to be taken into keeping, from the attempt's folder, before
-    anybody is told: an output's name to its path, and paths of spilled values."""
+    anybody is told: an output's name to its path, and paths of spilled values. Those that `publish` names go to storage
+    elements instead."""
 
     job: JobId
     fence: int
@@ -76,6 +81,8 @@ class Done(msgspec.Struct, frozen=True, array_like=True):
     files: dict[str, str] = {}
     spills: list[str] = []
     folder: bool = False
+    publish: dict[str, Publication] = {}
+    brought: Measures = Measures()
 
     @property
     def key(self) -> AttemptKey:

@@ -3,10 +3,11 @@
 import msgspec
 
 from mendflow.core.model.ids import JobId
-from mendflow.core.model.jobs import JobSpec
+from mendflow.core.model.jobs import JobSpec, Measures
 from mendflow.pilot.wire import NIL, Call, Work
 
 _ENCODER = msgspec.msgpack.Encoder()
+_NOTHING = Measures()
 
 
 def has_own_folder(spec: JobSpec) -> bool:
@@ -15,10 +16,18 @@ def has_own_folder(spec: JobSpec) -> bool:
 
 
 def work_of(
-    job: JobId, fence: int, spec: JobSpec, *, folder: str, code: str, devices: str = "", variable: str = ""
+    job: JobId,
+    fence: int,
+    spec: JobSpec,
+    *,
+    folder: str,
+    code: str,
+    devices: str = "",
+    variable: str = "",
+    brought: Measures = _NOTHING,
 ) -> Work:
     """`folder` is the attempt's, `code` is where a function's module is to be loaded from; `devices` are the GPUs that
-    the attempt was given, and `variable` tells it so."""
+    the attempt was given, and `variable` tells it so. `brought` is what was measured while its files were brought."""
     if devices:
         spec = msgspec.structs.replace(spec, env={**spec.env, variable: devices})
     function = spec.function
@@ -40,6 +49,8 @@ def work_of(
         memory_bytes=needs.memory_bytes,
         limits=spec.limits,
         devices=devices,
+        publish=spec.publish,
+        brought=brought,
     )
 
 

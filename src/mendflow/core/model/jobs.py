@@ -1,6 +1,7 @@
 """A job: what a pilot executes for an item, and what became of it."""
 
 from enum import StrEnum
+from typing import Literal
 
 import msgspec
 
@@ -52,7 +53,7 @@ class Submission(StrEnum):
 class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """All that a pilot must know to run a job; every expression is resolved already.
 
-    Exactly one of `command` and `function` is given. `inputs` maps a path in the job's folder to the file that
+    At most one of `command` and `function` is given. `inputs` maps a path in the job's folder to the file that
     is to stand there; `files` maps an output's name to the path, in that folder, where the job leaves it.
 
     `replicas` maps a path to the places where that input can be had, best first: `kept:SHA256` is a file in the
@@ -65,7 +66,8 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     An input with a logical name and no replicas here is looked for in the pilot's caches first, then where the
     catalogue says. With `link_inputs` the job gets its inputs as links into the cache and promises only to read them;
     otherwise each is a copy of its own. `publish` says which of `files` go to a storage element instead of the server's
-    keeping."""
+    keeping. `stage_in` says whether inputs are brought together or one after another. A job without a command only has
+    files brought and taken on: so copies between storage elements are made."""
 
     item: ItemId
     command: str | None = None
@@ -87,6 +89,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     retries: int = 0
     retry_wait_ms: int = 0
     submission: Submission = Submission.NOTIFY
+    stage_in: Literal["parallel", "sequence"] = "parallel"
 
 
 KEPT = "kept:"

@@ -1,0 +1,149 @@
+"""What a job made, on its way to where it is safe: the server's keeping, or a storage element.
+
+In this order: hashed, written where nobody looks, checked, given its name, told. The name is not given when the lease
+is over, since the job may be somebody else's then. Cut off anywhere, it is done again from the start, and what is
+there already is found to be."""
+
+import hashlib
+import os
+import time
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.data import Located, Placing, Publication
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.jobs import Measures, Outcome
+from mendflow.core.model.values import FileRef
+from mendflow.pilot.cache.contract import Cache
+from mendflow.pilot.home import Home
+from mendflow.pilot.http import Files, ServerRefused
+from mendflow.pilot.places import Nowhere, Places
+from mendflow.pilot.sources import Elements
+from mendflow.pilot.stage_faults import StagingFailed, not_kept, not_published
+from mendflow.pilot.wire import Done
+from mendflow.transfer.fetching import always
+from mendflow.transfer.problems import BadPlace, TransferFailed
+
+NAME_BYTES_MAX: Final = 200
+
+
+class Publishing:
+    """Every method blocks and is meant for a thread; they may run side by side."""
+
+    def __init__(
+        self,
+        home: Home,
+        files: Files,
+        cache: Cache,
+        elements: Elements,
+        places: Places | None = None,
+        wanted: Callable[[], bool] = always,
+    ) -> None:
+        self._home = home
+        self._files = files
+        self._cache = cache
+        self._elements = elements
+        self._places = places or Nowhere()
+        self._wanted = wanted
+
+    def keep(self, done: Done, may_rename: Callable[[], bool] = always) -> msgspec.Raw:
+        """Take all files of a finished attempt to where they are safe; the outcome with their references. Raises
+        `ServerAway` and `NoLongerOurs` when it must be tried again later, if it is still wanted then."""
+        outcome = msgspec.msgpack.decode(done.outcome, type=Outcome)
+        folder = self._home.attempt(done.job, done.fence)
+        began, path = time.monotonic(), ""
+        try:
+            for path in done.spills:
+                self._upload(path, _reference(path, "value.json"))
+            refs = {}
+            for name, path in done.files.items():
+                refs[name] = _reference(os.path.join(folder, path), path)
+                if name not in done.publish:
+                    self._upload(os.path.join(folder, path), refs[name])
+            refs |= self._published(done, folder, refs, may_rename)
+            outcome = msgspec.structs.replace(outcome, files=refs)
+        except StagingFailed as failure:
+            outcome = _spoiled(outcome, failure)
+        except (OSError, ServerRefused) as error:
+            outcome = _spoiled(outcome, StagingFailed(not_kept(path, error)))
+        took_ms = int((time.monotonic() - began) * 1000) if done.files or done.spills else 0
+        return msgspec.Raw(msgspec.msgpack.encode(_measured(outcome, done.brought, took_ms)))
+
+    def _upload(self, path: str, ref: FileRef) -> None:
+        with open(path, "rb") as file:
+            self._files.put(ref.sha256, ref.name, file, ref.bytes)
+
+    def _published(
+        self, done: Done, folder: str, refs: dict[str, FileRef], may_rename: Callable[[], bool]
+    ) -> dict[str, FileRef]:
+        """The references of those files that have logical names, which they have when this returns."""
+        wishes = {
+            name: Placing(publication=done.publish[name], file=refs[name]) for name in refs if name in done.publish
+        }
+        if not wishes:
+            return {}
+        answer = self._places.place(done.job, wishes)
+        for name, reason in answer.wrong.items():
+            raise StagingFailed(_refusal(done, name, "", reason))
+        found = {}
+        for name, wish in wishes.items():
+            place = answer.files.get(name)
+            if place is None:
+                raise StagingFailed(_refusal(done, name, "", "the server has named no place for it"))
+            self._publish(done, name, os.path.join(folder, done.files[name]), wish, place, may_rename)
+            found[name] = msgspec.structs.replace(wish.file, logical=wish.publication.logical)
+        return found
+
+    def _publish(
+        self, done: Done, name: str, path: str, wish: Placing, place: Located, may_rename: Callable[[], bool]
+    ) -> None:
+        storage = place.element
+        try:
+            element = self._elements.of(storage)
+            with self._elements.stream(storage):
+                element.publish(
+                    path, place.url, wish.file, may_rename, mark=done.job, turn=done.fence, wanted=self._wanted
+                )
+        except (TransferFailed, BadPlace) as error:
+            raise StagingFailed(_refusal(done, name, storage.name, str(error))) from None
+        self._cache.adopt(path, wish.file.sha256)
+
+
+def _reference(path: str, name: str) -> FileRef:
+    with open(path, "rb") as file:
+        digest = hashlib.file_digest(file, "sha256").hexdigest()
+        return FileRef(sha256=digest, bytes=file.tell(), name=os.path.basename(name)[-NAME_BYTES_MAX:])
+
+
+def _refusal(done: Done, name: str, element: str, reason: str) -> Fault:
+    publication: Publication = done.publish[name]
+    return not_published(done.files[name], publication.logical, element or publication.element, reason)
+
+
+def _spoiled(outcome: Outcome, failure: StagingFailed) -> Outcome:
+    fault = msgspec.structs.replace(failure.fault, log_tail=outcome.log_tail)
+    return msgspec.structs.replace(outcome, fault=fault, outputs=None, files={})
+
+
+def with_measures(outcome: msgspec.Raw, brought: Measures) -> msgspec.Raw:
+    """An outcome that leaves no files, with what was measured while those that it needed were brought."""
+    seen = msgspec.msgpack.decode(outcome, type=Outcome)
+    return msgspec.Raw(msgspec.msgpack.encode(_measured(seen, brought)))
+
+
+def _measured(outcome: Outcome, brought: Measures, stage_out_ms: int = 0) -> Outcome:
+    """The outcome with what was measured outside of its slot."""
+    measures = msgspec.structs.replace(
+        outcome.measures,
+        cached_files=brought.cached_files,
+        cached_bytes=brought.cached_bytes,
+        shared_files=brought.shared_files,
+        shared_bytes=brought.shared_bytes,
+        fetched_files=brought.fetched_files,
+        fetched_bytes=brought.fetched_bytes,
+        stage_in_ms=brought.stage_in_ms,
+        stage_out_ms=stage_out_ms,
+    )
+    return msgspec.structs.replace(outcome, measures=measures)
