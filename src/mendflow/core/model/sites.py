@@ -67,7 +67,7 @@ class PilotSettings(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     cache_bytes: int = 0
     cache_policy: str = ""
     min_free_bytes: int = 0
-    checks: Checks = Checks()
+    checks: Checks = msgspec.field(default_factory=Checks)
 
 
 class Site(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
@@ -84,8 +84,8 @@ class Site(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid
     failures_max: int = 5
     lost_ms: int = 60_000
     start_ms: int = 600_000
-    batch: BatchSettings = BatchSettings()
-    pilots: PilotSettings = PilotSettings()
+    batch: BatchSettings = msgspec.field(default_factory=BatchSettings)
+    pilots: PilotSettings = msgspec.field(default_factory=PilotSettings)
 
 
 PILOTS_MAX = 10_000
