@@ -66,6 +66,9 @@ class Shelf:
     def in_use(self, digest: str) -> bool:
         return digest in self._pins
 
+    def pins(self, digest: str) -> int:
+        return self._pins[digest]
+
     # room
 
     @property

@@ -1,0 +1,119 @@
+"""Caches of other pilots on this machine: their folders are looked into, and their files are had by hard links.
+
+A link keeps a file alive after its first owner has let go of it; only the last link's removal removes the file. A
+folder that cannot be looked into belongs to a pilot that is gone. A folder is not believed: what is linked must be a
+plain file of ours with its seal whole, and is hashed before a job gets it."""
+
+import hashlib
+import os
+import stat
+import time
+from collections.abc import Iterable
+
+from mendflow.core.model.data import Neighbour
+from mendflow.pilot.cache import entries
+from mendflow.pilot.cache.disk import Brought
+
+_PIECE_BYTES = 1 << 20
+_YOUNG_NS = 2_000_000_000
+
+
+class _Folder:
+    """What was in a neighbour's folder when it was last looked into."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+        self.files: dict[str, int] = {}
+        self._changed_ns = -1
+
+    def look(self) -> list[str] | None:
+        """The digests that are new there; None if it cannot be looked into, or is nothing of ours."""
+        try:
+            status = os.lstat(self.path)
+            if not stat.S_ISDIR(status.st_mode) or not entries.ours(status):
+                return None
+            if status.st_mtime_ns == self._changed_ns:
+                return []
+            names = [entry.name for entry in os.scandir(self.path) if entries.is_digest(entry.name)]
+        except OSError:
+            return None
+        # What changes right after a look may leave the folder's time as it was: a young one is looked at again.
+        self._changed_ns = status.st_mtime_ns if time.time_ns() - status.st_mtime_ns > _YOUNG_NS else -1
+        files = {}
+        for name in names:
+            size = self.files.get(name)
+            size = entries.whole_bytes(f"{self.path}/{name}", name) if size is None else size
+            if size is not None:
+                files[name] = size
+        new = [name for name in files if name not in self.files]
+        self.files = files
+        return new
+
+
+class Host:
+    """A `Sharer`. What is looked for is looked for in every neighbour's folder, whatever was seen there last."""
+
+    def __init__(self) -> None:
+        self._folders: dict[str, _Folder] = {}
+
+    def hear(self, neighbours: Iterable[Neighbour]) -> None:
+        """Which pilots there are on this machine now."""
+        paths = [neighbour.folder for neighbour in neighbours if os.path.isabs(neighbour.folder)]
+        self._folders = {path: self._folders.get(path) or _Folder(path) for path in paths}
+
+    def look(self) -> tuple[int, list[str]]:
+        """How many pilots of this machine share with this one, and what is new in their caches."""
+        alive, new = 0, []
+        for folder in list(self._folders.values()):
+            found = folder.look()
+            if found is not None:
+                alive += 1
+                new += found
+        return alive, new
+
+    def elsewhere_bytes(self, own: set[str]) -> int:
+        """What they have together that is not among these."""
+        theirs: dict[str, int] = {}
+        for folder in list(self._folders.values()):
+            theirs |= folder.files
+        return sum(size for digest, size in theirs.items() if digest not in own)
+
+    def link(self, digest: str, target: str) -> bool:
+        return any(_linked(source, digest, target) for source in self._having(digest))
+
+    def bring(self, digest: str, target: str) -> Brought | None:
+        if self.link(digest, target):
+            return Brought.LINKED
+        return Brought.HASHED if any(_copied(source, digest, target) for source in self._having(digest)) else None
+
+    def _having(self, digest: str) -> list[str]:
+        sources = [f"{path}/{digest}" for path in list(self._folders)]
+        return [source for source in sources if entries.whole_bytes(source, digest) is not None]
+
+
+def _linked(source: str, digest: str, target: str) -> bool:
+    try:
+        os.link(source, target, follow_symlinks=False)
+    except OSError:
+        return False
+    if entries.whole_bytes(target, digest) is not None:
+        return True
+    entries.discard(target)
+    return False
+
+
+def _copied(source: str, digest: str, target: str) -> bool:
+    """From another disk, or from a user whose files may be read and not linked."""
+    found = hashlib.sha256()
+    try:
+        with open(source, "rb") as file, open(target, "xb") as made:
+            while piece := file.read(_PIECE_BYTES):
+                found.update(piece)
+                made.write(piece)
+    except OSError:
+        pass
+    else:
+        if found.hexdigest() == digest:
+            return True
+    entries.discard(target)
+    return False

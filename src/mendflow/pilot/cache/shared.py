@@ -1,0 +1,161 @@
+"""A pilot's cache among its neighbours': how large it may be beside them, what it takes over from them, what it serves
+them, and what its server hears of all that."""
+
+import logging
+import os
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import msgspec
+
+from mendflow.core.caching.policies import policy_named
+from mendflow.core.caching.sizes import DEFAULT_SPACE_BYTES, DEFAULT_THRESHOLD_SHARE, part_of_host, within_disk
+from mendflow.core.model.data import CacheNews, Neighbour, Sharing
+from mendflow.core.model.problems import Invalid
+from mendflow.pilot.cache.disk import DiskCache
+from mendflow.pilot.cache.host import Host
+from mendflow.pilot.cache.serving import Serving
+from mendflow.pilot.cache.site import Site
+
+log = logging.getLogger("mendflow.pilot")
+
+
+class CacheOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`space_bytes` is the disk that a pilot is given; `threshold_bytes` of it stay free for its jobs, and the disk is
+    never filled further either. `address` is where neighbours of the site reach this pilot, as HOST or HOST:PORT; if it
+    is empty, the address that this machine has towards the server."""
+
+    space_bytes: int = DEFAULT_SPACE_BYTES
+    threshold_bytes: int | None = None
+    policy: str = "lru"
+    share: Sharing = "host"
+    address: str = ""
+
+    @property
+    def kept_free_bytes(self) -> int:
+        if self.threshold_bytes is not None:
+            return self.threshold_bytes
+        return self.space_bytes // DEFAULT_THRESHOLD_SHARE
+
+
+class SharedCache:
+    """Staging uses `disk`; the rest is for the pilot's main loop and its conversation with the server."""
+
+    def __init__(self, folder: Path, options: CacheOptions, *, host: str, first_version: int) -> None:
+        self.mark = 0  # of the neighbours that it knows
+        self._folder = folder
+        self._options = options
+        self._host = host
+        self._on_host, self._on_site = Host(), Site()
+        self._serving: Serving | None = None
+        self._address = ""
+        policy = policy_named(options.policy)
+        size_bytes = self._size_bytes(held_bytes=_used_bytes(folder), elsewhere_bytes=0, pilots=1)
+        sharers = (self._on_host, self._on_site)
+        self.disk = DiskCache(folder, size_bytes, policy, first_version=first_version, sharers=sharers)
+
+    def serve(self, server_url: str) -> None:
+        """Let neighbours of the site fetch from here, if that was asked for."""
+        if self._options.share != "site":
+            return
+        host, port = _place(self._options.address) if self._options.address else (_address_towards(server_url), 0)
+        try:
+            self._serving = Serving(self.disk, host, port)
+        except OSError as error:
+            text = f"the cache cannot be served at {host}:{port} ({error}): give a --share-address of this machine"
+            raise Invalid(text) from None
+        self._address = f"[{host}]:{self._serving.port}" if ":" in host else f"{host}:{self._serving.port}"
+
+    def close(self) -> None:
+        if self._serving is not None:
+            self._serving.close()
+            self._serving = None
+
+    # what the server says and hears
+
+    @property
+    def version(self) -> int:
+        return self.disk.news.version
+
+    def news(self, seen: int) -> CacheNews | None:
+        """What a server that has seen that version does not know; None if it knows all."""
+        if seen == self.version:
+            return None
+        base, added, gone = self.disk.news_since(seen)
+        return CacheNews(
+            version=self.version,
+            base=base,
+            added=added,
+            gone=gone,
+            folder=str(self._folder) if self._options.share != "none" else "",
+            address=self._address,
+            key=self._serving.key if self._serving is not None else "",
+        )
+
+    def hear(self, neighbours: list[Neighbour], mark: int) -> None:
+        """Which pilots' caches may be used."""
+        share = self._options.share
+        self.mark = mark
+        self._on_host.hear(each for each in neighbours if share != "none" and each.host == self._host)
+        self._on_site.hear(each for each in neighbours if share == "site" and each.host != self._host)
+
+    # from time to time
+
+    def look_around(self) -> None:
+        """Keep to the size that follows from the neighbours and the disk, and take over by links what is new with them.
+        Blocks for as long as the disk takes."""
+        alive, new = self._on_host.look()
+        own = self.disk.digests()
+        both = own | set(new)
+        self._resize(both, pilots=alive + 1)
+        for digest in new:
+            if digest not in own:
+                self.disk.link_in(digest, self._on_host.link)
+        self._resize(self.disk.digests(), pilots=alive + 1)
+        self.disk.look_at_links()
+
+    def _resize(self, own: set[str], *, pilots: int) -> None:
+        """To what it may be with these files in it. A link to what a neighbour has takes nothing from the disk."""
+        linked_bytes = self._on_host.elsewhere_bytes(self.disk.digests()) - self._on_host.elsewhere_bytes(own)
+        self.disk.resize(
+            self._size_bytes(
+                held_bytes=self.disk.held_bytes + linked_bytes,
+                elsewhere_bytes=self._on_host.elsewhere_bytes(own),
+                pilots=pilots,
+            )
+        )
+
+    def _size_bytes(self, *, held_bytes: int, elsewhere_bytes: int, pilots: int) -> int:
+        space, kept_free = self._options.space_bytes, self._options.kept_free_bytes
+        size = part_of_host(space, kept_free, pilots=pilots, elsewhere_bytes=elsewhere_bytes)
+        disk = os.statvfs(self._folder)
+        free_bytes = disk.f_bavail * disk.f_frsize
+        return within_disk(size, held_bytes=held_bytes, free_bytes=free_bytes, threshold_bytes=kept_free)
+
+
+def _used_bytes(folder: Path) -> int:
+    return sum(entry.stat(follow_symlinks=False).st_size for entry in os.scandir(folder))
+
+
+def _place(text: str) -> tuple[str, int]:
+    try:
+        parts = urlsplit(f"//{text}")
+        host, port = parts.hostname, parts.port
+    except ValueError:
+        host, port = None, None
+    if not host:
+        raise Invalid(f"--share-address {text!r} is no address; write HOST or HOST:PORT")
+    return host, port or 0
+
+
+def _address_towards(server_url: str) -> str:
+    """The address of this machine on the way to the server; nothing is sent."""
+    parts = urlsplit(server_url if "//" in server_url else f"//{server_url}")
+    try:
+        found = socket.getaddrinfo(parts.hostname, parts.port or 80, type=socket.SOCK_DGRAM)[0]
+        with socket.socket(found[0], socket.SOCK_DGRAM) as line:
+            line.connect(found[4])
+            return str(line.getsockname()[0])
+    except OSError:
+        return "127.0.0.1"

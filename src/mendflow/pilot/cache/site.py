@@ -1,0 +1,98 @@
+"""Caches of pilots on other machines of the site: a file is fetched from one of them, if one has it.
+
+Nobody tells who has what, so some are asked, those first that had something the last time. A neighbour that does not
+answer, or that sends what is not the file, is left alone for a while."""
+
+import hashlib
+import http.client
+import logging
+import random
+import time
+import urllib.parse
+from collections.abc import Callable, Iterable
+
+from mendflow.core.model.data import Neighbour
+from mendflow.pilot.cache import entries
+from mendflow.pilot.cache.disk import Brought
+from mendflow.pilot.cache.signing import PATH, SCHEME, signature
+
+log = logging.getLogger("mendflow.pilot")
+
+ASKED_MAX = 16
+ASKING_S_MAX = 3.0
+CONNECT_S = 1.0
+PIECE_S = 20.0
+ALONE_S = 30.0
+_PIECE_BYTES = 1 << 20
+
+
+class Site:
+    """A `Sharer`."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._neighbours: list[Neighbour] = []
+        self._alone_until: dict[str, float] = {}
+        self._gave_at: dict[str, float] = {}
+
+    def hear(self, neighbours: Iterable[Neighbour]) -> None:
+        """Which pilots of the site serve their caches now."""
+        self._neighbours = [neighbour for neighbour in neighbours if neighbour.address and neighbour.key]
+
+    def bring(self, digest: str, target: str) -> Brought | None:
+        began = self._clock()
+        for neighbour in self._worth_asking():
+            if self._clock() - began > ASKING_S_MAX:
+                return None
+            try:
+                found = _fetch(neighbour, digest, target)
+            except (OSError, http.client.HTTPException, ValueError) as error:
+                log.debug("the pilot %s gave nothing: %s", neighbour.pilot, error)
+                found, self._alone_until[neighbour.address] = False, self._clock() + ALONE_S
+            if found:
+                self._gave_at[neighbour.address] = self._clock()
+                return Brought.HASHED
+            entries.discard(target)
+        return None
+
+    def _worth_asking(self) -> list[Neighbour]:
+        now = self._clock()
+        asked = [each for each in self._neighbours if self._alone_until.get(each.address, 0.0) <= now]
+        random.shuffle(asked)
+        asked.sort(key=lambda each: -self._gave_at.get(each.address, 0.0))
+        return asked[:ASKED_MAX]
+
+
+def _fetch(neighbour: Neighbour, digest: str, target: str) -> bool:
+    """True if it had the file; whatever else it says or sends raises or is False."""
+    parts = urllib.parse.urlsplit(f"//{neighbour.address}")
+    connection = http.client.HTTPConnection(parts.hostname or "", parts.port or 0, timeout=CONNECT_S)
+    try:
+        connection.request("GET", PATH + digest)
+        asked = connection.getresponse()
+        challenge = (asked.headers.get("WWW-Authenticate") or "").removeprefix(SCHEME).strip()
+        asked.read()
+        if asked.status != 401 or not challenge:
+            raise ValueError(f"it answered {asked.status} where it should have asked for a signature")
+        connection.sock.settimeout(PIECE_S)
+        signed = f"{SCHEME} {signature(neighbour.key, challenge, digest)}"
+        connection.request("GET", PATH + digest, headers={"Authorization": signed})
+        answer = connection.getresponse()
+        if answer.status in (404, 503):
+            return False
+        if answer.status != 200:
+            raise ValueError(f"it answered {answer.status}")
+        return _received(answer, digest, target)
+    finally:
+        connection.close()
+
+
+def _received(answer: http.client.HTTPResponse, digest: str, target: str) -> bool:
+    found = hashlib.sha256()
+    with open(target, "wb") as file:
+        while piece := answer.read(_PIECE_BYTES):
+            found.update(piece)
+            file.write(piece)
+    if found.hexdigest() != digest:
+        raise ValueError("it sent another file, or only a part of it")
+    return True
