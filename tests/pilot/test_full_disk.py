@@ -117,7 +117,8 @@ async def test_a_pilot_that_has_nothing_here_does_not_begin_on_a_full_disk(
     disk.fill()
     pilot = hire()
     assert await asyncio.to_thread(pilot.process.wait, 20) == 3
-    assert not server.ledger.requests
+    (request,) = server.ledger.requests
+    assert "No space left" in request.unfit and request.leaving and not request.want
 
 
 @pytest.mark.parametrize("own", [True, False])

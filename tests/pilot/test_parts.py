@@ -33,10 +33,12 @@ from mendflow.pilot.home import Home, HomeTaken, attempt_name, remove_tree
 from mendflow.pilot.http import Address, Exchanges, Files, ServerAway, ServerRefused
 from mendflow.pilot.lease import LeaseClock, boot_ms, margin_ms
 from mendflow.pilot.logs import LogFile, Tail
-from mendflow.pilot.main import main, parse
+from mendflow.pilot.main import main
+from mendflow.pilot.options import parse
 from mendflow.pilot.outputs import OUTPUT_BYTES_MAX, BadOutput, parse_outputs, read_outputs, within_bounds
 from mendflow.pilot.processes import Reaper, WholeMs, below_any, children, descendants, kill_tree
-from mendflow.pilot.staging import Staging, StagingFailed, inside, spilled_digests
+from mendflow.pilot.stage_faults import StagingFailed
+from mendflow.pilot.staging import Staging, inside, spilled_digests
 from mendflow.pilot.verdicts import End, cannot_start, died, stopped
 from mendflow.pilot.wire import Frames, frame
 

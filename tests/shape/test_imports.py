@@ -45,6 +45,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.core",
             "mendflow.formats",
             "mendflow.pilot.main",
+            "mendflow.pilot.options",
             "mendflow.pilot.orphan",
             "mendflow.pages",
             "mendflow.server.access",

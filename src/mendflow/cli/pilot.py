@@ -6,9 +6,12 @@ from typing import Annotated
 import typer
 
 from mendflow.cli.options import Target, TokenFile
+from mendflow.core.model.checks import Checks
+from mendflow.core.model.data import StorageElement
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
-from mendflow.pilot.main import PilotOptions, run_pilot
+from mendflow.pilot.main import run_pilot
+from mendflow.pilot.options import PilotOptions, good, read_checks
 
 app = typer.Typer()
 
@@ -50,9 +53,41 @@ def pilot(
         str, typer.Option("--grace", metavar="TIME", help="How long jobs may go on when it is told to leave.")
     ] = "5s",
     keep: Annotated[bool, typer.Option("--keep", help="Keep the jobs' folders, to look into them.")] = False,
+    name: Annotated[
+        str, typer.Option("--name", metavar="NAME", help="What it was submitted under to a batch system.")
+    ] = "",
+    storage: Annotated[
+        str, typer.Option("--storage", metavar="NAME", help="The storage element that is best reached from here.")
+    ] = "",
+    checks: Annotated[
+        str, typer.Option("--checks", metavar="FILE", help="What must be here before it takes jobs, as JSON.")
+    ] = "",
+    needs: Annotated[
+        list[str] | None,
+        typer.Option("--needs", metavar="PROGRAM", help="A program that must be here; again for more."),
+    ] = None,
+    needs_disk: Annotated[
+        str, typer.Option("--needs-disk", metavar="SIZE", help="Disk that must be free for its jobs.")
+    ] = "",
+    needs_memory: Annotated[
+        str, typer.Option("--needs-memory", metavar="SIZE", help="Memory that must be there for its jobs.")
+    ] = "",
+    needs_python: Annotated[
+        str, typer.Option("--needs-python", metavar="VERSION", help="The oldest Python that will do, such as 3.11.")
+    ] = "",
+    needs_module: Annotated[
+        list[str] | None, typer.Option("--needs-module", metavar="NAME", help="A module that Python must find.")
+    ] = None,
+    needs_storage: Annotated[
+        list[str] | None, typer.Option("--needs-storage", metavar="URL", help="Storage that must answer from here.")
+    ] = None,
+    needs_script: Annotated[
+        str, typer.Option("--needs-script", metavar="COMMAND", help="A command that must end well here.")
+    ] = "",
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what is wrong.")] = False,
 ) -> None:
     """Run a pilot that takes jobs from a server."""
+    given = read_checks(Path(checks)) if checks else Checks()
     options = PilotOptions(
         server=",".join(server),
         work=Path(work).absolute(),
@@ -70,6 +105,20 @@ def pilot(
         grace_ms=_ms("--grace", grace),
         keep=keep,
         quiet=quiet,
+        name=name,
+        storage=storage,
+        checks=good(
+            Checks(
+                executables=(*given.executables, *(needs or ())),
+                disk_bytes=_bytes("--needs-disk", needs_disk) or given.disk_bytes,
+                memory_bytes=_bytes("--needs-memory", needs_memory) or given.memory_bytes,
+                python=needs_python or given.python,
+                modules=(*given.modules, *(needs_module or ())),
+                storage=(*given.storage, *(StorageElement(name=url, url=url) for url in needs_storage or ())),
+                script=needs_script or given.script,
+                script_ms=given.script_ms,
+            )
+        ),
     )
     raise typer.Exit(run_pilot(options))
 

@@ -2,26 +2,28 @@
 
 Exit codes: 0 it left in good order, 2 bad options, 3 it cannot work here, 4 the server will not have it."""
 
-import argparse
 import asyncio
 import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 
 import msgspec
 
 from mendflow import event_loop
 from mendflow.core.model.problems import Mistake
 from mendflow.pilot.agent import Agent
+from mendflow.pilot.checking import shortcomings, unreachable
 from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage, usable_cpus
 from mendflow.pilot.family import slots_in
+from mendflow.pilot.farewell import say_unfit
 from mendflow.pilot.home import Home
 from mendflow.pilot.http import Address, Exchanges, Files
 from mendflow.pilot.lease import boot_ms
 from mendflow.pilot.link import SYNC_PATH, Link, LinkRefused
+from mendflow.pilot.memory import machine_bytes
+from mendflow.pilot.options import PilotOptions, parse
 from mendflow.pilot.processes import become_reaper
 from mendflow.pilot.servers import Servers
 from mendflow.pilot.staging import Staging
@@ -31,33 +33,6 @@ log = logging.getLogger("mendflow.pilot")
 LEFT, BAD_OPTIONS, CANNOT_WORK, NOT_WANTED = 0, 2, 3, 4
 GOODBYE_MS = 5_000
 DISK_LOOK_MS = 1_000
-
-
-class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
-    """`server` is the address of a server, or of several with commas between them. `slots` of 0 means one per
-    processor. `host` is what the machine is called, where its own name does not tell it from others. Capacities that
-    are None are measured. Times of 0 mean: without end. `ttl_ms` ends the pilot after that time, `idle_exit_ms` when it
-    had no job for that long, `away_exit_ms` when the server was away for that long. `grace_ms` is how long running jobs
-    may go on when the pilot is told to leave. In `server_file` the server says where it is; it is read when the server
-    is away, and the pilot goes where it is."""
-
-    server: str
-    work: Path
-    token: str = ""
-    slots: int = 0
-    site: str = ""
-    host: str = ""
-    cpus: float | None = None
-    memory_bytes: int | None = None
-    disk_bytes: int | None = None
-    gpus: int | None = None
-    ttl_ms: int = 0
-    idle_exit_ms: int = 0
-    away_exit_ms: int = 0
-    grace_ms: int = 5_000
-    keep: bool = False
-    quiet: bool = False
-    server_file: Path | None = None
 
 
 class ServerFile(msgspec.Struct, frozen=True):
@@ -74,39 +49,53 @@ def run_pilot(options: PilotOptions) -> int:
     try:
         home = Home(options.work)
         servers = Servers(options.server, options.token, home.servers)
-        _look_around(home)
-        home.make()
-        lock = home.lock()
     except ValueError as error:
         log.error("%s", error)
         return BAD_OPTIONS
+    comes_back = bool(slots_in(str(home.folder))) or home.has_results
+    if (unfit := _look_around(home, options, comes_back)) and not comes_back:
+        return _end_unfit(options, servers, unfit)
+    try:
+        home.make()
+        lock = home.lock()
     except (Mistake, OSError) as error:
         log.error("%s", error)
         return CANNOT_WORK
     try:
         become_reaper()
-        return event_loop.run(_Life(options, home, servers).live())
+        return event_loop.run(_Life(options, home, servers, unfit).live())
     finally:
         os.close(lock)
 
 
-def _look_around(home: Home) -> None:
-    """Raise if a pilot cannot live here. One that has left something here comes back to it, whatever its disk says."""
+def _look_around(home: Home, options: PilotOptions, comes_back: bool) -> str:
+    """Why jobs cannot run here; empty if they can. One that comes back to what it has left waits for a better disk."""
     try:
         check(home.folder)
     except BadEnvironment as error:
-        if not slots_in(str(home.folder)) and not home.has_results:
-            raise
+        if not comes_back:
+            return error.message
         log.warning("%s", error)
+    memory_bytes = machine_bytes() if options.memory_bytes is None else options.memory_bytes
+    return "; ".join(shortcomings(options.checks, home.folder, memory_bytes=memory_bytes, reach=unreachable))
+
+
+def _end_unfit(options: PilotOptions, servers: Servers, why: str) -> int:
+    log.error("it cannot work here: %s", why)
+    said = {"host": options.host, "site": options.site, "submission": options.name}
+    event_loop.run(say_unfit(servers, SYNC_PATH, why=why, **said))
+    return CANNOT_WORK
 
 
 class _Life:
     """One run of a pilot, from its registration to its goodbye."""
 
-    def __init__(self, options: PilotOptions, home: Home, servers: Servers) -> None:
+    def __init__(self, options: PilotOptions, home: Home, servers: Servers, unfit: str = "") -> None:
+        """With `unfit` it came back only for what it left here: it ends when that is over."""
         self._options = options
         self._home = home
         self._servers = servers
+        self._unfit = unfit
         self._followed = servers.address  # what the server's own file said last
         self._born_at = boot_ms()
         self._next_disk_look = 0
@@ -140,8 +129,14 @@ class _Life:
             life_left_ms=self._life_left_ms,
             seek=None if options.server_file is None else lambda: self._follow(files, exchanges),
             others=self._servers,
+            storage=options.storage,
+            submission=options.name,
+            unfit=self._unfit,
         )
         self._heed_signals()
+        if self._unfit:
+            log.warning("jobs can no longer run here: %s; it brings home what it began, and ends", self._unfit)
+            agent.paused = True
         self._look_at_disk(agent)
         await agent.start()
         slots = "1 slot" if has.slots == 1 else f"{has.slots} slots"
@@ -149,7 +144,7 @@ class _Life:
         code = await self._work(agent, link)
         await self._say_goodbye(agent, link, code)
         link.close()
-        return code
+        return CANNOT_WORK if code == LEFT and self._unfit else code
 
     async def _work(self, agent: Agent, link: Link) -> int:
         """Converse until it is time to leave, and on while running jobs use their grace."""
@@ -177,7 +172,8 @@ class _Life:
             self._look_at_disk(agent)
             await agent.look_after()
             now = boot_ms()
-            idle = options.idle_exit_ms and not agent.attempts.all and now - agent.idle_since > options.idle_exit_ms
+            idle_ms = 1 if self._unfit else options.idle_exit_ms
+            idle = idle_ms and not agent.attempts.all and now - agent.idle_since > idle_ms
             alone = options.away_exit_ms and link.away_since and now - link.away_since > options.away_exit_ms
             aged = options.ttl_ms and now - self._born_at > options.ttl_ms
             if idle or alone or aged:
@@ -188,7 +184,7 @@ class _Life:
     def _look_at_disk(self, agent: Agent) -> None:
         """Take no new job while there is no room for it."""
         now = boot_ms()
-        if now < self._next_disk_look:
+        if now < self._next_disk_look or self._unfit:
             return
         self._next_disk_look = now + DISK_LOOK_MS
         short = shortage(self._home.folder)
@@ -239,31 +235,6 @@ class _Life:
         if self._over.is_set():
             self._hurry.set()
         self._over.set()
-
-
-def parse(arguments: Sequence[str]) -> PilotOptions:
-    parser = argparse.ArgumentParser(prog="python -m mendflow.pilot", description="Run a pilot: it pulls jobs.")
-    parser.add_argument(
-        "--server", required=True, action="append", help="a server, such as http://127.0.0.1:8765; again for others"
-    )
-    parser.add_argument("--work", required=True, type=Path, help="folder for jobs and results; kept over restarts")
-    parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
-    parser.add_argument("--slots", type=int, default=0, help="jobs at a time (default: one per processor)")
-    parser.add_argument("--site", default="", help="name of the place, for jobs that ask for one")
-    parser.add_argument("--host", default="", help="name of the machine (default: its own)")
-    parser.add_argument("--cpus", type=float)
-    parser.add_argument("--memory-bytes", type=int)
-    parser.add_argument("--disk-bytes", type=int)
-    parser.add_argument("--gpus", type=int)
-    parser.add_argument("--ttl-ms", type=int, default=0, help="leave after this time")
-    parser.add_argument("--idle-exit-ms", type=int, default=0, help="leave when no job came for this time")
-    parser.add_argument("--away-exit-ms", type=int, default=0, help="leave when the server was away for this time")
-    parser.add_argument("--grace-ms", type=int, default=5_000, help="how long jobs may go on when told to leave")
-    parser.add_argument("--keep", action="store_true", help="keep the folders of finished attempts")
-    parser.add_argument("--quiet", action="store_true")
-    parser.add_argument("--server-file", type=Path, help="where the server says at which address it is now")
-    found = vars(parser.parse_args(arguments))
-    return PilotOptions(**{**found, "server": ",".join(found["server"])})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,0 +1,96 @@
+"""What a pilot is told when it is started: by a command line that programs write, or by `mendflow pilot`, which is for
+people."""
+
+import argparse
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+
+from mendflow.core.model.checks import Checks
+from mendflow.core.model.problems import Invalid
+from mendflow.pilot.checking import version
+
+
+class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """`server` is the address of a server, or of several with commas between them. `slots` of 0 means one per
+    processor. `host` is what the machine is called, where its own name does not tell it from others. Capacities that
+    are None are measured. Times of 0 mean: without end. `ttl_ms` ends the pilot after that time, `idle_exit_ms` when it
+    had no job for that long, `away_exit_ms` when the server was away for that long. `grace_ms` is how long running jobs
+    may go on when the pilot is told to leave. In `server_file` the server says where it is; it is read when the server
+    is away, and the pilot goes where it is. `name` is what it was submitted under to a batch system, `storage` the
+    storage element that it reaches best, and `checks` what it looks for before it registers."""
+
+    server: str
+    work: Path
+    token: str = ""
+    slots: int = 0
+    site: str = ""
+    host: str = ""
+    cpus: float | None = None
+    memory_bytes: int | None = None
+    disk_bytes: int | None = None
+    gpus: int | None = None
+    ttl_ms: int = 0
+    idle_exit_ms: int = 0
+    away_exit_ms: int = 0
+    grace_ms: int = 5_000
+    keep: bool = False
+    quiet: bool = False
+    server_file: Path | None = None
+    name: str = ""
+    storage: str = ""
+    checks: Checks = Checks()
+
+
+def parse(arguments: Sequence[str]) -> PilotOptions:
+    parser = argparse.ArgumentParser(prog="python -m mendflow.pilot", description="Run a pilot: it pulls jobs.")
+    parser.add_argument(
+        "--server", required=True, action="append", help="a server, such as http://127.0.0.1:8765; again for others"
+    )
+    parser.add_argument("--work", required=True, type=Path, help="folder for jobs and results; kept over restarts")
+    parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
+    parser.add_argument("--token-file", type=Path, help="a file with the token, where others cannot read it")
+    parser.add_argument("--slots", type=int, default=0, help="jobs at a time (default: one per processor)")
+    parser.add_argument("--site", default="", help="name of the place, for jobs that ask for one")
+    parser.add_argument("--host", default="", help="name of the machine (default: its own)")
+    parser.add_argument("--cpus", type=float)
+    parser.add_argument("--memory-bytes", type=int)
+    parser.add_argument("--disk-bytes", type=int)
+    parser.add_argument("--gpus", type=int)
+    parser.add_argument("--ttl-ms", type=int, default=0, help="leave after this time")
+    parser.add_argument("--idle-exit-ms", type=int, default=0, help="leave when no job came for this time")
+    parser.add_argument("--away-exit-ms", type=int, default=0, help="leave when the server was away for this time")
+    parser.add_argument("--grace-ms", type=int, default=5_000, help="how long jobs may go on when told to leave")
+    parser.add_argument("--keep", action="store_true", help="keep the folders of finished attempts")
+    parser.add_argument("--quiet", action="store_true")
+    parser.add_argument("--server-file", type=Path, help="where the server says at which address it is now")
+    parser.add_argument("--name", default="", help="what it was submitted under to a batch system")
+    parser.add_argument("--storage", default="", help="the storage element that is best reached from here")
+    parser.add_argument("--checks", type=Path, help="a file of JSON that says what must be here before it registers")
+    found = vars(parser.parse_args(arguments))
+    token_file, checks = found.pop("token_file"), found.pop("checks")
+    try:
+        if token_file is not None:
+            found["token"] = token_file.read_text(encoding="utf-8").strip()
+        found["checks"] = Checks() if checks is None else read_checks(checks)
+    except (OSError, ValueError, Invalid) as error:
+        parser.error(str(error))
+    return PilotOptions(**{**found, "server": ",".join(found["server"])})
+
+
+def read_checks(path: Path) -> Checks:
+    try:
+        return good(msgspec.json.decode(path.read_bytes(), type=Checks))
+    except (OSError, msgspec.MsgspecError) as error:
+        raise Invalid(f"{path} does not say what to check before a pilot registers: {error}") from None
+
+
+def good(checks: Checks) -> Checks:
+    """These checks, if they can be made."""
+    if checks.python and version(checks.python) is None:
+        raise Invalid(f"{checks.python!r} is no version of Python; write one like 3.11", field="python")
+    if min(checks.disk_bytes, checks.memory_bytes, checks.script_ms - 1) < 0:
+        raise Invalid("what must be here before a pilot registers cannot be less than nothing", field="checks")
+    return checks
