@@ -5,7 +5,6 @@ line each how it went. The exit code is 0 only if all went well."""
 
 import argparse
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -14,13 +13,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
+from tests.servers import opensearch, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 
 WORKERS = 2
 GOODBYE_S = 20
 CHAOS_SEEDS_USUAL = 2
 CHAOS_SEEDS_FAST = 1
-NODES_NEED = ("java", "mvn")
 
 
 class Stage(NamedTuple):
@@ -66,7 +65,7 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
     """Tests marked `alone` start and kill real processes and watch the time: they run by themselves, after the rest.
-    Those marked `opensearch` need Java and Maven, and have a stage where those are."""
+    Those marked `opensearch` or `slurm` need what not every machine has, and have a stage where that is."""
     python = str(programs / "python")
     here = [
         path for path in ("src", "tests", "bench", "tools", "examples", "check.py", "demo.py") if (ROOT / path).exists()
@@ -74,7 +73,7 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
     typed = [path for path in here if path != "examples"]
     pytest = [python, "-m", "pytest", "--durations", "5", *(["-k", options.k] if options.k else [])]
     none_selected = (5,) if options.k else ()
-    together = ["-n", str(WORKERS), "--dist", "worksteal", "-m", "not alone and not opensearch"]
+    together = ["-n", str(WORKERS), "--dist", "worksteal", "-m", "not alone and not opensearch and not slurm"]
     listed = [
         Stage("format", "lint", [python, "-m", "ruff", "format", "--check", *here]),
         Stage("lint", "lint", [python, "-m", "ruff", "check", *here]),
@@ -82,13 +81,23 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
         Stage("tests", "tests", [*pytest, *together], quiet=False, nothing_to_do=none_selected),
     ]
     if not options.fast:
-        alone = [*pytest, "-m", "alone and not opensearch"]
+        alone = [*pytest, "-m", "alone and not opensearch and not slurm"]
         listed.append(Stage("tests alone", "tests", alone, quiet=False, nothing_to_do=none_selected))
-    if not options.fast and all(map(shutil.which, NODES_NEED)):
+    if not options.fast and possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
         real = [*pytest, "-n", str(WORKERS), "--dist", "loadfile", "--timeout", "300", "-m", "opensearch"]
         listed.append(Stage("opensearch", "tests", real, quiet=False, nothing_to_do=none_selected))
+    if not options.fast and possible("slurm", slurm.lacking()):
+        batch = [*pytest, "--timeout", "300", "-m", "slurm"]
+        listed.append(Stage("slurm", "tests", batch, quiet=False, nothing_to_do=none_selected))
     return listed
+
+
+def possible(stage: str, lacking: str) -> bool:
+    """Whether a stage can run here; if not, say so: what is left out should not look like what went well."""
+    if lacking:
+        say(f"left out  {stage}: this machine lacks {lacking}")
+    return not lacking
 
 
 def _environ(programs: Path, options: argparse.Namespace) -> dict[str, str]:
