@@ -126,6 +126,7 @@ class Agent:
     async def finish(self, grace_ms: int, hurry: asyncio.Event) -> None:
         """Give back what has not started, let what runs end within the grace, then end all slots."""
         self.leaving = True
+        self._staging.leave()
         for link in self._crew.links.values():
             link.recall()
         for held in [held for held in self.attempts.all.values() if held.done is None and held.link is None]:
@@ -136,6 +137,7 @@ class Agent:
         for wait in waits:
             wait.cancel()
         await self._crew.end()
+        self._staging.go()
         for held in [held for held in self.attempts.all.values() if held.done is None]:
             self._drop(held)
 

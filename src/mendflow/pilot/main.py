@@ -24,6 +24,7 @@ from mendflow.pilot.lease import boot_ms
 from mendflow.pilot.link import SYNC_PATH, Link, LinkRefused
 from mendflow.pilot.memory import machine_bytes
 from mendflow.pilot.options import PilotOptions, parse
+from mendflow.pilot.places import AskedPlaces
 from mendflow.pilot.processes import become_reaper
 from mendflow.pilot.servers import Servers
 from mendflow.pilot.staging import Staging
@@ -116,7 +117,8 @@ class _Life:
         address = self._servers.address
         files, exchanges = Files(address), Exchanges(address, SYNC_PATH)
         self._servers.moved = lambda address: self._turn_to(address, files, exchanges)
-        staging = Staging(home, files)
+        places = AskedPlaces(files, identity.pilot, site=options.site, storage=options.storage)
+        staging = Staging(home, files, places=places)
         agent = Agent(home, identity.pilot, has, staging, keep=options.keep)
         link = Link(
             agent,

@@ -24,7 +24,7 @@ from mendflow.pilot.sources import Elements
 from mendflow.pilot.stage_faults import StagingFailed, not_kept, not_published
 from mendflow.pilot.wire import Done
 from mendflow.transfer.fetching import always
-from mendflow.transfer.problems import BadPlace, TransferFailed
+from mendflow.transfer.problems import BadPlace, NoLongerOurs, TransferFailed
 
 NAME_BYTES_MAX: Final = 200
 
@@ -107,6 +107,8 @@ class Publishing:
                     path, place.url, wish.file, may_rename, mark=done.job, turn=done.fence, wanted=self._wanted
                 )
         except (TransferFailed, BadPlace) as error:
+            if not self._wanted():
+                raise NoLongerOurs(str(error)) from None
             raise StagingFailed(_refusal(done, name, storage.name, str(error))) from None
         self._cache.adopt(path, wish.file.sha256)
 

@@ -89,19 +89,20 @@ class Staging:
     def __init__(self, home: Home, files: Files, *, cache: Cache | None = None, places: Places | None = None) -> None:
         self._home = home
         self._cache = cache if cache is not None else PlainCache(home.cache)
-        self._leaving = threading.Event()
+        self._leaving, self._gone = threading.Event(), threading.Event()
         elements = Elements()
-        self._fetching = Sources(files, elements, places, self._wanted)
-        self._publishing = Publishing(home, files, self._cache, elements, places, self._wanted)
+        self._fetching = Sources(files, elements, places, lambda: not self._leaving.is_set())
+        self._publishing = Publishing(home, files, self._cache, elements, places, lambda: not self._gone.is_set())
         self._sources: dict[tuple[str, int, int], str] = {}
         self._code: dict[FunctionRef, str] = {}
 
-    def _wanted(self) -> bool:
-        return not self._leaving.is_set()
-
-    def stop(self) -> None:
-        """Bring and take nothing more: what is under way ends soon, and goes on in another life."""
+    def leave(self) -> None:
+        """Bring nothing more: what is under way ends soon, and goes on in another life."""
         self._leaving.set()
+
+    def go(self) -> None:
+        """Nor try again to take anything from here."""
+        self._gone.set()
 
     # in
 
