@@ -13,6 +13,7 @@ from typing import NoReturn, Protocol
 
 import msgspec
 
+from mendflow.core.model.data import CacheNews, Neighbour
 from mendflow.core.model.sync import SYNC_VERSION, Capacity, SyncAnswer
 from mendflow.pilot.agent import Agent
 from mendflow.pilot.http import Exchanges, ServerAway, ServerRefused
@@ -70,6 +71,24 @@ class Flight:
     want: int
     quiet: bool
     reports: frozenset[tuple[str, int]]
+    told: int = 0  # the version of the cache that the server knows once it has read this
+
+
+class Caches(Protocol):
+    """The pilot's cache and its neighbours', as far as the server hears of them."""
+
+    mark: int  # of the neighbours that it knows
+
+    @property
+    def version(self) -> int: ...
+
+    def news(self, seen: int) -> CacheNews | None:
+        """What a server that has seen that version does not know; None if it knows all."""
+        ...
+
+    def hear(self, neighbours: list[Neighbour], mark: int) -> None:
+        """Which pilots' caches may be used."""
+        ...
 
 
 class Others(Protocol):
@@ -103,6 +122,7 @@ class Link:
         storage: str = "",
         submission: str = "",
         unfit: str = "",
+        caches: Caches | None = None,
         boot_ms: Callable[[], int] = boot_ms,
         wall_ms: Callable[[], int] = wall_ms,
     ) -> None:
@@ -116,6 +136,8 @@ class Link:
         self._pilot, self._site, self._capacity = pilot, site, capacity
         self._host = host or socket.gethostname()
         self._storage, self._submission, self._unfit = storage, submission, unfit
+        self._caches = caches
+        self._cache_seen = 0
         self._serial = first_serial
         self._heard = 0
         self._life_left_ms = life_left_ms
@@ -163,7 +185,8 @@ class Link:
             return max(0, self._answered_at + LINGER_MS - now)
         flight = self._flights[0]
         if not self._news(flight):
-            return max(0, self._spoke_at + LIVE_MS - now) if self._agent.live_news else None
+            live = self._agent.live_news or (self._caches is not None and self._caches.version != self._told)
+            return max(0, self._spoke_at + LIVE_MS - now) if live else None
         return max(0, (gathered_at if flight.quiet else flight.sent_at + PATIENCE_MS) - now)
 
     def _news(self, flight: Flight) -> bool:
@@ -199,16 +222,28 @@ class Link:
             storage=self._storage,
             submission=self._submission,
             unfit=self._unfit,
+            cache=self._cache_news(),
+            cache_version=self._caches.version if self._caches is not None else 0,
+            neighbours=self._caches.mark if self._caches is not None else 0,
         )
         self._agent.state_news = self._agent.live_news = False
         reports = frozenset(attempts.reports)
         self._spoke_at = self._boot_ms()
         flight = Flight(self._serial, self._spoke_at, self._spoke_at, request.want, not reports, reports)
+        flight.told = request.cache_version
         self._flights.append(flight)
         task = asyncio.get_running_loop().create_task(self._fly(flight, _ENCODER.encode(request), request.wait_ms))
         self._tasks.add(task)
         task.add_done_callback(self._landed)
         return task
+
+    @property
+    def _told(self) -> int:
+        """The version of the cache that the server knows, or will when it has read what is on its way."""
+        return max((flight.told for flight in self._flights), default=self._cache_seen)
+
+    def _cache_news(self) -> CacheNews | None:
+        return self._caches.news(self._told) if self._caches is not None else None
 
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
@@ -285,12 +320,19 @@ class Link:
             self._agent.obey_late(answer)
             return
         self._heard = flight.serial
+        if self._caches is not None:
+            self._hear_of_caches(self._caches, answer)
         self._answered_at = self._boot_ms()
         self._lease_ms = answer.lease_ms
         self._renew(flight, answer)
         if not flight.quiet:
             self._exchange_ms += 0.2 * (min(self._answered_at - flight.sent_at, 50) - self._exchange_ms)
         self._agent.obey(answer)
+
+    def _hear_of_caches(self, caches: Caches, answer: SyncAnswer) -> None:
+        self._cache_seen = answer.cache_seen
+        if answer.neighbours is not None:
+            caches.hear(answer.neighbours, answer.neighbours_mark)
 
     def _renew(self, flight: Flight, answer: SyncAnswer) -> None:
         """One end for all attempts: no later than what was promised for any of them."""

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from mendflow.core.model.data import Publication
+from mendflow.core.model.data import CacheNews, Publication
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Limits, Measures, Outcome
 from mendflow.core.model.sync import Capacity, Taken
@@ -187,6 +187,9 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
     storage: str = ""
     submission: str = ""
     unfit: str = ""
+    cache: CacheNews | None = None
+    cache_version: int = 0
+    neighbours: int = 0
 
 
 NIL = msgspec.Raw(b"\xc0")
