@@ -7,6 +7,7 @@ inherit, so that none is overlooked."""
 import asyncio
 import os
 import signal
+import socket
 import threading
 import time
 from collections.abc import Coroutine, Iterator
@@ -53,6 +54,7 @@ class Fleet(Site):
         self._stack = AsyncExitStack()
         self.boards = self._done(self._open())
         self.urls = {name: f"http://127.0.0.1:{board.port}" for name, board in self.boards.items()}
+        self.server_names: dict[str, str] = {}  # by the ids that they have for good
 
     async def _open(self) -> dict[str, Switchboard]:
         callers = {self._tokens[name][0]: name for name in PILOTS}
@@ -70,7 +72,8 @@ class Fleet(Site):
             self.start_server(name)
         addresses = ",".join(f"http://127.0.0.1:{self.port_of(name)}" for name in servers)
         client = self.client(addresses)
-        self.until(lambda: len(client.servers()) == len(servers), "all servers to be there", 90)
+        self.until(lambda: len(self._seen(client)) == len(servers), "all servers to be there", 90)
+        self.server_names = self._seen(client)
         for turn, name in enumerate(pilots):
             self.start_pilot(name, servers[turn % len(servers)])
         self.until(lambda: len(client.pilots()) == len(pilots), "all pilots to be there", 90)
@@ -93,10 +96,15 @@ class Fleet(Site):
     def pilot_id(self, name: str) -> str:
         return msgspec.json.decode((self.folder / name / "pilot.json").read_bytes(), type=Identity).pilot
 
-    def server_names(self) -> dict[str, str]:
-        """Our names of the servers, by the ids that they have."""
+    def _seen(self, client: SyncClient) -> dict[str, str]:
+        """Our names of the servers, by their ids. One that is just starting has not said yet where it can be asked."""
         by_url = {url: name for name, url in self.urls.items()}
-        return {view.id: by_url[view.url] for view in self._clients[0].servers() if view.url in by_url}
+        return {view.id: by_url[view.url] for view in client.servers() if view.url in by_url}
+
+    def listens(self, server: str) -> bool:
+        """Whether it has started, and can be asked."""
+        with socket.socket() as line:
+            return line.connect_ex(("127.0.0.1", self.port_of(server))) == 0
 
     # Force
 

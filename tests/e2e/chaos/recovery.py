@@ -2,10 +2,12 @@
 
 Counted from the last that an attempt said until the next begins; where it had not begun yet, from what happened to its
 pilot or to a server. Where the server that decides about the job was killed or stopped in between, the count begins
-anew: that is another kill. Time in which there was no store is not counted: nobody can decide anything then."""
+anew: that is another kill. Time in which there was no store, or not one server, is not counted: nobody can decide
+anything then."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 from mendflow.core.model.jobs import Attempt as Granted
@@ -54,7 +56,7 @@ class Recoveries:
         self, fleet: Fleet, jobs: Sequence[Job], attempts: Attempts, troubles: Sequence[Trouble], homes: HomesSeen
     ) -> None:
         self._pilots = {fleet.pilot_id(name): name for name in PILOTS}
-        self._servers = fleet.server_names()
+        self._servers = fleet.server_names
         self._troubles = troubles
         self._homes = homes
         self._ahead_us = steady_us()
@@ -68,8 +70,17 @@ class Recoveries:
                 continue
             again = lines[following.fence].first_at if following.fence in lines else self._granted_us(following)
             start = max([since, *self._home_lost(job, since, again)])
-            away = [each.lasted_within(start, again) for each in self._troubles if each.kind == "store killed"]
-            yield Recovery(job, turn, since, again, again - start - sum(away))
+            yield Recovery(job, turn, since, again, again - start - self._nobody_us(start, again))
+
+    def _nobody_us(self, start: int, end: int) -> int:
+        """For how much of this span nobody could decide anything."""
+        turns = {each.at_us for each in self._troubles} | {each.until_us for each in self._troubles}
+        edges = [start, *sorted(at for at in turns if start < at < end), end]
+        return sum(until - at for at, until in pairwise(edges) if self._nobody(at))
+
+    def _nobody(self, at_us: int) -> bool:
+        out = {each.whom for each in self._troubles if each.kind.startswith(("server", "store")) and each.lasts(at_us)}
+        return "store" in out or out.issuperset(SERVERS)
 
     def _granted_us(self, attempt: Granted) -> int:
         return attempt.granted_at * 1000 + self._ahead_us

@@ -29,16 +29,15 @@ ROUND = (
 
 @dataclass(slots=True)
 class Trouble:
-    """`until_us` is 0 while it lasts."""
+    """`until_us` is 0 while it lasts. A server that was killed is back when it can be asked."""
 
     kind: str
     whom: str
     at_us: int
     until_us: int = 0
 
-    def lasted_within(self, start_us: int, end_us: int) -> int:
-        """How much of this span it lasted."""
-        return max(0, min(self.until_us or end_us, end_us) - max(self.at_us, start_us))
+    def lasts(self, at_us: int) -> bool:
+        return self.at_us <= at_us and (not self.until_us or at_us < self.until_us)
 
 
 class Torment:
@@ -52,6 +51,7 @@ class Torment:
         self._store = ThreadPoolExecutor(1)
         self._restarting: Future[None] | None = None
         self._store_in_peace_until_us = 0
+        self._starting: list[Trouble] = []
         self.troubles: list[Trouble] = []
 
     def go_on_until(self, over: Callable[[], bool], patience_s: float) -> None:
@@ -63,6 +63,7 @@ class Torment:
             assert now < end, f"not over after {patience_s} s and {len(self.troubles)} troubles: {self._fleet.log()}"
             while self._later and self._later[0][0] <= now:
                 heapq.heappop(self._later)[2]()
+            self._look_who_is_back()
             if now >= due:
                 self._make_trouble()
                 due = time.monotonic() + self._chance.uniform(*PAUSE_S)
@@ -98,17 +99,31 @@ class Torment:
 
         def over() -> None:
             make_good()
-            trouble.until_us = now_us()
             self._out.discard(trouble.whom)
+            if trouble not in self._starting:
+                trouble.until_us = now_us()
 
         at = time.monotonic() + self._chance.uniform(*after_s)
         heapq.heappush(self._later, (at, next(self._serial), over))
+
+    def _look_who_is_back(self) -> None:
+        for trouble in [each for each in self._starting if self._fleet.listens(each.whom)]:
+            trouble.until_us = now_us()
+            self._starting.remove(trouble)
 
     # The kinds
 
     def _kill_server(self, trouble: Trouble) -> None:
         self._fleet.kill(trouble.whom)
-        self._over_later(trouble, (0.2, self._fleet.lease_s), lambda: self._fleet.start_server(trouble.whom))
+        for before in [each for each in self._starting if each.whom == trouble.whom]:
+            before.until_us = trouble.at_us  # it did not come back: this is the next
+            self._starting.remove(before)
+
+        def start() -> None:
+            self._fleet.start_server(trouble.whom)
+            self._starting.append(trouble)
+
+        self._over_later(trouble, (0.2, self._fleet.lease_s), start)
 
     def _stop_server(self, trouble: Trouble) -> None:
         self._fleet.stop(trouble.whom)
