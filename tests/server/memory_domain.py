@@ -37,6 +37,7 @@ from mendflow.core.model.views import (
     TaskView,
 )
 from mendflow.services.flows import check_names
+from tests.server.memory_data import MemoryData
 from tests.server.memory_repairs import MemoryRepairs
 from tests.server.memory_sites import MemorySites
 from tests.server.memory_watch import MemoryWatch
@@ -54,10 +55,11 @@ def leaves(activity: model.Activity, turn: str = "") -> Iterator[tuple[str, mode
             yield from leaves(activity.body, f"[{index}]")
 
 
-class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites):
+class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData):
     def __init__(self) -> None:
         super().__init__()
         MemoryWatch.__init__(self)
+        MemoryData.__init__(self)
         self._flows: dict[str, FlowView] = {}
         self._cases: dict[str, CaseView] = {}
         self._items: dict[str, dict[str, ItemView]] = {}

@@ -192,7 +192,7 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
     below = path.removeprefix(API)
     if ADMIN in roles or path in OPEN:
         return True
-    if below == "/pilots/sync":
+    if below in ("/pilots/sync", "/pilots/locate", "/pilots/place"):
         return PILOT in roles
     if PILOT in roles and below.startswith("/files/"):
         return True
@@ -207,6 +207,8 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
         return bool(people)
     if below == "/archives" or _CHANGED_BY_ADMINS.fullmatch(below):
         return False
+    if method == "DELETE" and _REMOVED_BY_ADMINS.fullmatch(below):
+        return False
     if below.startswith("/tasks/"):
         return bool(people - {READER})
     return USER in roles and not below.startswith("/engines")
@@ -220,8 +222,10 @@ def _as_routed(path: str) -> str:
 _SLASHES = re.compile("/{2,}")
 _FOR_ADMINS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/release")
 """An address of a webhook may be a secret; the rest changes what others see, or takes away what is running."""
-_CHANGED_BY_ADMINS = re.compile(r"/sites/.*")
-"""Everybody may read these. Their settings are commands on other machines."""
+_CHANGED_BY_ADMINS = re.compile(r"/sites/.*|/storage(/.*)?")
+"""Everybody may read these. Their settings are commands on other machines, and where all files go."""
+_REMOVED_BY_ADMINS = re.compile(r"/(data|replicas)/.*")
+"""Everybody may add these; others count on what is there."""
 PASSED_ON = b"x-mendflow-passed-on"
 """The header by which a server says to another that it passes on a request; its value is the servers' own token."""
 _WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", PASSED_ON})

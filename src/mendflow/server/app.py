@@ -22,11 +22,13 @@ from mendflow.server.openapi import describe
 from mendflow.server.passing import Passing
 from mendflow.server.peers import Peer, PeerRoutes
 from mendflow.server.pilots import Exchange, LetGo
+from mendflow.server.questions import QUESTIONS, Questions
 from mendflow.server.routes import (
     about,
     alerts,
     archives,
     cases,
+    data,
     engines,
     events,
     files,
@@ -55,6 +57,7 @@ ROUTES: list[Any] = [
     *notifications.ROUTES,
     *tasks.ROUTES,
     *files.ROUTES,
+    *data.ROUTES,
     *rules.ROUTES,
     *repairs.ROUTES,
     *history.ROUTES,
@@ -73,6 +76,7 @@ class Api(Litestar):
 
     access: Access
     exchange: Exchange
+    questions: Questions
     holds: Holds
     peers: PeerRoutes
     forwarding: Forwarding | None = None
@@ -96,6 +100,9 @@ class Api(Litestar):
             return
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
             await self.exchange(scope, receive, send, caller.name)
+            return
+        if scope["path"] in QUESTIONS and scope["method"] == "POST":
+            await self.questions(scope, receive, send, caller.name)
             return
         if scope["path"].startswith(PEERS):
             await self.peers(scope, receive, send)
@@ -157,6 +164,7 @@ def create_app(
         debug=False,
     )
     app.access, app.exchange, app.holds, app.peers = access, Exchange(domain, let_go), holds, PeerRoutes(peer)
+    app.questions = Questions(domain)
     if where is not None and passing is not None:
         app.everyone = Everyone(where, passing, JSON_BYTES_MAX)
         app.forwarding = Forwarding(where, passing, partial(_newest, domain), holds, JSON_BYTES_MAX)

@@ -12,6 +12,16 @@ from litestar.di import Provide
 from litestar.openapi import OpenAPIConfig
 
 from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.data import (
+    LocateAnswer,
+    Located,
+    LocateRequest,
+    LogicalFile,
+    PlaceAnswer,
+    PlaceRequest,
+    Replica,
+    StorageElement,
+)
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.mending import XEvent
@@ -58,6 +68,7 @@ from mendflow.core.recovery.patterns import Patterns
 from mendflow.server.access import API
 from mendflow.server.routes.alerts import JobRelease
 from mendflow.server.routes.cases import Removal, Rerun, Sent, Start, Which
+from mendflow.server.routes.data import ElementWish, FileWish
 from mendflow.server.routes.engines import Done, Registration
 from mendflow.server.routes.repairs import Raised
 from mendflow.server.routes.rules import PutRules, Restore
@@ -92,6 +103,8 @@ _TYPES = [
         Explanation,
     ),
     StatsView,
+    *(LogicalFile, StorageElement, Replica, Located, FileWish, ElementWish),
+    *(LocateRequest, LocateAnswer, PlaceRequest, PlaceAnswer),
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
     *(AlertView, JobRelease, Notification, WebhookView, WebhookWish, Delivered),
     *(RuleSet, RuleSetView, RuleWish, RuleAdded, RuleNamed, RuleChanged, TrialView, PutRules, Restore),
@@ -132,6 +145,8 @@ def describe(routes: Sequence[Any], dependencies: Mapping[str, Provide]) -> Json
         for operation in path.values():
             _tidy(operation)
     paths[f"{API}/pilots/sync"] = {"post": _sync()}
+    paths[f"{API}/pilots/locate"] = {"post": _packed("locate", "Where files can be read", LocateRequest, LocateAnswer)}
+    paths[f"{API}/pilots/place"] = {"post": _packed("place", "Where outputs go", PlaceRequest, PlaceAnswer)}
     _, schemas = msgspec.json.schema_components(_TYPES, ref_template=_REF + "{name}")
     named = {_RENAMED.get(name, name): _rewritten(schema) for name, schema in schemas.items()}
     bearer = {"type": "http", "scheme": "bearer", "description": "Wanted where the server has tokens."}
@@ -195,16 +210,22 @@ def _content(description: str, media_type: str, schema: Json) -> Json:
 
 
 def _sync() -> Json:
-    request, answer = {"$ref": _REF + "SyncRequest"}, {"$ref": _REF + "SyncAnswer"}
+    told = _packed("sync", "A pilot's exchange", SyncRequest, SyncAnswer)
+    return {**told, "description": "Both bodies are MessagePack. The answer is held until there is something to say."}
+
+
+def _packed(name: str, summary: str, asked: type, told: type) -> Json:
+    """What pilots say in MessagePack, which the routes do not know of."""
+    request, answer = {"$ref": _REF + asked.__name__}, {"$ref": _REF + told.__name__}
     media_type = "application/vnd.msgpack"
     return {
         "tags": ["pilots"],
-        "summary": "A pilot's exchange",
-        "description": "Both bodies are MessagePack. The answer is held back until there is something to say.",
-        "operationId": "sync",
+        "summary": summary,
+        "description": "Both bodies are MessagePack.",
+        "operationId": name,
         "requestBody": {"content": {media_type: {"schema": request}}, "required": True},
         "responses": {
-            "200": _content("Jobs, verdicts and orders", media_type, answer),
+            "200": _content(told.__doc__ or "", media_type, answer),
             "4XX": _refusal("A mistake of the caller"),
             "5XX": _refusal("The server cannot"),
         },

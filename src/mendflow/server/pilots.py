@@ -1,18 +1,16 @@
-"""The pilots' one exchange, as a bare ASGI handler: it is asked thousands of times a minute, so nothing stands between
-the bytes and the domain but one decoding and one encoding."""
+"""The pilots' one exchange, as a bare ASGI handler."""
 
 import asyncio
-import re
 from collections.abc import Callable
 
 import msgspec
 from litestar.types import Receive, Scope, Send
 
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.problems import Invalid, Mistake, Unreachable
+from mendflow.core.model.problems import Invalid, Unreachable
 from mendflow.core.model.sync import SyncRequest
-from mendflow.server.answers import HungUp, send_mistake, unforeseen
 from mendflow.server.body import whole
+from mendflow.server.packed import answer_with, decoded
 from mendflow.services.domain import Domain
 
 SYNC_BYTES_MAX = 64 << 20
@@ -21,7 +19,6 @@ WATCH_AFTER_S = 0.05
 
 _decoder = msgspec.msgpack.Decoder(SyncRequest)
 _encoder = msgspec.msgpack.Encoder()
-_MSGPACK = (b"content-type", b"application/vnd.msgpack")
 
 LetGo = Callable[[PilotId | None], object]
 
@@ -37,18 +34,7 @@ class Exchange:
         self._stopping = False
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send, who: str = "") -> None:
-        try:
-            answer = await self._answer(receive, who)
-        except HungUp:
-            return
-        except Mistake as mistake:
-            await send_mistake(send, mistake)
-        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the pilot gets an answer and we a log
-            await send_mistake(send, unforeseen(error, "POST", scope["path"]))
-        else:
-            headers = [_MSGPACK, (b"content-length", b"%d" % len(answer))]
-            await send({"type": "http.response.start", "status": 200, "headers": headers})
-            await send({"type": "http.response.body", "body": answer, "more_body": False})
+        await answer_with(self._answer(receive, who), scope, send)
 
     async def stop(self, grace_s: float) -> None:
         """Take no more requests; end those that are held. The domain is cut short only after the grace."""
@@ -109,11 +95,7 @@ _STOPPING = "the server is about to stop; ask again later"
 
 
 def _decoded(body: bytes) -> SyncRequest:
-    try:
-        request = _decoder.decode(body)
-    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        place = re.search(r"`(\$[^`]*)`$", str(error))
-        raise Invalid(f"this is no pilot's request: {error}", field=place.group(1) if place else "$") from error
+    request = decoded(_decoder, body)
     if request.front:
         raise Invalid("this is no pilot's request: only servers pass a request on", field="front")
     return request

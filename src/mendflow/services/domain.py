@@ -57,10 +57,11 @@ from mendflow.core.model.views import (
     TaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
+from mendflow.services.catalogue.face import DataFace
 from mendflow.services.provisioning.face import SitesFace
 
 
-class Domain(SitesFace, Protocol):
+class Domain(SitesFace, DataFace, Protocol):
     """`who` is the name of whoever asks, as the server's authentication tells it."""
 
     # flows

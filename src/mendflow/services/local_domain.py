@@ -22,6 +22,7 @@ from mendflow.services.case_book import CaseDocument
 from mendflow.services.cluster.overview import Overview
 from mendflow.services.house import House
 from mendflow.services.local_archives import LocalArchives
+from mendflow.services.local_data import LocalData
 from mendflow.services.local_repairs import LocalRepairs
 from mendflow.services.local_sites import LocalSites
 from mendflow.services.local_tasks import LocalTasks
@@ -32,7 +33,7 @@ from mendflow.services.retelling import listen
 REPAIRS_TOLD = 50
 
 
-class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSites):
+class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSites, LocalData):
     """`chance` gives new names: so many random bytes, in hexadecimal. `elsewhere` is the way to the numbers of other
     servers, if there may be some."""
 

@@ -28,7 +28,7 @@ from mendflow.core.model.data import (
     StorageElement,
 )
 from mendflow.core.model.faults import Category, Fault, Stage
-from mendflow.core.model.ids import Instant, JobId
+from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, Forbidden, Invalid, Mistake, NotFound
 from mendflow.core.model.values import FileRef
@@ -227,10 +227,18 @@ class Catalogue:
             places.append((_distance(element, request.site, request.storage), Located(element=element, url=url)))
         return [place for _, place in sorted(places, key=lambda each: each[0])], flaws
 
-    async def place(self, request: PlaceRequest) -> PlaceAnswer:
+    async def places(self, name: str, *, site: str = "", storage: str = "") -> list[Located]:
+        """Where a pilot would read a file, the nearest first. Raises NotFound."""
+        name = logical_name(name)
+        answer = await self.locate(LocateRequest(pilot=PilotId(""), names=[name], site=site, storage=storage))
+        if name in answer.wrong:
+            raise NotFound(answer.wrong[name])
+        return answer.files[name]
+
+    async def place(self, request: PlaceRequest, *, who: str = "") -> PlaceAnswer:
         """Where the outputs of a running job go, each kept for this job and this content from now on."""
         _demand_few(request.files)
-        spec = await self._writers.running(request.job)
+        spec = await self._writers.running(request.job, request.pilot, who)
         files: dict[str, Located] = {}
         wrong: dict[str, str] = {}
         for output, placing in request.files.items():

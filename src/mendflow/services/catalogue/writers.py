@@ -3,9 +3,9 @@
 import msgspec
 
 from mendflow.core.model.data import LogicalFile
-from mendflow.core.model.ids import JobId
+from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, JobState
-from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.problems import Conflict, Forbidden, NotFound
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.ids import known_id
 from mendflow.services.meta_scheduler import JOB_KIND
@@ -18,14 +18,17 @@ class Writers:
     def __init__(self, store: Store) -> None:
         self._store = store
 
-    async def running(self, job: JobId) -> JobSpec:
-        """What a running job was told to do. A grant is on disk before the job leaves its server."""
+    async def running(self, job: JobId, pilot: PilotId, who: str) -> JobSpec:
+        """What a job was told to do that this pilot runs, under the token `who`. A grant is on disk before the job
+        leaves its server."""
         found = await self._store.get(JOB_KIND, job)
         if found is None:
             raise NotFound(f"there is no job {job:.200}")
         known = _decode(found.body)
         if known.state is not JobState.RUNNING:
             raise Conflict(f"job {job} is {known.state}: only a running job publishes")
+        if known.pilot != pilot or known.history[-1].token not in ("", who):
+            raise Forbidden(f"job {job} is not with pilot {pilot:.100}; only whoever runs it publishes its files")
         return known.spec
 
     async def free(self, kept: LogicalFile | None, ref: FileRef, *, unless: str = "") -> LogicalFile | None:

@@ -1,0 +1,136 @@
+"""Logical files, and the storage elements that they lie on."""
+
+from typing import Annotated
+
+from litestar import delete, get, post
+from litestar.params import FromPath, JSONBody, QueryParameter
+from msgspec.structs import asdict
+
+from mendflow.core.model.data import Located, LogicalFile, Replica, StorageElement
+from mendflow.server.routes.given import Limit, Text, TheCaller, TheDomain
+
+AfterName = Annotated[str, QueryParameter(description="The last name of the page before.")]
+OfSet = Annotated[str, QueryParameter(name="set", description="Only files of this data set.")]
+Every = Annotated[bool, QueryParameter(name="all", description="Also names that are kept for a job that is writing.")]
+Replacing = Annotated[bool, QueryParameter(description="Whether one that is there, and other, is to change.")]
+
+
+class FileWish(LogicalFile, frozen=True, forbid_unknown_fields=True):
+    """A file that lies somewhere already. `made_by`, `added_at` and `writing` are not taken from callers."""
+
+
+class ElementWish(StorageElement, frozen=True, forbid_unknown_fields=True):
+    """A storage element. Secrets are given as `env:NAME`, never themselves."""
+
+
+@get("/data", summary="Logical files, by name", operation_id="data", tags=["data"])
+async def data(
+    domain: TheDomain,
+    prefix: Text = "",
+    data_set: OfSet = "",
+    after: AfterName = "",
+    limit: Limit = 100,
+    every: Every = False,
+) -> list[LogicalFile]:
+    return await domain.data(prefix=prefix, data_set=data_set, after=after, limit=limit, every=every)
+
+
+@post("/data", status_code=200, summary="Take in a file that lies somewhere", operation_id="add_data", tags=["data"])
+async def add_data(domain: TheDomain, caller: TheCaller, data: JSONBody[FileWish]) -> LogicalFile:
+    """One that is known already gets the replicas that it does not have. A name never gets another content."""
+    return await domain.add_data(LogicalFile(**asdict(data)), who=caller.name)
+
+
+@get("/data/{name:path}", summary="A logical file", operation_id="datum", tags=["data"])
+async def datum(domain: TheDomain, name: FromPath[str]) -> LogicalFile:
+    return await domain.datum(name)
+
+
+@delete(
+    "/data/{name:path}",
+    status_code=200,
+    summary="Forget a logical file",
+    operation_id="remove_data",
+    tags=["data"],
+)
+async def remove_data(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -> LogicalFile:
+    """What lies on its elements stays there. For administrators."""
+    return await domain.remove_data(name, who=caller.name)
+
+
+@get("/places/{name:path}", summary="Where a file would be read", operation_id="places", tags=["data"])
+async def places(domain: TheDomain, name: FromPath[str], site: Text = "", storage: Text = "") -> list[Located]:
+    """By a pilot of that site, the nearest place first."""
+    return await domain.places(name, site=site, storage=storage)
+
+
+@post(
+    "/replicas/{name:path}",
+    status_code=200,
+    summary="Say that a file lies somewhere else too",
+    operation_id="add_replica",
+    tags=["data"],
+)
+async def add_replica(
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[Replica]
+) -> LogicalFile:
+    return await domain.add_replica(name, data, who=caller.name)
+
+
+@delete(
+    "/replicas/{name:path}",
+    status_code=200,
+    summary="Forget one place of a file",
+    operation_id="remove_replica",
+    tags=["data"],
+)
+async def remove_replica(
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], element: Text, path: Text = ""
+) -> LogicalFile:
+    """Not the last one. For administrators."""
+    return await domain.remove_replica(name, Replica(element=element, path=path), who=caller.name)
+
+
+@get("/storage", summary="The storage elements", operation_id="elements", tags=["data"])
+async def elements(domain: TheDomain) -> list[StorageElement]:
+    return await domain.elements()
+
+
+@post("/storage", status_code=200, summary="Add a storage element", operation_id="put_element", tags=["data"])
+async def put_element(
+    domain: TheDomain, caller: TheCaller, data: JSONBody[ElementWish], replace: Replacing = False
+) -> StorageElement:
+    """Or change one. For administrators."""
+    return await domain.put_element(StorageElement(**asdict(data)), who=caller.name, replace=replace)
+
+
+@get("/storage/{name:str}", summary="A storage element", operation_id="element", tags=["data"])
+async def element(domain: TheDomain, name: FromPath[str]) -> StorageElement:
+    return await domain.element(name)
+
+
+@delete(
+    "/storage/{name:str}",
+    status_code=200,
+    summary="Remove a storage element",
+    operation_id="remove_element",
+    tags=["data"],
+)
+async def remove_element(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -> StorageElement:
+    """What lies there stays there, and is not found any more. For administrators."""
+    return await domain.remove_element(name, who=caller.name)
+
+
+ROUTES = [
+    data,
+    add_data,
+    datum,
+    remove_data,
+    places,
+    add_replica,
+    remove_replica,
+    elements,
+    put_element,
+    element,
+    remove_element,
+]

@@ -1,0 +1,50 @@
+"""What a person, a program or a pilot can ask of a domain about logical files and storage elements."""
+
+from typing import Protocol
+
+from mendflow.core.model.data import (
+    LocateAnswer,
+    Located,
+    LocateRequest,
+    LogicalFile,
+    PlaceAnswer,
+    PlaceRequest,
+    Replica,
+    StorageElement,
+)
+
+
+class DataFace(Protocol):
+    """A file's name may be given with `lfn:` or without."""
+
+    async def data(
+        self, *, prefix: str = "", data_set: str = "", after: str = "", limit: int = 100, every: bool = False
+    ) -> list[LogicalFile]:
+        """By name, those after a name. `every`: also names that are kept for a job that is writing."""
+        ...
+
+    async def datum(self, name: str) -> LogicalFile: ...
+    async def add_data(self, file: LogicalFile, *, who: str) -> LogicalFile:
+        """Take in a file that lies on a storage element; one that is known already gets its replicas. Refused if the
+        name has another content."""
+        ...
+
+    async def remove_data(self, name: str, *, who: str) -> LogicalFile:
+        """Forget a file; what lies on its elements stays there."""
+        ...
+
+    async def add_replica(self, name: str, replica: Replica, *, who: str) -> LogicalFile: ...
+    async def remove_replica(self, name: str, replica: Replica, *, who: str) -> LogicalFile: ...
+    async def places(self, name: str, *, site: str = "", storage: str = "") -> list[Located]:
+        """Where a pilot of that site would read a file, the nearest first."""
+        ...
+
+    async def elements(self) -> list[StorageElement]: ...
+    async def element(self, name: str) -> StorageElement: ...
+    async def put_element(self, element: StorageElement, *, who: str, replace: bool = False) -> StorageElement: ...
+    async def remove_element(self, name: str, *, who: str) -> StorageElement: ...
+
+    async def locate(self, request: LocateRequest) -> LocateAnswer: ...
+    async def place(self, request: PlaceRequest, *, who: str = "") -> PlaceAnswer:
+        """Refused if the job does not run with that pilot, under the token `who`, or publishes nothing like this."""
+        ...
