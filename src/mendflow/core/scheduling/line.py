@@ -5,48 +5,28 @@ such shapes a site. Should jobs differ more than that, the rest are gathered by 
 most, whatever comes: then a shape knows only the least that any of its jobs needs, and its jobs are looked at one by
 one. So the number of shapes is bounded, and with it the cost of a match, however many jobs wait."""
 
-from heapq import heapify, heappop, heappush
+from heapq import heappush
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
-
-Entry = tuple[int, JobId, Resources, int]
-"""A waiting job: its place in the order (the least goes first), its id, its needs, and its shape's number. A tuple of
-plain values, which the garbage collector learns to pass by: a million of these wait."""
+from mendflow.core.scheduling.ranked import Entry, Files, Ranked
+from mendflow.core.scheduling.wanted import Wanted
 
 EXACT_MAX = 300
 """Shapes of exact needs a site, before further ones are gathered by rough size."""
 
-_DEAD_MIN = 64
 
+class Shape(Ranked):
+    """Jobs of like needs, in order."""
 
-class Shape:
-    """Jobs of like needs, the first in order at the head of a heap. Jobs that are gone stay in the heap until they
-    come to its head, or are too many; the head itself is always a waiting job."""
-
-    __slots__ = (
-        "avoid",
-        "cpus",
-        "cursor",
-        "dead",
-        "disk",
-        "exact",
-        "gpus",
-        "heap",
-        "memory",
-        "number",
-        "place",
-        "wall",
-    )
+    __slots__ = ("avoid", "cpus", "disk", "exact", "gpus", "memory", "number", "place", "wall")
 
     def __init__(self, number: int, place: "Place", needs: Resources, *, exact: bool) -> None:
+        super().__init__([])
         self.number = number
         self.place = place
         self.exact = exact
         self.avoid = needs.avoid_hosts if exact else ()  # those of a rough shape differ in what they avoid
-        self.heap: list[Entry] = []
-        self.dead = 0
-        self.cursor = 0
         self._at_least(needs)
 
     def _at_least(self, needs: Resources) -> None:
@@ -68,19 +48,8 @@ class Shape:
         self.gpus = min(self.gpus, needs.gpus)
         self.wall = min(self.wall, needs.wall_ms)
 
-    def settle(self, waiting: dict[JobId, Entry]) -> None:
-        """After a job has gone: make the head a waiting one again."""
-        heap = self.heap
-        while heap and waiting.get(heap[0][1]) is not heap[0]:
-            heappop(heap)
-            self.dead -= 1
-        if self.dead > _DEAD_MIN and self.dead * 2 > len(heap):
-            self._rebuild(waiting)
-
-    def _rebuild(self, waiting: dict[JobId, Entry]) -> None:
-        self.heap = [entry for entry in self.heap if waiting.get(entry[1]) is entry]
-        heapify(self.heap)
-        self.dead = 0
+    def rebuild(self, waiting: dict[JobId, Entry]) -> None:
+        super().rebuild(waiting)
         if not self.exact and self.heap:
             self._at_least(self.heap[0][2])
             for entry in self.heap:
@@ -103,19 +72,24 @@ class Line:
 
     def __init__(self) -> None:
         self.waiting: dict[JobId, Entry] = {}
+        self.wanted = Wanted()
         self.places: dict[str, Place] = {}
         self._shapes: list[Shape | None] = []
         self._free: list[int] = []
 
-    def add(self, order: int, id: JobId, needs: Resources) -> None:
+    def add(self, order: int, id: JobId, needs: Resources, files: Files) -> None:
         shape = self._find(needs)
-        entry = (order, id, needs, shape.number)
+        entry = (order, id, needs, shape.number, files)
         self.waiting[id] = entry
         shape.push(entry)
+        if files:
+            self.wanted.add(entry)
 
     def remove(self, entry: Entry) -> Shape | None:
         """Take a job out; its shape is returned if other jobs still wait in it."""
         del self.waiting[entry[1]]
+        if entry[4]:
+            self.wanted.remove(entry, self.waiting)
         shape = self.shape(entry)
         shape.dead += 1
         shape.settle(self.waiting)

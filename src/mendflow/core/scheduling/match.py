@@ -8,44 +8,36 @@ going on next time where this match left off."""
 from heapq import heapify, heappop, heapreplace
 
 from mendflow.core.model.ids import Instant, JobId
-from mendflow.core.scheduling.line import Entry, Line, Place, Shape
+from mendflow.core.scheduling.line import Line, Place, Shape
 from mendflow.core.scheduling.offer import Offer, Room, room_in_all, room_now
+from mendflow.core.scheduling.ranked import Entry, since
 
 LOOKS_MAX = 256
 LOOKS_A_SHAPE = 16
 """How many jobs behind the heads of rough shapes one match looks at, in all and in each."""
 
-SINCE_BITS = 56
-SERIAL_BITS = 40
-"""A job's place in the order is one number: its priority, since when it waits, and a serial, from high to low bits."""
-
-
-def order(priority: int, since: Instant, serial: int) -> int:
-    return (-priority << SINCE_BITS + SERIAL_BITS) + (since << SERIAL_BITS) + serial
-
-
-def since(entry: Entry) -> Instant:
-    return (entry[0] >> SERIAL_BITS) & ((1 << SINCE_BITS) - 1)
-
 
 class Match:
+    """`heads` are the first jobs of the shapes that fit, `rough` the shapes whose head does not fit while others of
+    theirs may. `each` is what one job may take, `room` what is left for all."""
+
     def __init__(self, line: Line, offer: Offer) -> None:
-        self._line = line
-        self._each = room_now(offer)
-        self._all = room_in_all(offer)
+        self.line = line
+        self.each = room_now(offer)
+        self.room = room_in_all(offer)
         self._places = [line.places[site] for site in {"", offer.site} if site in line.places]
-        self._heads: list[Entry] = []
-        self._rough: list[Shape] = []
+        self.heads: list[Entry] = []
+        self.rough: list[Shape] = []
         for place in self._places:
             self._look(place)
-        heapify(self._heads)
+        heapify(self.heads)
 
     def passed_over(self, when_empty: Room, waits_since: Instant) -> Entry | None:
         """The first job in order that has waited since then or longer, would fit into the pilot when it is empty, and
         stands before all that fit into it now."""
-        if not self._heads:
+        if not self.heads:
             return None  # nobody goes past it
-        before, elder = self._heads[0][0], None
+        before, elder = self.heads[0][0], None
         for place in self._places:
             for shape in place.shapes.values():
                 head = shape.heap[0]
@@ -54,12 +46,12 @@ class Match:
         return elder
 
     def fits(self, entry: Entry) -> bool:
-        return self._each.fits(entry[2]) and self._all.fits(entry[2])
+        return self.each.fits(entry[2]) and self.room.fits(entry[2])
 
     def take(self, most: int, before: int | None = None) -> list[JobId]:
         """The first in order that fit; with `before`, only those that stand before that place."""
         taken: list[JobId] = []
-        heads, room = self._heads, self._all
+        heads, room = self.heads, self.room
         while heads and len(taken) < most:
             entry = heads[0]
             if before is not None and entry[0] >= before:
@@ -69,13 +61,13 @@ class Match:
                 continue
             room.shrink(entry[2])
             taken.append(entry[1])
-            self._send_next(self._line.remove(entry))
+            self._send_next(self.line.remove(entry))
         return taken
 
     def take_behind(self, most: int, turn: int) -> list[JobId]:
         """Jobs that fit, from behind the heads of rough shapes; `turn` shifts where the looking begins."""
         taken: list[JobId] = []
-        shapes = self._rough
+        shapes = self.rough
         looks = LOOKS_MAX
         for number in range(len(shapes)):
             if looks <= 0 or len(taken) >= most:
@@ -86,7 +78,7 @@ class Match:
         return taken
 
     def _look(self, place: Place) -> None:
-        each = self._each
+        each = self.each
         cpus, memory, disk, gpus, ttl, host = each.cpus, each.memory, each.disk, each.gpus, each.ttl, each.host
         for shape in place.shapes.values():
             if (
@@ -99,27 +91,27 @@ class Match:
             ):
                 head = shape.heap[0]
                 if shape.exact or each.fits(head[2]):
-                    self._heads.append(head)
+                    self.heads.append(head)
                 else:
-                    self._rough.append(shape)
+                    self.rough.append(shape)
 
     def _send_next(self, shape: Shape | None) -> None:
         """The head of a shape was taken: the next one competes in its place."""
         if shape is None:
-            heappop(self._heads)
-        elif shape.exact or self._each.fits(shape.heap[0][2]):
-            heapreplace(self._heads, shape.heap[0])
+            heappop(self.heads)
+        elif shape.exact or self.each.fits(shape.heap[0][2]):
+            heapreplace(self.heads, shape.heap[0])
         else:
-            heappop(self._heads)
-            self._rough.append(shape)
+            heappop(self.heads)
+            self.rough.append(shape)
 
     def _look_behind(self, shape: Shape, most: int, taken: list[JobId]) -> None:
         """Look at some jobs of a rough shape, wherever they stand in it."""
         for _ in range(min(LOOKS_A_SHAPE, len(shape.heap))):
             shape.cursor = (shape.cursor + 1) % len(shape.heap)
             entry = shape.heap[shape.cursor]
-            if self._line.waiting.get(entry[1]) is entry and self.fits(entry):
-                self._all.shrink(entry[2])
+            if self.line.waiting.get(entry[1]) is entry and self.fits(entry):
+                self.room.shrink(entry[2])
                 taken.append(entry[1])
-                if self._line.remove(entry) is None or len(taken) >= most:
+                if self.line.remove(entry) is None or len(taken) >= most:
                     return

@@ -23,7 +23,8 @@ Kind = TypeVar("Kind", bound=Hashable)
 class Offer(msgspec.Struct, frozen=True, kw_only=True):
     """What is free in a pilot now. `ttl_ms` is how long it will still live, 0 without end. `whole` is all that it has
     when nothing runs in it; with it and the pilot's name, the queue can keep the pilot free for a large job. `host` is
-    where the pilot runs: jobs may keep away from it."""
+    where the pilot runs: jobs may keep away from it. `idle_ms` is for how long it counts as idle when it gets less than
+    it would take."""
 
     cpus: float
     memory_bytes: int
@@ -35,6 +36,7 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     rounds: int = 1
     pilot: PilotId = PilotId("")
     whole: Capacity | None = None
+    idle_ms: int = 0
 
 
 class Room:

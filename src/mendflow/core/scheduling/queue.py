@@ -6,6 +6,9 @@ empty, has waited longer than the queue's patience and is passed over there, tha
 nothing that comes later in the order until enough of it is free. One pilot is kept for one job, and one job keeps one
 pilot, so a large job costs others no more than that.
 
+Of jobs of one priority a pilot gets first the one that has most of its input there, in the pilot's cache or in others
+of its host (data_match.py); and what an idle pilot has the data of is kept back for that one (data_wait.py).
+
 A match looks at shapes, not at jobs (line.py, match.py), so a million waiting jobs cost it no more than a thousand."""
 
 from collections import Counter
@@ -16,9 +19,13 @@ import msgspec
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Resources
-from mendflow.core.scheduling.line import Entry, Line
-from mendflow.core.scheduling.match import Match, order, since
+from mendflow.core.scheduling.caches import Caches
+from mendflow.core.scheduling.data_match import AtHand, Chosen, DataMatch
+from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, DataWait, KeptBack
+from mendflow.core.scheduling.line import Line
+from mendflow.core.scheduling.match import Match
 from mendflow.core.scheduling.offer import Offer, Rooms, room_now, room_when_empty
+from mendflow.core.scheduling.ranked import Entry, Files, order, since
 
 PATIENCE_MS = 60_000
 """How long a job may be passed over before a pilot is kept free for it."""
@@ -35,7 +42,7 @@ LOOK_BEHIND_EVERY = 8
 LOOKS_LIKE = 4
 """Of jobs that are like another, so many times over are looked at as are wanted."""
 
-Later = tuple[Instant, int, JobId, Resources]
+Later = tuple[Instant, int, JobId, Resources, Files]
 
 
 class Waiting(msgspec.Struct, frozen=True, kw_only=True):
@@ -64,8 +71,15 @@ class Kept:
 
 
 class Queue:
-    def __init__(self, *, patience_ms: int = PATIENCE_MS) -> None:
+    """`caches` is what pilots have; `chosen` tells why what was taken last was taken."""
+
+    def __init__(self, *, patience_ms: int = PATIENCE_MS, data_wait_ms: int = DATA_WAIT_MS) -> None:
+        """Without `data_wait_ms` nothing is kept back for those that have its data."""
         self._patience_ms = patience_ms
+        self.caches = Caches()
+        self.chosen: dict[JobId, Chosen] = {}
+        self._wait = DataWait(self.caches, data_wait_ms)
+        self._overtaken: dict[JobId, int] = {}
         self._line = Line()
         self._later: dict[JobId, Later] = {}
         self._alarms: list[Later] = []
@@ -80,16 +94,25 @@ class Queue:
     def __contains__(self, id: JobId) -> bool:
         return id in self._line.waiting or id in self._later
 
-    def add(self, id: JobId, resources: Resources, priority: int, since: Instant, not_before: Instant = 0) -> None:
-        """Put a job in line. `since` is when it began to wait, and gives its place among those of its priority."""
+    def add(
+        self,
+        id: JobId,
+        resources: Resources,
+        priority: int,
+        since: Instant,
+        not_before: Instant = 0,
+        files: Files = (),
+    ) -> None:
+        """Put a job in line. `since` is when it began to wait, and gives its place among those of its priority. `files`
+        are those that it reads, each once."""
         assert id not in self, f"job {id} waits already"
         self._serial += 1
         place = order(priority, since, self._serial)
         if not_before > since:
-            later = self._later[id] = (not_before, place, id, resources)
+            later = self._later[id] = (not_before, place, id, resources, files)
             heappush(self._alarms, later)
         else:
-            self._line.add(place, id, resources)
+            self._line.add(place, id, resources, files)
 
     def remove(self, id: JobId) -> bool:
         """Take a job out; whether it was waiting."""
@@ -97,24 +120,39 @@ class Queue:
         if entry is None:
             return self._later.pop(id, None) is not None
         self._line.remove(entry)
+        self._gone(id)
         return True
 
     def take(self, offer: Offer, most: int, now: Instant) -> list[JobId]:
-        """The jobs that this pilot gets, at most so many; they no longer wait."""
+        """The jobs that this pilot gets, at most so many; they no longer wait. If it gets less, it is idle."""
         self._wake(now)
-        if most <= 0 or not self._line.waiting:
-            return []
-        kept = self._kept_entry(offer, now)
-        if kept is not None and room_now(offer).fits(kept[2]):
-            self.forget(offer.pilot)
-            self._line.remove(kept)
-            return [kept[1]]
-        match = Match(self._line, offer)
-        if kept is None:
-            kept = self._keep(match, offer, now)
-        if kept is not None:
-            return match.take(most, before=kept[0])
-        return self._take_all(match, most)
+        self.chosen = {}
+        kept_back = self._wait.asks(offer.pilot)
+        taken = self._take(offer, most, now) if most > 0 and self._line.waiting else []
+        if self._overtaken or self._wait.kept:
+            for id in taken:
+                self._gone(id)
+        if kept_back:
+            self._wait.left(kept_back)
+        if len(taken) < most:
+            self._wait.waits(offer, most - len(taken), now)
+        return taken
+
+    def busy(self, pilot: PilotId) -> None:
+        """The pilot wants nothing now: nothing is kept back for it."""
+        self._wait.left(self._wait.asks(pilot))
+
+    def freed(self, now: Instant) -> bool:
+        """Whether jobs that were kept back have become anybody's since this was last asked."""
+        return self._wait.take_freed(now)
+
+    def kept_back(self, id: JobId, now: Instant) -> KeptBack | None:
+        """Whom a job is kept back for, because its data is there."""
+        return self._wait.of(id, now)
+
+    def overtaken(self, id: JobId) -> int:
+        """How often others went past it because of their data while it was the first."""
+        return self._overtaken.get(id, 0)
 
     def ahead(self, id: JobId) -> int:
         """How many jobs stand before this one. Looks at all of them: for a person's question, not for matching."""
@@ -144,7 +182,7 @@ class Queue:
 
     def depths_later(self) -> dict[str, int]:
         """How many wait for their time, by site."""
-        return Counter(needs.site for _, _, _, needs in self._later.values())
+        return Counter(needs.site for _, _, _, needs, _ in self._later.values())
 
     def like(self, first: JobId, most: int) -> list[JobId]:
         """Waiting jobs of the same needs as this one, itself among them; at most so many, of those near it in line."""
@@ -167,14 +205,48 @@ class Queue:
         kept = self._kept.get(pilot)
         return kept.job if kept is not None and kept.job in self._line.waiting else None
 
+    def part(self, pilot: PilotId) -> None:
+        """The pilot is gone."""
+        self.forget(pilot)
+        self.busy(pilot)
+        self.caches.forget(pilot)
+
     def forget(self, pilot: PilotId) -> None:
-        """The pilot is gone, or has what it was kept for."""
+        """The pilot is no longer kept for anything."""
         kept = self._kept.pop(pilot, None)
         if kept is not None:
             self._keeps.pop(kept.job, None)
 
+    def _take(self, offer: Offer, most: int, now: Instant) -> list[JobId]:
+        kept = self._kept_entry(offer, now)
+        if kept is not None and room_now(offer).fits(kept[2]):
+            self.forget(offer.pilot)
+            self._line.remove(kept)
+            return [kept[1]]
+        match = Match(self._line, offer)
+        if kept is None:
+            kept = self._keep(match, offer, now)
+        self._turn += kept is None
+        if self._line.wanted.jobs:
+            here = AtHand(self.caches, self._line.wanted, self.caches.of(offer.pilot), self._turn)
+            if here.counts or self._wait:
+                return self._take_by_data(DataMatch(match, here, self._wait, self._overtaken, now), match, most, kept)
+        if kept is not None:
+            return match.take(most, before=kept[0])
+        return self._take_all(match, most)
+
+    def _take_by_data(self, found: DataMatch, match: Match, most: int, kept: Entry | None) -> list[JobId]:
+        taken = found.take(most, before=kept[0] if kept is not None else None)
+        self.chosen = found.chosen
+        if kept is None and len(taken) < most:
+            taken += match.take_behind(most - len(taken), self._turn)
+        return taken
+
+    def _gone(self, id: JobId) -> None:
+        self._overtaken.pop(id, None)
+        self._wait.gone(id)
+
     def _take_all(self, match: Match, most: int) -> list[JobId]:
-        self._turn += 1
         taken = match.take_behind(most, self._turn) if self._turn % LOOK_BEHIND_EVERY == 0 else []
         taken += match.take(most - len(taken))
         if len(taken) < most:

@@ -1,0 +1,212 @@
+"""One match with a look at the data: what fits into an offer, by priority, then by bytes at hand, then by age.
+
+It goes from the pilot's files to the jobs that read them, never from the jobs that wait to files; and it looks at a
+bounded number of both, so a match costs the same however many wait. What is first in order regardless of data competes
+with what was found that way. A job that is first for a pilot is overtaken, because another has more of its input there,
+at most so many times; then it is its turn."""
+
+from heapq import heappop, heappush
+from itertools import islice
+from typing import NamedTuple
+
+from mendflow.core.model.ids import Instant, JobId
+from mendflow.core.scheduling.caches import Caches, Shelf
+from mendflow.core.scheduling.data_wait import DataWait
+from mendflow.core.scheduling.match import Match
+from mendflow.core.scheduling.ranked import Entry, level, level_end
+from mendflow.core.scheduling.wanted import Wanted
+
+OVERTAKEN_MAX = 16
+"""How often a job that is first for a pilot may be overtaken because of data."""
+
+FILES_LOOKED = 256
+"""How many files, of the pilot and then of others on its host, one match looks for; the next goes on elsewhere. If fewer
+than these are wanted at all, every one of them is looked for."""
+
+JOBS_LOOKED = 64
+"""How many jobs that read these files are compared; twice as many as are wanted at least."""
+
+OWN_SHIFT = 10
+"""A file in the pilot's own cache counts a little more than one of its host: by one part in 1024."""
+
+KEPT_LOOKED = 32
+"""How many jobs that are kept back for others one match goes past."""
+
+
+class Chosen(NamedTuple):
+    """Why a job was taken: so many bytes of its input are at hand, so many of them in the pilot's own cache. `turn`: it
+    was overtaken often enough, and now it was its turn."""
+
+    bytes: int = 0
+    own_bytes: int = 0
+    turn: bool = False
+
+
+Candidate = tuple[int, int, int, Entry]
+"""A job that reads a file at hand: its level, its bytes below zero, its place in the order. The least is the best."""
+
+
+class AtHand:
+    """What each file counts that a pilot has, in its own cache or in one of its host, and that waiting jobs read."""
+
+    __slots__ = ("_caches", "counts", "shelf")
+
+    def __init__(self, caches: Caches, wanted: Wanted, shelf: Shelf | None, turn: int) -> None:
+        self._caches = caches
+        self.shelf = shelf
+        self.counts: dict[int, int] = {}
+        if shelf is None:
+            return
+        own = _common(wanted, shelf, FILES_LOOKED, turn)
+        if shelf.group:
+            self._look_near(wanted, shelf, turn)
+        self.counts |= {file: size + (size >> OWN_SHIFT) + 1 for file, size in own.items()}
+
+    def _look_near(self, wanted: Wanted, shelf: Shelf, turn: int) -> None:
+        near = list(self._caches.near(shelf))
+        looks = FILES_LOOKED - len(shelf.files) if len(wanted.jobs) > FILES_LOOKED else FILES_LOOKED * len(near)
+        for number in range(len(near)):
+            other = near[(turn + number) % len(near)]
+            if looks > 0 and other is not shelf:
+                self.counts |= _common(wanted, other, looks, turn)
+                looks -= min(len(other.files), len(wanted.jobs))
+
+    def count(self, entry: Entry) -> int:
+        """By which jobs are compared: about the bytes of its input that are at hand."""
+        get = self.counts.get
+        return sum([get(file, 0) for file in entry[4]])
+
+    def of(self, entry: Entry) -> Chosen:
+        """What is at hand, in bytes."""
+        if self.shelf is None:
+            return Chosen()
+        near = {file: size for other in self._caches.near(self.shelf) for file, size in other.some(entry[4])}
+        return Chosen(sum(near.values()), self.shelf.bytes_of(entry[4]))
+
+
+def _common(wanted: Wanted, shelf: Shelf, looks: int, turn: int) -> dict[int, int]:
+    """The files of a cache that are wanted; of very many another part each time."""
+    files, jobs = shelf.files, wanted.jobs
+    if len(jobs) < len(files):
+        if len(jobs) <= looks:
+            return {file: files[file] for file in jobs if file in files}
+    elif len(files) <= looks:
+        return {file: size for file, size in files.items() if file in jobs}
+    start = turn * looks % len(files)
+    return {file: size for file, size in islice(files.items(), start, start + looks) if file in jobs}
+
+
+class DataMatch:
+    """Nothing is taken out of the line before all is chosen: so the heaps can be walked through in order."""
+
+    def __init__(
+        self, match: Match, at_hand: AtHand, wait: DataWait, overtaken: dict[JobId, int], now: Instant
+    ) -> None:
+        self._match = match
+        self._at_hand = at_hand
+        self._wait = wait
+        self._overtaken = overtaken
+        self._now = now
+        self._behind: list[tuple[Entry, int]] = []  # what follows on heads that were passed, and its place in its heap
+        self._past = 0
+        self._candidates: list[Candidate] = []
+        self._next = 0
+        self._entries: dict[JobId, Entry] = {}
+        self.chosen: dict[JobId, Chosen] = {}
+
+    def take(self, most: int, before: int | None = None) -> list[JobId]:
+        """The best that fit; with `before`, only of those that stand before that place."""
+        self._gather(most)
+        while len(self._entries) < most:
+            first, best = self._first(before), self._best(before)
+            entry = self._choose(first, best)
+            if entry is None:
+                break
+            self._entries[entry[1]] = entry
+            self._match.room.shrink(entry[2])
+        for entry in sorted(self._entries.values()):  # so that each is at the head of its shape, or near it
+            self._match.line.remove(entry)
+        return list(self._entries)
+
+    def _choose(self, first: Entry | None, best: Candidate | None) -> Entry | None:
+        if best is None:
+            return self._because(first) if first is not None else None
+        if first is None or first[0] >= best[2]:
+            return self._because(best[3])
+        if (level(first), -self._at_hand.count(first)) <= best[:2]:
+            return self._because(first)
+        overtaken = self._overtaken.get(first[1], 0)
+        if overtaken >= OVERTAKEN_MAX:
+            return self._because(first, turn=True)
+        self._overtaken[first[1]] = overtaken + 1
+        return self._because(best[3])
+
+    def _because(self, entry: Entry, *, turn: bool = False) -> Entry:
+        if entry[4]:
+            self.chosen[entry[1]] = self._at_hand.of(entry)._replace(turn=turn)
+        return entry
+
+    # In order
+
+    def _first(self, before: int | None) -> Entry | None:
+        """The first in order that fits and is not kept back; it stays the first until it is taken."""
+        heads, behind, match = self._match.heads, self._behind, self._match
+        while (heads or behind) and self._past < KEPT_LOOKED:
+            head = not behind or (bool(heads) and heads[0] < behind[0][0])
+            entry = heads[0] if head else behind[0][0]
+            if before is not None and entry[0] >= before:
+                return None
+            if self._may_have(entry):
+                return entry
+            place = 0
+            if head:
+                heappop(heads)
+            else:
+                place = heappop(behind)[1]
+            shape = match.line.shape(entry)
+            if match.room.fits(entry[2]) or not shape.exact:  # else nothing behind it fits either
+                for follows in (2 * place + 1, 2 * place + 2):
+                    if follows < len(shape.heap):
+                        heappush(behind, (shape.heap[follows], follows))
+        return None
+
+    def _may_have(self, entry: Entry) -> bool:
+        match = self._match
+        if entry[1] in self._entries or match.line.waiting.get(entry[1]) is not entry or not match.fits(entry):
+            return False
+        here = self._at_hand
+        if entry[4] and self._wait and self._wait.keeps(entry, here.shelf, here.count(entry), self._now):
+            self._past += 1
+            return False
+        return True
+
+    # By data
+
+    def _best(self, before: int | None) -> Candidate | None:
+        candidates = self._candidates
+        while self._next < len(candidates):
+            best = candidates[self._next]
+            if (before is None or best[2] < before) and self._may_have(best[3]):
+                return best
+            self._next += 1
+        return None
+
+    def _gather(self, most: int) -> None:
+        """Compare some of the jobs that read files at hand. Those of a lower priority than the first of all have no
+        chance as long as one of its priority is left."""
+        counts, heads = self._at_hand.counts, self._match.heads
+        if not counts:
+            return
+        looks = max(JOBS_LOOKED, 2 * most)
+        files = sorted(counts, key=counts.__getitem__, reverse=True)[:looks]
+        a_file = max(1, looks // len(files))
+        jobs, get, seen = self._match.line.wanted.by, counts.get, set[int]()
+        lowest = level_end(heads[0]) if heads and most == 1 else None
+        fitting = {entry[3] for entry in heads} | {shape.number for shape in self._match.rough}
+        for file in files:
+            for entry in jobs(file, a_file):
+                place, _, _, shape, wants = entry
+                if shape in fitting and (lowest is None or place < lowest) and place not in seen:
+                    seen.add(place)
+                    self._candidates.append((level(entry), -sum([get(each, 0) for each in wants]), place, entry))
+        self._candidates.sort()

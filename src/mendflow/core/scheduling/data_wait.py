@@ -1,0 +1,138 @@
+"""Jobs that are kept back for an idle pilot that has their data.
+
+Fetching a file that lies in a cache nearby is a waste when the pilot with that cache has nothing to do. So a pilot that
+would have to fetch much more than an idle one does not get the job; the idle one is woken when the job comes, and takes
+it. Three bounds hold this together. An idle pilot has no more jobs kept back for it than it would take now. Once
+it has asked and left a job, the job is anybody's. And no job is kept back for longer than `bound_ms` in all."""
+
+from collections.abc import Iterable
+from itertools import islice
+from typing import NamedTuple
+
+from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.scheduling.caches import Caches, Shelf
+from mendflow.core.scheduling.offer import Offer, Room, room_now
+from mendflow.core.scheduling.ranked import Entry
+
+DATA_WAIT_MS = 3_000
+"""How long a job may be kept back. A pilot that is woken asks within milliseconds; this is for one that cannot."""
+
+MUCH_MORE = 2
+"""A job is kept back from a pilot if an idle one has more than so many times the bytes."""
+
+HOLDERS_LOOKED = 16
+"""Of the pilots that have a file, so many are looked at."""
+
+
+class KeptBack(NamedTuple):
+    """`pilot` is the one that the job is kept back for, of whose input it has so many bytes."""
+
+    pilot: PilotId
+    there_bytes: int
+    until: Instant
+
+
+class _Idle:
+    __slots__ = ("free", "jobs", "room", "site", "until")
+
+    def __init__(self, offer: Offer, free: int, until: Instant) -> None:
+        self.room: Room = room_now(offer)
+        self.site = offer.site
+        self.free = free
+        self.until = until
+        self.jobs: set[JobId] = set()
+
+
+class DataWait:
+    def __init__(self, caches: Caches, bound_ms: int) -> None:
+        self._caches = caches
+        self._bound_ms = bound_ms
+        self._idle: dict[PilotId, _Idle] = {}
+        self._freed = False
+        self.kept: dict[JobId, KeptBack] = {}  # those that are anybody's again too, until they are taken
+
+    def __bool__(self) -> bool:
+        """Whether any pilot is idle that jobs could be kept back for."""
+        return bool(self._idle) and self._bound_ms > 0
+
+    def asks(self, pilot: PilotId) -> Iterable[JobId]:
+        """The pilot may take now what was kept back for it: these jobs."""
+        idle = self._idle.pop(pilot, None)
+        return idle.jobs if idle is not None else ()
+
+    def left(self, jobs: Iterable[JobId]) -> None:
+        """The pilot that these were kept back for has asked, or is gone: those that still wait are anybody's."""
+        for job in jobs:
+            if (kept := self.kept.get(job)) is not None:
+                self.kept[job] = kept._replace(until=0)
+                self._freed = True
+
+    def take_freed(self, now: Instant) -> bool:
+        """Whether jobs have become anybody's since this was last asked. All are kept back equally long, so the first
+        that still is ends the search."""
+        for job, kept in self.kept.items():
+            if kept.until > now:
+                break
+            if kept.until:
+                self.kept[job] = kept._replace(until=0)
+                self._freed = True
+        freed, self._freed = self._freed, False
+        return freed
+
+    def waits(self, offer: Offer, free: int, now: Instant) -> None:
+        """The pilot has asked, and would take so many jobs more."""
+        shelf = self._caches.of(offer.pilot)
+        if offer.idle_ms and shelf is not None and shelf.files:
+            self._idle[offer.pilot] = _Idle(offer, free, now + offer.idle_ms)
+
+    def gone(self, id: JobId) -> None:
+        """The job waits no longer."""
+        kept = self.kept.pop(id, None)
+        if kept is not None and (idle := self._idle.get(kept.pilot)) is not None:
+            idle.jobs.discard(id)
+
+    def of(self, id: JobId, now: Instant) -> KeptBack | None:
+        """Whom a job is kept back for now."""
+        kept = self.kept.get(id)
+        return kept if kept is not None and kept.until > now and kept.pilot in self._idle else None
+
+    def keeps(self, entry: Entry, asks: Shelf | None, here_bytes: int, now: Instant) -> bool:
+        """Whether the job is kept back from the pilot that asks and has so many bytes of its input."""
+        if not self._idle or self._bound_ms <= 0:
+            return False
+        kept = self.kept.get(entry[1])
+        if kept is not None:
+            lasts = kept.until > now and kept.pilot in self._idle
+            return lasts and kept.there_bytes > MUCH_MORE * here_bytes
+        found = self._holder(entry, asks, here_bytes, now)
+        if found is None:
+            return False
+        self.kept[entry[1]] = found
+        self._idle[found.pilot].jobs.add(entry[1])
+        return True
+
+    def _holder(self, entry: Entry, asks: Shelf | None, here_bytes: int, now: Instant) -> KeptBack | None:
+        """The idle pilot that has most of the job's input, if that is much more."""
+        group = asks.group if asks is not None else ""
+        best, there = None, MUCH_MORE * here_bytes
+        for pilot in self._candidates(entry):
+            idle, shelf = self._idle.get(pilot), self._caches.of(pilot)
+            if idle is None or shelf is None or shelf is asks or (group and shelf.group == group):
+                continue
+            if idle.until <= now:
+                del self._idle[pilot]
+                continue
+            site = entry[2].site
+            if len(idle.jobs) >= idle.free or site not in ("", idle.site) or not idle.room.fits(entry[2]):
+                continue
+            has = shelf.bytes_of(entry[4])
+            if has > there:
+                best, there = pilot, has
+        return KeptBack(best, there, now + self._bound_ms) if best is not None else None
+
+    def _candidates(self, entry: Entry) -> list[PilotId]:
+        """Idle pilots, if they are few; else some of those that have one of its files."""
+        if len(self._idle) <= HOLDERS_LOOKED:
+            return list(self._idle)
+        holders = self._caches.holders
+        return [pilot for file in entry[4] for pilot in islice(holders(file), HOLDERS_LOOKED)]
