@@ -6,14 +6,17 @@ import asyncio
 import logging
 import os
 import signal
+import socket
 import sys
 from collections.abc import Sequence
 
 import msgspec
 
 from mendflow import event_loop
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.problems import Invalid, Mistake
 from mendflow.pilot.agent import Agent
+from mendflow.pilot.cache.shared import SharedCache
+from mendflow.pilot.cache.tending import tend
 from mendflow.pilot.checking import shortcomings, unreachable
 from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage, usable_cpus
 from mendflow.pilot.family import slots_in
@@ -65,6 +68,9 @@ def run_pilot(options: PilotOptions) -> int:
     try:
         become_reaper()
         return event_loop.run(_Life(options, home, servers, unfit).live())
+    except Invalid as error:
+        log.error("%s", error)
+        return BAD_OPTIONS
     finally:
         os.close(lock)
 
@@ -118,7 +124,14 @@ class _Life:
         files, exchanges = Files(address), Exchanges(address, SYNC_PATH)
         self._servers.moved = lambda address: self._turn_to(address, files, exchanges)
         places = AskedPlaces(files, identity.pilot, site=options.site, storage=options.storage)
-        staging = Staging(home, files, places=places)
+        cache = SharedCache(
+            home.cache,
+            options.cache,
+            host=options.host or socket.gethostname(),
+            first_version=identity.starts << 32,
+        )
+        cache.serve(address.url)
+        staging = Staging(home, files, cache=cache.disk, places=places)
         agent = Agent(home, identity.pilot, has, staging, keep=options.keep)
         link = Link(
             agent,
@@ -134,6 +147,7 @@ class _Life:
             storage=options.storage,
             submission=options.name,
             unfit=self._unfit,
+            caches=cache,
         )
         self._heed_signals()
         if self._unfit:
@@ -143,9 +157,12 @@ class _Life:
         await agent.start()
         slots = "1 slot" if has.slots == 1 else f"{has.slots} slots"
         log.info("%s works for %s with %s in %s", identity.pilot, options.server, slots, home.folder)
+        tending = asyncio.get_running_loop().create_task(tend(cache, agent))
         code = await self._work(agent, link)
+        tending.cancel()
         await self._say_goodbye(agent, link, code)
         link.close()
+        cache.close()
         return CANNOT_WORK if code == LEFT and self._unfit else code
 
     async def _work(self, agent: Agent, link: Link) -> int:

@@ -5,11 +5,15 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any, get_args
 
 import msgspec
 
+from mendflow.core.caching.policies import POLICIES
 from mendflow.core.model.checks import Checks
+from mendflow.core.model.data import Sharing
 from mendflow.core.model.problems import Invalid
+from mendflow.pilot.cache.shared import CacheOptions
 from mendflow.pilot.checking import version
 
 
@@ -20,7 +24,8 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     had no job for that long, `away_exit_ms` when the server was away for that long. `grace_ms` is how long running jobs
     may go on when the pilot is told to leave. In `server_file` the server says where it is; it is read when the server
     is away, and the pilot goes where it is. `name` is what it was submitted under to a batch system, `storage` the
-    storage element that it reaches best, and `checks` what it looks for before it registers."""
+    storage element that it reaches best, `checks` what it looks for before it registers, and `cache` how
+    it keeps files for later jobs, and for whom."""
 
     server: str
     work: Path
@@ -42,6 +47,7 @@ class PilotOptions(msgspec.Struct, frozen=True, kw_only=True):
     name: str = ""
     storage: str = ""
     checks: Checks = Checks()
+    cache: CacheOptions = CacheOptions()
 
 
 def parse(arguments: Sequence[str]) -> PilotOptions:
@@ -69,7 +75,15 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--name", default="", help="what it was submitted under to a batch system")
     parser.add_argument("--storage", default="", help="the storage element that is best reached from here")
     parser.add_argument("--checks", type=Path, help="a file of JSON that says what must be here before it registers")
+    parser.add_argument("--cache-bytes", type=int, help="disk for jobs' files that are kept for later ones")
+    parser.add_argument("--min-free-bytes", type=int, help="how much of that stays free (default: a tenth)")
+    parser.add_argument("--cache-policy", choices=sorted(POLICIES), help="what goes first when room is needed")
+    parser.add_argument(
+        "--share", choices=get_args(Sharing), help="who may use the cache: pilots of this host, or site"
+    )
+    parser.add_argument("--share-address", help="where pilots of the site reach this one: HOST or HOST:PORT")
     found = vars(parser.parse_args(arguments))
+    found["cache"] = _cache_options(found)
     token_file, checks = found.pop("token_file"), found.pop("checks")
     try:
         if token_file is not None:
@@ -78,6 +92,17 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     except (OSError, ValueError, Invalid) as error:
         parser.error(str(error))
     return PilotOptions(**{**found, "server": ",".join(found["server"])})
+
+
+def _cache_options(found: dict[str, Any]) -> CacheOptions:
+    given = {
+        "space_bytes": found.pop("cache_bytes"),
+        "threshold_bytes": found.pop("min_free_bytes"),
+        "policy": found.pop("cache_policy"),
+        "share": found.pop("share"),
+        "address": found.pop("share_address"),
+    }
+    return CacheOptions(**{name: value for name, value in given.items() if value is not None})
 
 
 def read_checks(path: Path) -> Checks:

@@ -5,7 +5,6 @@ taken to where it is safe before anybody hears that the job is done, so an outpu
 
 import hashlib
 import os
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -15,11 +14,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from mendflow.core.caching.sizes import DEFAULT_SPACE_BYTES
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.jobs import KEPT, FunctionRef, JobSpec, Measures, sources_of
 from mendflow.core.model.values import FileRef, Value
 from mendflow.pilot.cache.contract import Cache, Entry, Origin
-from mendflow.pilot.cache.plain import PlainCache
+from mendflow.pilot.cache.disk import DiskCache
 from mendflow.pilot.code import source_file
 from mendflow.pilot.home import Home, remove_tree
 from mendflow.pilot.http import Files
@@ -88,7 +88,7 @@ class Staging:
 
     def __init__(self, home: Home, files: Files, *, cache: Cache | None = None, places: Places | None = None) -> None:
         self._home = home
-        self._cache = cache if cache is not None else PlainCache(home.cache)
+        self._cache = cache if cache is not None else DiskCache(home.cache, DEFAULT_SPACE_BYTES)
         self._leaving, self._gone = threading.Event(), threading.Event()
         elements = Elements()
         self._fetching = Sources(files, elements, places, lambda: not self._leaving.is_set())
@@ -218,7 +218,12 @@ class Staging:
             if not os.path.exists(target):
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 temporary = f"{target}.{threading.get_ident()}.tmp"
-                shutil.copyfile(self._taken(wish, ref, USUAL).path, temporary)
+                self._cache.pin(ref.sha256)
+                try:
+                    self._taken(wish, ref, USUAL)
+                    self._cache.give(ref.sha256, temporary, link=False)
+                finally:
+                    self._cache.release([ref.sha256])
                 os.replace(temporary, target)
         except OSError as error:
             raise StagingFailed(fault_of(error, target, "")) from None

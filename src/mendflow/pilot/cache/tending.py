@@ -1,0 +1,30 @@
+"""Looking after a pilot's cache while the pilot lives."""
+
+import asyncio
+import logging
+
+from mendflow.pilot.agent import Agent
+from mendflow.pilot.cache.shared import SharedCache
+
+log = logging.getLogger("mendflow.pilot")
+
+LOOK_S = 2.0
+
+
+async def tend(cache: SharedCache, agent: Agent) -> None:
+    """Look around every now and then, until cancelled. What an earlier agent's attempts may still read stays pinned
+    until they are over: which files they use nobody remembers."""
+    inherited = set(agent.attempts.all)
+    pins = cache.disk.pin_all() if inherited else []
+    while True:
+        version = cache.version
+        try:
+            await asyncio.to_thread(cache.look_around)
+        except OSError as error:
+            log.warning("the cache could not be looked after: %s", error)
+        if cache.version != version:
+            agent.changed.set()
+        if pins and inherited.isdisjoint(agent.attempts.all):
+            cache.disk.release(pins)
+            pins = []
+        await asyncio.sleep(LOOK_S)
