@@ -23,6 +23,7 @@ import msgspec
 from mendflow.batch.grounds import Grounds
 from mendflow.batch.systems import BatchSystems
 from mendflow.client import server_file
+from mendflow.core.model.data import StorageElement
 from mendflow.core.model.problems import Invalid, StoreUnavailable
 from mendflow.core.model.rules import RuleSet
 from mendflow.event_loop import run
@@ -40,6 +41,7 @@ from mendflow.services.cluster.counterpart import Counterpart
 from mendflow.services.cluster.secret import derived, shared_secret
 from mendflow.services.cluster.whereabouts import Whereabouts
 from mendflow.services.contracts import Keeper, MetaScheduler
+from mendflow.services.data_sets.elements import NotSeen, Seen
 from mendflow.services.house import NO_DOMAINS, House, HouseRules
 from mendflow.services.job_monitor.rules import MonitorRules
 from mendflow.services.levels import DEFAULT_WAITS_MS
@@ -52,6 +54,8 @@ from mendflow.stores.file_lock import FileLock
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.shared_files import SharedKeeper
 from mendflow.stores.urls import STORE_FILE, Located, has_password, store_at
+from mendflow.transfer import looking
+from mendflow.transfer.problems import BadPlace, TransferFailed
 
 __all__ = [
     "DEFAULT_WAITS_MS",
@@ -203,6 +207,28 @@ async def _exporting(options: ServerOptions, counts: Counts, others: Others | No
         await exporter.stop()
 
 
+class WatchedElements:
+    """The way to storage elements that a server watches."""
+
+    async def list(self, element: StorageElement, prefix: str) -> Sequence[Seen]:
+        with _told_as(NotSeen):
+            return [Seen(each.path, each.bytes, each.identity) for each in await looking.listed(element, prefix)]
+
+    async def read(self, element: StorageElement, path: str) -> tuple[Seen, str]:
+        with _told_as(NotSeen):
+            found, digest = await looking.digested(element, path)
+        return Seen(found.path, found.bytes, found.identity), digest
+
+
+@contextmanager
+def _told_as(problem: type[Exception]) -> Iterator[None]:
+    """What comes in the way of a transfer, in the words of whoever asked."""
+    try:
+        yield
+    except (TransferFailed, BadPlace) as error:
+        raise problem(str(error)) from error
+
+
 def _house(
     options: ServerOptions,
     located: Located,
@@ -237,6 +263,7 @@ def _house(
         patterns=house_patterns(),
         domains=domains,
         poster=HttpPoster(private=options.webhooks_to_private or is_loopback(options.host)),
+        elements=WatchedElements(),
         batches=BatchSystems(grounds),
     )
 

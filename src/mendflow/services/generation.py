@@ -32,6 +32,7 @@ from mendflow.services.cluster.relay import Relay
 from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signs import Nudges
 from mendflow.services.contracts import Clock, Keeper, MetaScheduler
+from mendflow.services.data_sets.elements import Elements
 from mendflow.services.data_sets.wing import DataWing
 from mendflow.services.errands import OrderDesk
 from mendflow.services.exception_service.watches import CHECK_MS
@@ -93,6 +94,7 @@ class Roof(Protocol):
     membership: OwnMembership
     neighbours: Neighbours
     poster: Poster
+    elements: Elements
     batches: BatchSystems | None
     domains: Mapping[str, MetaScheduler]
     way_to_queue: Callable[[MetaScheduler], MetaScheduler]
@@ -196,7 +198,7 @@ class Services:
         self.watch.connect(self.manager, self.desk, self.exchange)
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         self._data = self._data_wing(house)
-        self.data_sets = self._data.sets
+        self.data_sets, self.watches = self._data.sets, self._data.watches
         self.catalogue.added = self.data_sets.added
         self.sites = self._provisioning(house)
         self._clock = clock
@@ -279,6 +281,7 @@ class Services:
             keeper=house.keeper,
             membership=self._membership,
             catalogue=self.catalogue,
+            elements=house.elements,
             flows=self.flows,
             starting=Beginning(self, house.store, house.clock, secrets.token_hex),
             notices=self.notices,

@@ -16,6 +16,7 @@ from mendflow.services.clock import Meter
 from mendflow.services.cluster.contract import NO_NEIGHBOURS, Neighbours, ServerDocument
 from mendflow.services.cluster.membership import Alone, OwnMembership, ServerMembership
 from mendflow.services.contracts import Clock, Keeper, MetaScheduler
+from mendflow.services.data_sets.elements import NO_ELEMENTS, Elements
 from mendflow.services.generation import HouseRules, Services
 from mendflow.services.metering import Counts, store_name
 from mendflow.services.notifier.contract import NO_POSTER, Poster
@@ -40,7 +41,8 @@ class House:
     by name; they outlive the services, and whoever gave them closes them. `way_to_queue` is what the proxy sees of our
     queue, where something lies between the two. `server` says who this is to others on the same store, and
     `neighbours` is the way to them; without it this server is alone there. `meter` measures what is promised to pilots
-    and to other servers. `batches` is where pilots are submitted; without it none are."""
+    and to other servers. `batches` is where pilots are submitted; without it none are. `elements` is the way to storage
+    elements that are watched."""
 
     def __init__(
         self,
@@ -58,6 +60,7 @@ class House:
         neighbours: Neighbours = NO_NEIGHBOURS,
         meter: Meter | None = None,
         poster: Poster = NO_POSTER,
+        elements: Elements = NO_ELEMENTS,
         counts: Counts | None = None,
         tracer: Tracer | None = None,
         batches: BatchSystems | None = None,
@@ -65,6 +68,7 @@ class House:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
         self.poster = poster
+        self.elements = elements
         self.batches = batches
         self.way_to_queue = way_to_queue
         self.shipped = shipped

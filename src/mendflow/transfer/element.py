@@ -6,6 +6,7 @@ it."""
 import errno
 import os
 import posixpath
+import tempfile
 import urllib.parse
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
@@ -132,6 +133,18 @@ class Element:
     def stat(self, url: str) -> Found | None:
         """What is at a place; None if nothing is."""
         return self._look(self._place(url))
+
+    def digest(self, url: str) -> str:
+        """The SHA-256 of what is at a place, which is read whole for it. From another machine it goes through a file
+        here that is gone a moment later."""
+        place = self._place(url)
+        if place.protocol in LOCAL:
+            try:
+                return LocalFile(place.path).digest()
+            except OSError as error:
+                raise TransferFailed(str(error)) from None
+        with tempfile.TemporaryDirectory(prefix="mendflow-") as folder:
+            return self.fetch(url, os.path.join(folder, "file"), resume=False)[0]
 
     def list(self, prefix: str = "") -> Sequence[Found]:
         """All files below a path of the element, but none that is still being written."""

@@ -68,6 +68,14 @@ class DataSets:
         self.tending.wake(name)
         return await self.view(name)
 
+    async def find(self, name: str) -> DataSet | None:
+        return await self._book.find(name)
+
+    async def came(self, name: str, files: Sequence[FileRef]) -> None:
+        """Somebody has found files that belong to a set. When this returns, they are in it whatever happens."""
+        await self._arrivals.told(name, files)
+        self.tending.wake(name)
+
     async def added(self, file: LogicalFile) -> None:
         """The catalogue has taken in a file. When this returns, the file is in its set whatever happens."""
         if name := await self._arrivals.added(file):

@@ -5,7 +5,6 @@ made a batch starts it at once; one server, chosen by the name of the set among 
 left lying. All that this needs is in the journals of sets and in the documents of cases: a crash loses nothing."""
 
 import asyncio
-import hashlib
 import logging
 from collections.abc import Iterable, Sequence
 from functools import partial
@@ -23,6 +22,7 @@ from mendflow.services.cluster.membership import OwnMembership
 from mendflow.services.contracts import Clock
 from mendflow.services.data_sets.arrivals import Arrivals
 from mendflow.services.data_sets.book import SetBook
+from mendflow.services.data_sets.turns import Turns
 from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
 from mendflow.stores.contract import Store
@@ -82,6 +82,7 @@ class Tending:
         self._ledger = ledger
         self._clock = clock
         self._membership = membership
+        self._turns = Turns(membership)
         self._book = book
         self._arrivals = arrivals
         self._starting = starting
@@ -143,17 +144,15 @@ class Tending:
         if thorough:
             self._names |= set(await self._book.going_on())
             self._listed_at = self._clock.now()
-        for name in [*wanted, *(each for each in sorted(self._names) if each not in wanted and self._mine(each))]:
+        for name in [
+            *wanted,
+            *(each for each in sorted(self._names) if each not in wanted and self._turns.mine(f"data set {each}")),
+        ]:
             try:
                 await self._tend(name, here=name in wanted, thorough=thorough)
             except StoreUnavailable:
                 self._wanted |= wanted
                 raise
-
-    def _mine(self, name: str) -> bool:
-        """Whether this server looks after a set. If two think so for a moment, no harm is done."""
-        servers = {self._membership.id, *(each.id for each in self._membership.living())}
-        return self._membership.id == max(servers, key=lambda id: hashlib.sha256(f"{id}\0{name}".encode()).digest())
 
     async def _tend(self, name: str, *, here: bool, thorough: bool) -> None:
         if thorough:

@@ -5,12 +5,16 @@ It hangs on the rest in three places: the catalogue tells it of files, the flow 
 the way that people's cases are started."""
 
 from mendflow.services.case_book import CaseDocument
+from mendflow.services.catalogue import Catalogue
 from mendflow.services.cluster.membership import OwnMembership
 from mendflow.services.contracts import Clock, Keeper
-from mendflow.services.data_sets.arrivals import Arrivals, Catalogue
+from mendflow.services.data_sets.arrivals import Arrivals
 from mendflow.services.data_sets.book import SetBook
+from mendflow.services.data_sets.elements import Elements
 from mendflow.services.data_sets.service import DataSets
 from mendflow.services.data_sets.tending import Starting, Tending
+from mendflow.services.data_sets.turns import Turns
+from mendflow.services.data_sets.watches import Watches
 from mendflow.services.flows import Flows
 from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
@@ -27,6 +31,7 @@ class DataWing:
         keeper: Keeper,
         membership: OwnMembership,
         catalogue: Catalogue,
+        elements: Elements,
         flows: Flows,
         starting: Starting,
         notices: Notices,
@@ -44,12 +49,24 @@ class DataWing:
             notices=notices,
         )
         self.sets = DataSets(book=book, arrivals=arrivals, tending=self._tending, flows=flows)
+        self.watches = Watches(
+            store=store,
+            clock=clock,
+            turns=Turns(membership),
+            sets=self.sets,
+            catalogue=catalogue,
+            find=catalogue.elements.get,
+            elements=elements,
+            notices=notices,
+        )
 
     def case_ended(self, document: CaseDocument) -> None:
         self._tending.case_ended(document)
 
     def start(self) -> None:
         self._tending.start()
+        self.watches.start()
 
     async def stop(self) -> None:
+        await self.watches.stop()
         await self._tending.stop()
