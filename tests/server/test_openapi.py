@@ -11,6 +11,7 @@ from litestar import Litestar
 
 from mendflow.client import Client
 from mendflow.server.app import SYNC_PATH
+from mendflow.server.questions import QUESTIONS
 from mendflow.server.runner import Served
 from tests.server.conversation import SEVERAL, do_jobs, loop_flow, task_flow
 
@@ -32,7 +33,7 @@ def _described(description: Json) -> set[tuple[str, str]]:
 
 def _routed(app: Litestar) -> set[tuple[str, str]]:
     """What the application answers to, in the form of the description."""
-    routed = {("POST", SYNC_PATH)}
+    routed = {("POST", path) for path in (SYNC_PATH, *QUESTIONS)}
     for route in app.routes:
         path = re.sub(r"\{(\w+):\w+\}", r"{\1}", route.path)
         routed |= {(method, path) for method in getattr(route, "methods", ()) if method != "OPTIONS"}
