@@ -6,12 +6,13 @@ from typing import Annotated
 import typer
 
 from mendflow.cli.options import Target, TokenFile
+from mendflow.core.caching.policies import POLICIES
 from mendflow.core.model.checks import Checks
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.pilot.main import run_pilot
-from mendflow.pilot.options import PilotOptions, good, read_checks
+from mendflow.pilot.options import PilotOptions, cache_options, good, read_checks
 
 app = typer.Typer()
 
@@ -53,6 +54,21 @@ def pilot(
         str, typer.Option("--grace", metavar="TIME", help="How long jobs may go on when it is told to leave.")
     ] = "5s",
     keep: Annotated[bool, typer.Option("--keep", help="Keep the jobs' folders, to look into them.")] = False,
+    cache_size: Annotated[
+        str, typer.Option("--cache-size", metavar="SIZE", help="Disk for files that later jobs may need; 0B: none.")
+    ] = "10GiB",
+    min_free: Annotated[
+        str, typer.Option("--min-free", metavar="SIZE", help="How much of it stays free for jobs; else a tenth.")
+    ] = "",
+    cache_policy: Annotated[
+        str, typer.Option("--cache-policy", metavar="NAME", help=f"What goes first: {', '.join(POLICIES)}.")
+    ] = "lru",
+    share: Annotated[
+        str, typer.Option("--share", metavar="WHO", help="Who may use its cache: none, host (its pilots), site.")
+    ] = "host",
+    share_address: Annotated[
+        str, typer.Option("--share-address", metavar="HOST[:PORT]", help="Where pilots of the site reach its cache.")
+    ] = "",
     name: Annotated[
         str, typer.Option("--name", metavar="NAME", help="What it was submitted under to a batch system.")
     ] = "",
@@ -107,6 +123,13 @@ def pilot(
         quiet=quiet,
         name=name,
         storage=storage,
+        cache=cache_options(
+            space_bytes=_bytes("--cache-size", cache_size),
+            threshold_bytes=_bytes("--min-free", min_free),
+            policy=cache_policy,
+            share=share,
+            address=share_address,
+        ),
         checks=good(
             Checks(
                 executables=(*given.executables, *(needs or ())),

@@ -5,11 +5,11 @@ import argparse
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import msgspec
 
-from mendflow.core.caching.policies import POLICIES
+from mendflow.core.caching.policies import POLICIES, policy_named
 from mendflow.core.model.checks import Checks
 from mendflow.core.model.data import Sharing
 from mendflow.core.model.problems import Invalid
@@ -83,9 +83,15 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     )
     parser.add_argument("--share-address", help="where pilots of the site reach this one: HOST or HOST:PORT")
     found = vars(parser.parse_args(arguments))
-    found["cache"] = _cache_options(found)
     token_file, checks = found.pop("token_file"), found.pop("checks")
     try:
+        found["cache"] = cache_options(
+            space_bytes=found.pop("cache_bytes"),
+            threshold_bytes=found.pop("min_free_bytes"),
+            policy=found.pop("cache_policy"),
+            share=found.pop("share"),
+            address=found.pop("share_address"),
+        )
         if token_file is not None:
             found["token"] = token_file.read_text(encoding="utf-8").strip()
         found["checks"] = Checks() if checks is None else read_checks(checks)
@@ -94,15 +100,17 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     return PilotOptions(**{**found, "server": ",".join(found["server"])})
 
 
-def _cache_options(found: dict[str, Any]) -> CacheOptions:
-    given = {
-        "space_bytes": found.pop("cache_bytes"),
-        "threshold_bytes": found.pop("min_free_bytes"),
-        "policy": found.pop("cache_policy"),
-        "share": found.pop("share"),
-        "address": found.pop("share_address"),
-    }
-    return CacheOptions(**{name: value for name, value in given.items() if value is not None})
+def cache_options(**given: str | int | None) -> CacheOptions:
+    """What was given of them, if it can be; None is not given."""
+    try:
+        options = msgspec.convert({name: value for name, value in given.items() if value is not None}, CacheOptions)
+    except msgspec.ValidationError:
+        choices = ", ".join(get_args(Sharing))
+        raise Invalid(f"a cache cannot be shared with {given.get('share')!r}; there are {choices}") from None
+    policy_named(options.policy)
+    if min(options.space_bytes, options.threshold_bytes or 0) < 0:
+        raise Invalid("a cache cannot have less than no room, nor less than none be kept free")
+    return options
 
 
 def read_checks(path: Path) -> Checks:
