@@ -110,6 +110,7 @@ def definitions(kinds: Kinds = tables.KINDS) -> Schema:
             "propertyNames": {"pattern": f"^{NAME.pattern}$"},
             "additionalProperties": {"anyOf": [{"type": "string"}, schema_of(tables.PUBLISHING)]},
         },
+        "targets": {"anyOf": [{"type": "string"}, {"$ref": "#/$defs/publications"}]},
         "defaults": schema_of(tables.DEFAULTS),
         "inputs": {
             "type": "object",

@@ -68,7 +68,7 @@ def _names(activity: Node) -> Iterator[str]:
 
 
 def _job(job: Job) -> Iterator[str]:
-    if (job.command is None) == (job.function is None):
+    if (job.command is None) == (job.function is None) and not _copies(job):
         yield "a job has a command or a function, and not both"
     if job.command is not None and "\0" in job.command:
         yield "the command holds a NUL character; take it out"
@@ -88,6 +88,12 @@ def _job(job: Job) -> Iterator[str]:
     yield from _data(list(job.args), job.kwargs, job.env, job.inputs, job.replicas, job.files)
 
 
+def _copies(job: Job) -> bool:
+    """Whether it has nothing to run, because it takes its inputs to storage elements as they are."""
+    only_files = job.command is None and job.function is None and bool(job.files)
+    return only_files and job.files.keys() == job.publish.keys() and set(job.files.values()) <= job.inputs.keys()
+
+
 def _publications(job: Job) -> Iterator[str]:
     names: dict[str, str] = {}
     for output, given in job.publish.items():
@@ -96,7 +102,7 @@ def _publications(job: Job) -> Iterator[str]:
             yield f"{output!r:.80} is to be published, and the job leaves no file of that name; its files: {known:.200}"
         if not all(isinstance(part, str) for part in (given.logical, given.element, given.data_set)):
             yield f"{output!r:.80} is to be published: its name, element and set must be texts"
-        elif "${{" not in given.logical:
+        elif "${{" not in given.logical and (given.logical or not _copies(job)):
             if flaw := name_flaw(name := given.logical.removeprefix(LOGICAL)):
                 yield f"{output!r:.80} cannot be published as {name!r:.200}: {flaw}"
             if names.setdefault(name, output) != output:

@@ -1,5 +1,7 @@
 """Steps with nothing inside: tasks, calls, staging, variables, waiting, faults, messages."""
 
+from typing import Any, Literal
+
 from mendflow.core.model.flow import (
     Activity,
     Assign,
@@ -10,6 +12,8 @@ from mendflow.core.model.flow import (
     Exit,
     Input,
     Invoke,
+    Job,
+    Publishing,
     Receive,
     Reply,
     Rethrow,
@@ -20,14 +24,15 @@ from mendflow.core.model.flow import (
 )
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml.build import Build, Seat
-from mendflow.formats.yaml.document import Entries, Scalar
+from mendflow.formats.yaml.document import Entries, Node, Scalar
 from mendflow.formats.yaml.fields import Fields
-from mendflow.formats.yaml.jobs import demand_given, stage_in
+from mendflow.formats.yaml.jobs import demand_given, publishing_of, stage_in
 from mendflow.formats.yaml.reading import Reading
-from mendflow.formats.yaml.shapes import VARIABLE_PATH, Name
+from mendflow.formats.yaml.shapes import VARIABLE_PATH, Name, Text
 
 FLOW_FILES = (".yaml", ".yml", ".py")
 VARIABLE = Name("the name of a variable", variable=True)
+ELEMENT = Text("the name of a storage element")
 
 
 def task(_: Build, fields: Fields, seat: Seat) -> Activity:
@@ -49,7 +54,36 @@ def stage(build: Build, fields: Fields, seat: Seat) -> Activity:
         for name, entry in node.entries.items():
             demand_given(build.reading, entry.value, files.get(name))
     order = stage_in(fields.get("order", "parallel"))
-    return Stage(files={name: path for name, path in files.items() if path is not None}, order=order, **seat.node())
+    given = {name: source for name, source in files.items() if source is not None}
+    if (target := fields.node_of("to")) is not None:
+        return copies(build.reading, target, given, order, seat)
+    return Stage(files=given, order=order, **seat.node())
+
+
+def copies(
+    reading: Reading, target: Node, files: dict[str, Any], order: Literal["parallel", "sequence"], seat: Seat
+) -> Activity:
+    """Files that go to storage elements: a job of a pilot that runs nothing."""
+    if isinstance(target, Entries):
+        publish = {}
+        for name, entry in target.entries.items():
+            if name not in files:
+                reading.problem(entry.key, f"`stage` brings no `{name}`", nearest(name, files))
+            if (publishing := publishing_of(reading, entry.value)) is not None:
+                publish[name] = publishing
+        for name in files.keys() - target.entries.keys():
+            reading.problem(target, f"say where `{name}` goes too")
+    else:
+        element = ELEMENT.read(reading, target)
+        publish = {name: Publishing(logical="", element=element or "") for name in files}
+    return Job(
+        inputs=files,
+        files={name: name for name in files},
+        publish=publish,
+        link_inputs=True,
+        stage_in=order,
+        **seat.node(),
+    )
 
 
 def call(build: Build, fields: Fields, seat: Seat) -> Activity:

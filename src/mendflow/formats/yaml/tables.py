@@ -186,7 +186,14 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
         Key(
             MapOf(Text("a path or URL"), Name("the name of a file")), "Take files into keeping: a name and a path each."
         ),
-        {"order": Key(Word("parallel", "sequence"), "Together, or one after another.")},
+        {
+            "order": Key(Word("parallel", "sequence"), "Together, or one after another."),
+            "to": Key(
+                Later("the name of a storage element, or a map from names of files to logical names", "targets"),
+                "Copy them to a storage element by a pilot instead: its name, where they keep their logical names, or "
+                "for each file a logical name, or a map with `as:`, `on:` and `set:`.",
+            ),
+        },
     ),
     "call": (
         Key(Text("a flow file beside this one, or the name of a flow,", template=False), "Run another flow."),

@@ -61,6 +61,9 @@ class JobKind(ItemKind[JobItem]):
             kept = file_of(given) or spilled_file(given)
             if kept is not None:
                 inputs[path] = kept
+            elif isinstance(given, str) and "://" in given:
+                places = fields.get("replicas", {})
+                fields["replicas"] = {**places, path: (given, *places.get(path, ()))}
             elif isinstance(given, str) and given:
                 instance.sources[path] = given
             else:
@@ -90,6 +93,7 @@ class JobKind(ItemKind[JobItem]):
         spec = instance.order.spec
         if staged:
             spec = replace(spec, inputs={**spec.inputs, **staged})
+        spec = replace(spec, publish={output: named(spec, output) for output in spec.publish}) if spec.publish else spec
         instance.staging = False
         serial = run.serial()
         instance.order = SubmitJob(serial=serial, spec=spec)
@@ -145,6 +149,7 @@ def prepared(activity: Job) -> Prepared:
         "retries": activity.retries,
         "retry_wait_ms": activity.retry_wait_ms,
         "submission": activity.submission,
+        "stage_in": activity.stage_in,
     }
     open_parts = []
     for part in PARTS:
@@ -225,16 +230,26 @@ def as_places(value: Value, name: str) -> dict[str, tuple[str, ...]]:
 
 
 def as_publications(value: Value, name: str) -> dict[str, Publication]:
-    """Where each published file goes; its logical name may be given with `lfn:` or without."""
+    """Where each published file goes; its logical name may be given with `lfn:` or without. With none it keeps the one
+    that it has, which is known when the job is submitted."""
     found = {}
     for output, given in value.items():
         logical = as_text(given["logical"]).removeprefix(LOGICAL)
-        if flaw := name_flaw(logical):
+        if logical and (flaw := name_flaw(logical)):
             message = f"{name}: {output} cannot be published as {logical!r:.200}: {flaw}"
             raise thrown(INVALID_EXPRESSION_VALUE, message)
         element, data_set = as_text(given["element"]), as_text(given["data_set"])
         found[output] = Publication(logical=logical, element=element, data_set=data_set)
     return found
+
+
+def named(spec: JobSpec, output: str) -> Publication:
+    """The publication of a file with its name: the one that is given, else that of the input which it is a copy of."""
+    given = spec.publish[output]
+    source = spec.inputs.get(spec.files.get(output, ""))
+    if given.logical or (source is not None and source.logical):
+        return given if given.logical or source is None else replace(given, logical=source.logical)
+    raise thrown(INVALID_EXPRESSION_VALUE, f"{spec.item}: {output} has no logical name; say which it gets")
 
 
 def _as_many(given: Value) -> list[Value]:
