@@ -24,6 +24,7 @@ ENDS_BEFORE_MS = 60_000
 """A pilot leaves by itself so long before its time at the batch system is over, or after nine tenths of it."""
 
 WORDS_BYTES = 4096
+PSIJ_LEAVES = (".job", ".out", ".ec", ".nodefile")
 
 
 def _nowhere() -> Sequence[str]:
@@ -52,7 +53,8 @@ class Grounds:
         """Everything that this pilot needs, on disk. Raises OSError."""
         top = self.folder(site)
         launch = Launch(submission.name, top / submission.name)
-        launch.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for folder in (top, launch.folder):
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         if self._token:
             _write(top / "token", self._token + "\n", 0o600)
         if site.pilots.checks != Checks():
@@ -81,6 +83,9 @@ class Grounds:
                     shutil.rmtree(folder, ignore_errors=True)
             except FileNotFoundError:
                 continue
+        for aside in self.folder(site).glob("psij/*/*"):
+            if aside.suffix in PSIJ_LEAVES and aside.stat().st_mtime < oldest:
+                aside.unlink(missing_ok=True)
 
     def _script(self, site: Site, submission: PilotSubmission, launch: Launch) -> str:
         pilot = site.pilots

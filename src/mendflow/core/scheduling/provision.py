@@ -14,12 +14,12 @@ group takes of them, the next does not have. And a free slot of a pilot that is 
 because that pilot is about to take it; a job that has waited for longer is evidently not to that pilot's taste. A job
 that any site may run is covered once, by the first that has room for it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import msgspec
 
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sites import Site
+from mendflow.core.model.sites import PILOTS_MAX, Site
 
 SETTLE_MS = 15_000
 """A job that has waited for so long is not about to be taken by a pilot that is there."""
@@ -73,17 +73,16 @@ def could_run(site: Site, needs: Resources) -> bool:
     )
 
 
-def plan(site: Site, standing: Standing, groups: Iterable[Group]) -> Plan:
-    groups = tuple(groups)
-    available = site.max_pilots - standing.submitted
-    if available <= 0:
-        told = f"{standing.submitted} of at most {site.max_pilots} pilots are there: no more are sent"
-        return Plan(reasons=(told,), uncovered=groups)
-    cover = _Cover(site, standing, available)
+def plan(site: Site, standing: Standing, groups: Iterable[Group], *, most: int = PILOTS_MAX) -> Plan:
+    """What to send to a site; no more than `most`, whatever its thresholds say."""
+    room = site.max_pilots - standing.submitted
+    cover = _Cover(site, standing, max(0, min(room, most)))
     uncovered = [each for each in map(cover.group, groups) if each is not None]
     for_jobs = cover.sent
     ready = cover.to_be_idle()
     ready += cover.to_have_enough()
+    if room <= 0:
+        cover.reasons.append(f"{standing.submitted} of at most {site.max_pilots} pilots are there: no more are sent")
     reasons = tuple(cover.reasons) or ("nothing waits that its pilots are not enough for",)
     return Plan(for_jobs=for_jobs, ready=ready, reasons=reasons, uncovered=tuple(uncovered))
 
@@ -145,13 +144,3 @@ def _less(wanted: int, have: int) -> tuple[int, int]:
     """What is still wanted, and what is still there, after as much as possible was taken."""
     taken = min(wanted, have)
     return wanted - taken, have - taken
-
-
-def plans(sites: Sequence[tuple[Site, Standing]], groups: Iterable[Group]) -> dict[str, Plan]:
-    """The plans of all sites, in their order; jobs that one covers, the next need not."""
-    left = tuple(groups)
-    found: dict[str, Plan] = {}
-    for site, standing in sites:
-        found[site.name] = plan(site, standing, left)
-        left = found[site.name].uncovered
-    return found

@@ -9,7 +9,7 @@ Each site is looked at by itself. One whose batch system hangs holds up no other
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 
 import msgspec
 
@@ -32,8 +32,20 @@ from mendflow.services.provisioning.site_book import KnownSite, SiteBook
 log = logging.getLogger("mendflow.sites")
 
 LOOK_MS = 5_000
+TRIES_MAX = 10
+TIDY_MS = 60_000
+"""How often is tidied up after pilots, and how long one that has left may still take to end."""
+
 GROUPS_MAX = 100
 """Of so many kinds of waiting jobs a server tells the others."""
+
+
+class _Decided(msgspec.Struct, frozen=True):
+    """The document as it is to be written, and what is to be done when it is."""
+
+    document: SiteDocument
+    new: list[PilotSubmission]
+    cancel: tuple[str, ...]
 
 
 class PilotMonitor:
@@ -61,6 +73,7 @@ class PilotMonitor:
         self._task: asyncio.Task[None] | None = None
         self._looking: dict[str, asyncio.Task[None]] = {}
         self._telling: set[asyncio.Task[None]] = set()
+        self._tidied: dict[str, Instant] = {}
 
     def start(self) -> None:
         self._started_at = self._clock.now()
@@ -116,12 +129,11 @@ class PilotMonitor:
             return
         waiting = self.demand()
         for known in await self._book.all():
-            site = known.document.site
-            intended = plan(site, self.standing(known.document), waiting)
-            task = self._looking.get(site.name)
+            name = known.document.site.name
+            task = self._looking.get(name)
             if self._acts(known.document) and (task is None or task.done()):
-                self._looking[site.name] = asyncio.create_task(self._look_at(self._batches, known, waiting))
-            waiting = list(intended.uncovered)
+                self._looking[name] = asyncio.create_task(self._look_at(self._batches, known, waiting))
+            waiting = list(self._plan(known.document, waiting).uncovered)
 
     async def looked(self) -> None:
         """Wait until the looks that are under way are over."""
@@ -136,42 +148,42 @@ class PilotMonitor:
             log.exception("site %s could not be looked at", known.document.site.name)
 
     async def _attend(self, batches: BatchSystems, known: KnownSite, waiting: list[Group]) -> None:
+        """The batch system may take its time. So the document is read again before anything is decided; a pilot that
+        comes or goes meanwhile, and is written down there, costs another try and no more."""
+        name = known.document.site.name
         found, why = await self._found(batches, known.document, waiting)
-        now = self._clock.now()
-        seen = Seen(
-            found=found,
-            heard=self._heard_at(known.document),
-            now=now,
-            silent_ms=self._meta.leases.lease_ms,
-            watched_since=self._started_at,
-            why=why,
-        )
-        looked = submissions.look(known.document, seen)
-        document, new = self._decided(looked.document, waiting, now)
-        gone = document.removed and not document.open
-        written = await self._book.write(known, None if gone else document)
-        if written is None:
-            return  # somebody else was faster, and has decided; or it is removed
-        await self._alerts.look(document, now)
-        await self._do(batches, document, new, looked.cancel)
+        for _ in range(TRIES_MAX):
+            fresh = await self._book.find(name)
+            if fresh is None:
+                return
+            decided = self._decided(fresh.document, found, why, waiting)
+            gone = decided.document.removed and not decided.document.open
+            written = await self._book.write(fresh, None if gone else decided.document)
+            if gone:
+                return
+            if written is not None:
+                await self._alerts.look(decided.document, self._clock.now())
+                await self._do(batches, decided)
+                return
 
-    async def _do(
-        self, batches: BatchSystems, document: SiteDocument, new: list[PilotSubmission], cancel: Iterable[str]
-    ) -> None:
-        site = document.site
-        if names := list(cancel):
+    async def _do(self, batches: BatchSystems, decided: _Decided) -> None:
+        document, site = decided.document, decided.document.site
+        if decided.cancel:
             try:
-                await batches.cancel(site, names)
+                await batches.cancel(site, decided.cancel)
             except BatchAway as error:
-                log.warning("site %s: %d pilots could not be taken back: %s", site.name, len(names), error)
-        if new:
-            log.info("site %s: submitting %d pilots", site.name, len(new))
-            answers = await batches.submit(site, new)
+                log.warning("site %s: %d pilots could not be taken back: %s", site.name, len(decided.cancel), error)
+        if decided.new:
+            log.info("site %s: submitting %d pilots", site.name, len(decided.new))
+            answers = await batches.submit(site, decided.new)
             changed = await self._book.change(site.name, lambda it: self._answered(it, answers))
             if changed is not None:
                 await self._alerts.look(changed, self._clock.now())
-        left = [each.name for each in document.endings if each.how == "left"]
-        await batches.tidy(site, keep=document.open.keys(), left=left)
+        now = self._clock.now()
+        if now - self._tidied.get(site.name, 0) >= TIDY_MS:
+            self._tidied[site.name] = now
+            left = [each.name for each in document.endings if each.how == "left" and each.at <= now - TIDY_MS]
+            await batches.tidy(site, keep=document.open.keys(), left=left)
 
     def _answered(self, document: SiteDocument, answers: Mapping[str, Answer]) -> SiteDocument:
         return submissions.answered(document, answers, self._clock.now())
@@ -182,8 +194,8 @@ class PilotMonitor:
         """What the batch system has; None and why, if it does not say. It is not asked while nothing depends on it."""
         heard = self._heard_at(document)
         sure = all(not each.inactive and each.name in heard for each in document.open.values())
-        wanted = plan(document.site, self.standing(document), waiting).pilots
-        if sure and not wanted and not document.removed:
+        asks = document.removed or document.unheard_since or self._plan(document, waiting).pilots
+        if sure and not asks:
             return {name: Found("running") for name in document.open}, ""
         try:
             found = await batches.find(document.site)
@@ -192,14 +204,29 @@ class PilotMonitor:
         return {name: each for name, each in found.items() if submissions.is_ours(document, name)}, ""
 
     def _decided(
-        self, document: SiteDocument, waiting: list[Group], now: Instant
-    ) -> tuple[SiteDocument, list[PilotSubmission]]:
-        intended = plan(document.site, self.standing(document), waiting)
-        most, but = submissions.allowed(document, now)
+        self, document: SiteDocument, found: dict[str, Found] | None, why: str, waiting: list[Group]
+    ) -> _Decided:
+        now = self._clock.now()
+        seen = Seen(
+            found=found,
+            heard=self._heard_at(document),
+            now=now,
+            silent_ms=self._meta.leases.lease_ms,
+            watched_since=self._started_at,
+            why=why,
+        )
+        looked = submissions.look(document, seen)
+        intended = self._plan(looked.document, waiting)
         purposes: list[Purpose] = ["jobs" for _ in range(intended.for_jobs)]
         purposes += ["ready" for _ in range(intended.ready)]
-        document, new = submissions.reserve(document, purposes[:most], now=now, by=self._membership.id)
-        return msgspec.structs.replace(document, reasons=_reasons(intended, len(new), but)), new
+        written, new = submissions.reserve(looked.document, purposes, now=now, by=self._membership.id)
+        _, but = submissions.allowed(looked.document, now)
+        reasons = (*intended.reasons, *([but] if but else []))
+        return _Decided(msgspec.structs.replace(written, reasons=reasons), new, looked.cancel)
+
+    def _plan(self, document: SiteDocument, waiting: list[Group]) -> Plan:
+        most, _ = submissions.allowed(document, self._clock.now())
+        return plan(document.site, self.standing(document), waiting, most=most)
 
     # What is there
 
@@ -249,10 +276,3 @@ def groups_of(meta: QueueAndPilots, now: Instant) -> list[Group]:
 
 def _is_at(server: ServerDocument, host: str) -> bool:
     return not host or not server.host or server.host == host
-
-
-def _reasons(intended: Plan, sent: int, but: str) -> tuple[str, ...]:
-    if sent == intended.pilots:
-        return intended.reasons
-    why = but or "the rest follow with the next look"
-    return (*intended.reasons, f"{sent} of these {intended.pilots} are submitted now: {why}")
