@@ -15,7 +15,7 @@ RULES = st.builds(
     name=st.just("g"),
     flow=st.just("f"),
     count=st.integers(0, 5),
-    bytes=st.sampled_from([0, 0, 1, 50, 200]),
+    size_bytes=st.sampled_from([0, 0, 1, 50, 200]),
     wait_ms=st.sampled_from([0, 0, 10, 100]),
 )
 STEPS = st.lists(st.tuples(st.lists(st.integers(0, 30), max_size=6), st.integers(0, 60)), max_size=12)
@@ -45,7 +45,7 @@ def test_every_file_is_in_one_batch_and_batches_keep_their_rule(
         assert due(state, now) == [], "made once"
         waits = state.pools["g"].waiting
         assert not (rule.count and len(waits) >= rule.count)
-        assert not (rule.bytes and sum(each.file.bytes for each in waits) >= rule.bytes)
+        assert not (rule.size_bytes and sum(each.file.bytes for each in waits) >= rule.size_bytes)
         assert not (rule.wait_ms and waits and waits[0].since + rule.wait_ms <= now)
     tell(closing(state, by=""))
     tell(due(state, now))
@@ -56,7 +56,7 @@ def test_every_file_is_in_one_batch_and_batches_keep_their_rule(
     for batch in batches:
         assert batch.files
         assert not rule.count or batch.count <= rule.count
-        assert not rule.bytes or sum(each.bytes for each in batch.files[:-1]) < rule.bytes, "no file more than wanted"
+        assert not rule.size_bytes or sum(each.bytes for each in batch.files[:-1]) < rule.size_bytes, "no file more than wanted"
     read = DataSet(name="s")
     for entry in msgspec.json.decode(msgspec.json.encode(journal), type=list[SetEvent]):
         evolve(read, entry)

@@ -65,7 +65,7 @@ class Told:
 
 EACH = Gathering(name="each", flow="f", count=1)
 THREE = Gathering(name="three", flow="f", count=3)
-LARGE = Gathering(name="large", flow="f", bytes=100)
+LARGE = Gathering(name="large", flow="f", size_bytes=100)
 SOON = Gathering(name="soon", flow="f", wait_ms=500)
 ALL = Gathering(name="all", flow="f")
 
@@ -88,7 +88,7 @@ def test_files_are_gathered_by_count() -> None:
 def test_files_are_gathered_by_size() -> None:
     told = Told(LARGE)  # PJ-9
     assert told.come(file("a", 60)) == []
-    assert told.come(file("b", 60), file("c", 200), file("d", 1)) == [(2, "bytes"), (1, "bytes")]
+    assert told.come(file("b", 60), file("c", 200), file("d", 1)) == [(2, "size"), (1, "size")]
 
 
 def test_what_waits_too_long_is_handed_on_though_it_is_little() -> None:

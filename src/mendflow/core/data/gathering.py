@@ -248,8 +248,8 @@ def _next_batch(
     most = min(rule.count or FILES_MAX, FILES_MAX)
     for place in range(start, min(start + most, len(waiting))):
         total += waiting[place].file.bytes
-        if rule.bytes and total >= rule.bytes:
-            return place + 1 - start, "bytes"
+        if rule.size_bytes and total >= rule.size_bytes:
+            return place + 1 - start, "size"
     there = min(len(waiting) - start, most)
     if there == most:
         return there, "count"

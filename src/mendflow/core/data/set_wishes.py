@@ -32,7 +32,7 @@ def _check_rule(data_set: str, rule: Gathering) -> None:
     where = f"gathering {rule.name} of data set {data_set}"
     if not rule.flow:
         raise Invalid(f"{where} names no flow")
-    for name, number in (("count", rule.count), ("bytes", rule.bytes), ("wait_ms", rule.wait_ms)):
+    for name, number in (("count", rule.count), ("size_bytes", rule.size_bytes), ("wait_ms", rule.wait_ms)):
         if number < 0:
             raise Invalid(f"{where}: {name} is {number}; give a number above 0, or leave it away")
     if rule.count > FILES_MAX:
@@ -55,6 +55,6 @@ def in_words(rule: Gathering) -> str:
     if rule.count == 1:
         return "for each file"
     limits = [f"{rule.count} files"] if rule.count else []
-    limits += [f"{rule.bytes:,} bytes"] if rule.bytes else []
+    limits += [f"{rule.size_bytes:,} bytes"] if rule.size_bytes else []
     limits += [f"{rule.wait_ms / 1000:g} s after the first"] if rule.wait_ms else []
     return " or ".join([*limits, "the end"])

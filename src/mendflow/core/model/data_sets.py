@@ -12,12 +12,12 @@ from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import View
 
 BatchStatus = Literal["waiting", "running", "completed", "failed", "cancelled"]
-BatchReason = Literal["count", "bytes", "time", "closed"]
+BatchReason = Literal["count", "size", "time", "closed"]
 
 
 class Gathering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What follows from the files of a set: a case of `flow` for each batch. A batch is made as soon as `count` files,
-    or `bytes` bytes, are waiting; at the latest `wait_ms` after the first of them came; and of what is left when the
+    or `size_bytes`, are waiting; at the latest `wait_ms` after the first of them came; and of what is left when the
     set is closed. With none of these, there is one batch, when the set is closed. `inputs` are those of the flow;
     expressions in them see `file` (the first), `files`, `set`, and `batch` with its `name` and `number`."""
 
@@ -25,7 +25,7 @@ class Gathering(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, f
     flow: str
     inputs: dict[str, Value] = {}
     count: int = 0
-    bytes: int = 0
+    size_bytes: int = 0
     wait_ms: int = 0
 
 
