@@ -13,6 +13,7 @@ from mendflow.core.caching.policies import POLICIES, policy_named
 from mendflow.core.model.checks import Checks
 from mendflow.core.model.data import Sharing
 from mendflow.core.model.problems import Invalid
+from mendflow.core.model.units import SIZE_EXAMPLES, size_bytes
 from mendflow.pilot.cache.shared import CacheOptions
 from mendflow.pilot.checking import version
 
@@ -75,8 +76,8 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--name", default="", help="what it was submitted under to a batch system")
     parser.add_argument("--storage", default="", help="the storage element that is best reached from here")
     parser.add_argument("--checks", type=Path, help="a file of JSON that says what must be here before it registers")
-    parser.add_argument("--cache-bytes", type=int, help="disk for jobs' files that are kept for later ones")
-    parser.add_argument("--min-free-bytes", type=int, help="how much of that stays free (default: a tenth)")
+    parser.add_argument("--cache-size", type=_size, help="disk for jobs' files that are kept for later ones")
+    parser.add_argument("--min-free", type=_size, help="how much of that stays free (default: a tenth)")
     parser.add_argument("--cache-policy", choices=sorted(POLICIES), help="what goes first when room is needed")
     parser.add_argument(
         "--share", choices=get_args(Sharing), help="who may use the cache: pilots of this host, or site"
@@ -86,8 +87,8 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     token_file, checks = found.pop("token_file"), found.pop("checks")
     try:
         found["cache"] = cache_options(
-            space_bytes=found.pop("cache_bytes"),
-            threshold_bytes=found.pop("min_free_bytes"),
+            space_bytes=found.pop("cache_size"),
+            threshold_bytes=found.pop("min_free"),
             policy=found.pop("cache_policy"),
             share=found.pop("share"),
             address=found.pop("share_address"),
@@ -98,6 +99,14 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     except (OSError, ValueError, Invalid) as error:
         parser.error(str(error))
     return PilotOptions(**{**found, "server": ",".join(found["server"])})
+
+
+def _size(text: str) -> int:
+    """In bytes, or as people write it."""
+    size = int(text) if text.isdecimal() else size_bytes(text)
+    if size is None:
+        raise argparse.ArgumentTypeError(f"{text!r} is no size; write bytes, or one like {SIZE_EXAMPLES}")
+    return size
 
 
 def cache_options(**given: str | int | None) -> CacheOptions:
