@@ -17,6 +17,9 @@ from mendflow.core.model.sites import Site
 NEVER_S = 10**9
 """PSI/J would ask after its jobs now and then; this process is long gone by then."""
 
+NAME_WORDS = {"slurm": "job-name", "lsf": "J", "pbs": "N"}
+"""How each batch system is told a name: PSI/J's own templates look for it where it never is."""
+
 
 def main() -> None:
     wish = msgspec.json.decode(sys.stdin.buffer.read(), type=Wish)
@@ -46,11 +49,12 @@ def say(told: Told) -> None:
 
 def specification(site: Site, name: str, script: str) -> JobSpec:
     batch, pilot = site.batch, site.pilots
+    named = (NAME_WORDS[batch.kind], name)
     attributes = JobAttributes(
         queue_name=batch.queue or None,
         account=batch.account or None,
         reservation_id=batch.reservation or None,
-        custom_attributes={f"{batch.kind}.{word}": text for word, text in batch.options.items()},
+        custom_attributes={f"{batch.kind}.{word}": text for word, text in (*batch.options.items(), named)},
     )
     if batch.wall_ms:
         attributes.duration = timedelta(milliseconds=batch.wall_ms)

@@ -1,0 +1,129 @@
+"""A real Slurm, a server beside it, and jobs that tell when they run and whether another of them runs too."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.sites import BatchSettings, PilotSettings, Site, SiteView
+from mendflow.core.model.views import JobQuery, JobView
+from mendflow.formats import load
+from tests.e2e.conftest import World
+from tests.servers import slurm as servers
+from tests.servers.slurm import Slurm
+
+collect_ignore_glob = ["test_*.py"] if servers.lacking() else []
+
+FLOW = """
+name: ticks
+inputs:
+  jobs: {type: list}
+  folder: {type: string}
+  seconds: {type: string}
+jobs:
+  tick:
+    for-each: ${{ inputs.jobs }}
+    run: |
+      exec 9>>${{ inputs.folder }}/lock-${{ item }}
+      flock -n 9 || echo ${{ item }} >> ${{ inputs.folder }}/twice
+      echo "${{ item }} start" >> ${{ inputs.folder }}/lines
+      if [ -e ${{ inputs.folder }}/only-once ] && [ "$MENDFLOW_ATTEMPT" != 1 ]; then exit 0; fi
+      sleep ${{ inputs.seconds }}
+      echo "${{ item }} end" >> ${{ inputs.folder }}/lines
+"""
+"""Each holds a lock while it, or anything that it started, lives: who finds it taken runs at the same time."""
+
+
+class Farm:
+    """Slurm, a server, and a site between them that is called farm."""
+
+    def __init__(self, slurm: Slurm, world: World) -> None:
+        self.slurm, self.world = slurm, world
+        self.client = world.client
+        self.folder = world.folder
+        self.most = 0  # pilots that Slurm had at once
+
+    def put(self, *, slots: int = 1, pilots: PilotSettings | None = None, wall_ms: int = 0, **limits: int) -> None:
+        """Describe the site, or describe it anew."""
+        given = pilots or PilotSettings()
+        given = msgspec.structs.replace(given, slots=slots, cpus=slots)
+        batch = BatchSettings(kind="slurm", wall_ms=wall_ms, folder=str(self.folder / "farm"))
+        self.client.put_site(msgspec.convert({"name": "farm", "batch": batch, "pilots": given, **limits}, Site))
+
+    def start(self, jobs: int, *, seconds: float) -> CaseId:
+        path = self.folder / "ticks.yaml"
+        path.write_text(FLOW)
+        self.client.deploy(load(path))
+        inputs = {"jobs": list(range(jobs)), "folder": str(self.folder), "seconds": str(seconds)}
+        return self.client.start("ticks", inputs).id
+
+    def view(self) -> SiteView:
+        return self.client.site("farm")
+
+    def jobs(self, case: CaseId) -> list[JobView]:
+        return self.client.jobs(JobQuery(case=case, limit=1000))
+
+    def lines(self) -> list[str]:
+        path = self.folder / "lines"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def begun(self) -> int:
+        return sum(line.endswith("start") for line in self.lines())
+
+    def pilots(self) -> list[servers.BatchJob]:
+        """What Slurm has of the site's pilots that is not over."""
+        found = [job for job in self.slurm.living() if job.name.startswith("mendflow-farm-")]
+        self.most = max(self.most, len(found))
+        return found
+
+    def until(self, holds: Callable[[], object], what: str, patience_s: float = 60) -> None:
+        try:
+            self.world.until(holds, patience_s, what, every=0.2)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.story()}") from None
+
+    def until_over(self, case: CaseId, patience_s: float = 90) -> None:
+        def over() -> bool:
+            self.pilots()
+            return self.client.case(case).status != "running"
+
+        self.until(over, "the case to be over", patience_s)
+        assert self.client.case(case).status == "completed", self.story()
+
+    def each_ran_alone(self, jobs: int) -> None:
+        """Every job has an end, and none ran while it ran already."""
+        assert not (self.folder / "twice").exists(), f"these ran twice at once: {(self.folder / 'twice').read_text()}"
+        ended = {line.split()[0] for line in self.lines() if line.endswith("end")}
+        assert ended == {str(number) for number in range(jobs)}
+
+    def story(self) -> str:
+        logs = "\n".join(f"{log}:\n{log.read_text()[-1500:]}" for log in self.folder.glob("farm/*/pilot.log"))
+        return f"{(self.folder / 'world.log').read_text()[-3000:]}\n{logs}\n{self.slurm.story()}"
+
+
+def _farm(slurm: Slurm, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Farm]:
+    monkeypatch.setenv("SLURM_CONF", slurm.environment["SLURM_CONF"])
+    try:
+        slurm.start()
+        world = World(folder)
+        try:
+            world.start_server()
+            world.wait_for_server()
+            yield Farm(slurm, world)
+        finally:
+            world.stop()
+    finally:
+        slurm.stop()
+
+
+@pytest.fixture
+def farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Farm]:
+    yield from _farm(Slurm(), tmp_path, monkeypatch)
+
+
+@pytest.fixture
+def bounded_farm(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Farm]:
+    """One whose jobs are kept within their memory by the kernel."""
+    yield from _farm(Slurm(nodes=1, bound_memory=True), tmp_path, monkeypatch)
