@@ -9,6 +9,7 @@ import pytest
 
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict
+from mendflow.core.model.views import FlowView
 from mendflow.event_loop import run
 from mendflow.server.access import Access
 from mendflow.server.app import create_app
@@ -37,6 +38,35 @@ async def test_a_stopped_server_has_closed_its_port_and_left_no_task() -> None:
     assert asyncio.all_tasks() == before
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", served.port)
+
+
+class Lost(MemoryDomain):
+    """Waits for a store that does not come back."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.asked = asyncio.Event()
+
+    async def flows(self) -> list[FlowView]:
+        self.asked.set()
+        await asyncio.Event().wait()
+        return []
+
+
+async def test_whoever_waits_for_a_store_that_is_away_is_told_that_the_server_stops(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("mendflow.server.runner.STOP_S_MAX", 0.2)
+    domain = Lost()
+    served = await serve(create_app(domain, access=Access()))
+    async with aiohttp.ClientSession() as http:
+        asking = asyncio.create_task(http.get(f"{served.url}/api/v1/flows"))
+        await domain.asked.wait()
+        await served.stop()
+        async with await asking as response:
+            assert response.status == 503
+            assert (await response.json())["code"] == "unreachable"
+    assert caplog.text == ""
 
 
 async def test_the_same_port_can_be_taken_again_at_once() -> None:

@@ -3,6 +3,7 @@
 One gate stands before everything: it knows the caller or turns the request away. Behind it the pilots' exchange goes
 straight to its handler, and all else to the routes."""
 
+import asyncio
 from functools import cache, partial
 from typing import Any, cast
 
@@ -11,7 +12,7 @@ from litestar.di import Provide
 from litestar.enums import ScopeType
 from litestar.types import HTTPScope, LifeSpanReceive, LifeSpanScope, LifeSpanSend, Receive, Scope, Send
 
-from mendflow.core.model.problems import Mistake
+from mendflow.core.model.problems import Mistake, Unreachable
 from mendflow.server import answers
 from mendflow.server.access import API, PEERS, Access
 from mendflow.server.body import HearingOut
@@ -21,7 +22,7 @@ from mendflow.server.holds import Holds
 from mendflow.server.openapi import describe
 from mendflow.server.passing import Passing
 from mendflow.server.peers import Peer, PeerRoutes
-from mendflow.server.pilots import Exchange, LetGo
+from mendflow.server.pilots import STOPPING, Exchange, LetGo
 from mendflow.server.questions import QUESTIONS, Questions
 from mendflow.server.routes import (
     about,
@@ -81,6 +82,7 @@ class Api(Litestar):
     peers: PeerRoutes
     forwarding: Forwarding | None = None
     everyone: Everyone | None = None
+    stopping = False
 
     async def __call__(
         self, scope: Scope | LifeSpanScope, receive: Receive | LifeSpanReceive, send: Send | LifeSpanSend
@@ -104,14 +106,23 @@ class Api(Litestar):
         if scope["path"] in QUESTIONS and scope["method"] == "POST":
             await self.questions(scope, receive, send, caller.name)
             return
+        scope["state"] = {given.CALLER: caller}
+        hearing = HearingOut(receive, send)
+        try:
+            await self._answer(scope, hearing.receive, hearing.send)
+        except asyncio.CancelledError:
+            if not self.stopping:
+                raise
+            if not hearing.answering:
+                await answers.send_mistake(send, Unreachable(STOPPING))
+
+    async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith(PEERS):
             await self.peers(scope, receive, send)
             return
-        scope["state"] = {given.CALLER: caller}
-        hearing = HearingOut(receive, send)
-        left = await self._here(scope, hearing.receive, hearing.send)
+        left = await self._here(scope, receive, send)
         if left is not None:
-            await super().__call__(scope, left, hearing.send)
+            await super().__call__(scope, left, send)
 
     async def _here(self, scope: HTTPScope, receive: Receive, send: Send) -> Receive | None:
         """What is left to be received of a request that this server answers itself."""
@@ -132,7 +143,9 @@ class Api(Litestar):
         return None
 
     async def stop(self, grace_s: float) -> None:
-        """End what would stay open: event streams at once, held exchanges after a grace."""
+        """End what would stay open: event streams at once, held exchanges after a grace. Whatever else is cancelled
+        from now on is told why."""
+        self.stopping = True
         self.holds.end_all()
         await self.exchange.stop(grace_s)
 

@@ -41,6 +41,7 @@ class HearingOut:
         self._receive = receive
         self._send = send
         self._more = True
+        self.answering = False
 
     async def receive(self) -> ReceiveMessage:
         message = await self._receive()
@@ -48,6 +49,7 @@ class HearingOut:
         return message
 
     async def send(self, message: Message) -> None:
+        self.answering = True
         if message["type"] == "http.response.start" and message["status"] == TooLarge.status:
             passed_over = 0
             while self._more and passed_over < PASSED_OVER_BYTES_MAX:

@@ -49,7 +49,7 @@ class Exchange:
     async def _answer(self, receive: Receive, who: str) -> bytes:
         request = _decoded(await whole(receive, SYNC_BYTES_MAX))
         if self._stopping:
-            raise Unreachable(_STOPPING)
+            raise Unreachable(STOPPING)
         task = asyncio.current_task()
         assert task is not None
         self._asking.add(task)
@@ -60,7 +60,7 @@ class Exchange:
             if not self._stopping:
                 raise
             task.uncancel()
-            raise Unreachable(_STOPPING) from None
+            raise Unreachable(STOPPING) from None
         finally:
             watcher.close()
             self._asking.discard(task)
@@ -91,7 +91,7 @@ class _Watcher:
             let_go(self._pilot)
 
 
-_STOPPING = "the server is about to stop; ask again later"
+STOPPING = "the server is about to stop; ask again later"
 
 
 def _decoded(body: bytes) -> SyncRequest:

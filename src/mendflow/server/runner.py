@@ -18,6 +18,10 @@ log = logging.getLogger("mendflow.server")
 
 STOP_GRACE_S = 0.5
 STOP_S_MAX = 5
+"""What is not answered by then, because the store is away, is answered that it will not be."""
+
+CLOSED_S_MAX = 2
+"""Within this time those lines are closed, or cut."""
 
 
 class _Uvicorn(uvicorn.Server):
@@ -66,6 +70,9 @@ class Served:
         """Take no more requests, end event streams and held exchanges, let the rest finish, and close the port."""
         await self.app.stop(STOP_GRACE_S)
         self._server.ask_to_stop()
+        await asyncio.wait([self._task], timeout=STOP_S_MAX)
+        for request in list(self._server.server_state.tasks):
+            request.cancel()
         await self._task
 
     async def finished(self) -> None:
@@ -109,7 +116,7 @@ async def serve(app: Api, host: str = "127.0.0.1", port: int = 0) -> Served:
         server_header=False,
         date_header=False,
         timeout_keep_alive=75,
-        timeout_graceful_shutdown=STOP_S_MAX,
+        timeout_graceful_shutdown=STOP_S_MAX + CLOSED_S_MAX,
     )
     logging.getLogger("uvicorn.error").setLevel(logging.WARNING)
     server = _Uvicorn(config)
