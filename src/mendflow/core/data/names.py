@@ -109,13 +109,14 @@ def flaws(rules: NameRules, protocol: str) -> Iterator[str]:
             return
         known = {rule.protocol for rule in listed}
         for number, rule in enumerate(listed, 1):
-            yield from (f"rule {number} {kind}: {flaw}" for flaw in _rule_flaws(rule, known))
+            yield from (f"rule {number} {kind}: {flaw}" for flaw in rule_flaws(rule, known))
         yield from _circles(listed, kind)
     if protocol not in {rule.protocol for rule in rules.to_physical}:
         yield f"no rule to a place is of the protocol {protocol!r:.80}, which the element goes by"
 
 
-def _rule_flaws(rule: NameRule, protocols: set[str]) -> Iterator[str]:
+def rule_flaws(rule: NameRule, protocols: set[str]) -> Iterator[str]:
+    """All that is wrong with a rule among rules of these protocols."""
     groups = 0
     for what, pattern in (("destination", rule.destination), ("match", rule.match)):
         try:
