@@ -1,0 +1,141 @@
+"""The pilot monitor's calculation: how many pilots a site should have."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mendflow.core.model.jobs import Resources
+from mendflow.core.model.sites import BatchSettings, PilotSettings, Site
+from mendflow.core.scheduling.provision import SETTLE_MS, Group, Standing, could_run, plan
+
+ANY = Resources()
+LONG = SETTLE_MS
+
+
+def site(*, least: int = 0, most: int = 10, idle: int = 0, slots: int = 1, name: str = "t0") -> Site:
+    return Site(name=name, min_pilots=least, max_pilots=most, min_idle=idle, pilots=PilotSettings(slots=slots))
+
+
+def waiting(jobs: int, waited_ms: int = LONG) -> list[Group]:
+    return [Group(ANY, jobs, waited_ms)]
+
+
+@pytest.mark.parametrize(  # PJ-8: the steps of the paper's algorithm, one after the other
+    ("thresholds", "standing", "jobs", "sent"),
+    [
+        (site(most=10), Standing(inactive=4, busy=6), 50, 0),  # 3, 4: no slots are available
+        (site(most=10), Standing(inactive=4), 3, 0),  # 7, 8: inactive pilots are enough for the jobs
+        (site(most=10), Standing(inactive=4), 4, 0),
+        (site(most=10), Standing(), 3, 3),  # 9, 10: more pilots for them
+        (site(most=10), Standing(inactive=2), 5, 3),
+        (site(most=10), Standing(busy=8), 5, 2),  # ... as far as there is room
+        (site(idle=2), Standing(busy=3), 0, 2),  # 11, 12: too few are idle
+        (site(idle=2), Standing(idle=1, busy=3), 0, 1),
+        (site(idle=2), Standing(idle=2), 0, 0),
+        (site(least=5), Standing(busy=2), 0, 3),  # 13, 14: too few are there
+        (site(least=5), Standing(inactive=5), 0, 0),
+        (site(most=6, least=5, idle=4), Standing(busy=4), 9, 2),  # all of them, and never too many
+    ],
+)
+def test_as_many_pilots_are_sent_as_the_algorithm_says(
+    thresholds: Site, standing: Standing, jobs: int, sent: int
+) -> None:
+    assert plan(thresholds, standing, waiting(jobs) if jobs else []).pilots == sent
+
+
+def test_an_inactive_pilot_covers_jobs_once() -> None:
+    groups = [Group(Resources(cpus=1), 3, LONG), Group(Resources(cpus=0.5), 3, LONG)]
+    assert plan(site(), Standing(inactive=4), groups).for_jobs == 2
+
+
+def test_a_pilot_with_several_slots_covers_as_many_jobs() -> None:
+    assert plan(site(slots=4), Standing(), waiting(9)).for_jobs == 3
+    assert plan(site(slots=4), Standing(inactive=2), waiting(9)).for_jobs == 1
+
+
+def test_a_pilot_that_is_coming_for_jobs_will_not_be_idle() -> None:
+    assert plan(site(idle=1), Standing(inactive=2), waiting(2)).ready == 1
+    assert plan(site(idle=1), Standing(inactive=3), waiting(2)).ready == 0
+
+
+def test_a_free_slot_covers_a_job_that_has_just_come_and_none_that_it_has_passed_over() -> None:
+    idle = Standing(idle=3, free_slots=3)
+    assert plan(site(), idle, waiting(3, waited_ms=0)).pilots == 0
+    assert plan(site(), idle, waiting(3)).pilots == 3
+
+
+def test_a_job_that_any_site_may_run_is_covered_once() -> None:
+    first = plan(site(name="a", most=2), Standing(), waiting(5))
+    second = plan(site(name="b"), Standing(), first.uncovered)
+    assert (first.pilots, second.pilots, second.uncovered) == (2, 3, ())
+
+
+def test_a_site_that_may_get_no_pilots_leaves_the_jobs_to_others_but_for_those_that_pilots_are_coming_for() -> None:
+    held = plan(site(), Standing(inactive=2), waiting(5), most=0)
+    assert held.pilots == 0 and [group.jobs for group in held.uncovered] == [3]
+
+
+@pytest.mark.parametrize(
+    ("needs", "fits"),
+    [
+        (Resources(site="t0"), True),
+        (Resources(site="t1"), False),
+        (Resources(cpus=2), True),
+        (Resources(cpus=4), False),
+        (Resources(memory_bytes=2 << 30), True),
+        (Resources(memory_bytes=3 << 30), False),
+        (Resources(gpus=1), False),
+        (Resources(wall_ms=3_600_000), True),
+        (Resources(wall_ms=3_600_001), False),
+        (Resources(disk_bytes=1 << 50), True),  # of which the site says nothing
+    ],
+)
+def test_no_pilot_is_sent_for_a_job_that_it_could_not_take(needs: Resources, fits: bool) -> None:
+    small = Site(
+        name="t0",
+        batch=BatchSettings(wall_ms=3_600_000),
+        pilots=PilotSettings(cpus=2, memory_bytes=2 << 30),
+    )
+    assert could_run(small, needs) is fits
+    assert bool(plan(small, Standing(), [Group(needs, 1, LONG)]).pilots) is fits
+
+
+def test_the_plan_says_why() -> None:
+    reasons = " ".join(plan(site(least=3, idle=1), Standing(busy=1), waiting(1)).reasons)
+    assert "1 jobs wait" in reasons and "should" in reasons
+    assert "at most 2" in plan(site(most=2), Standing(busy=2), waiting(1)).reasons[0]
+    assert plan(site(), Standing(), []).reasons == ("nothing waits that its pilots are not enough for",)
+
+
+counts = st.integers(0, 30)
+groups = st.lists(st.builds(Group, st.just(ANY), st.integers(1, 40), st.sampled_from([0, LONG])), max_size=5)
+
+
+@given(least=counts, most=counts, idle=counts, slots=st.integers(1, 8), numbers=st.tuples(*[counts] * 4), jobs=groups)
+def test_the_thresholds_hold_whatever_waits(
+    least: int, most: int, idle: int, slots: int, numbers: tuple[int, ...], jobs: list[Group]
+) -> None:  # PJ-8
+    inactive, idling, busy, free = numbers
+    standing = Standing(inactive=inactive, idle=idling, busy=busy, free_slots=free)
+    thresholds = site(least=least, most=most, idle=idle, slots=slots)
+    made = plan(thresholds, standing, jobs)
+    after = standing.submitted + made.pilots
+    assert made.for_jobs >= 0 and made.ready >= 0
+    assert after <= max(most, standing.submitted)
+    assert after >= min(least, most) or standing.submitted > most
+    if after < most:
+        assert not made.uncovered, "there is room, and jobs that nobody comes for"
+        assert idling + inactive + made.pilots >= idle
+    if not jobs and standing.submitted >= least and idling >= idle:
+        assert made.pilots == 0, "nobody needs these"
+    covered = sum(group.jobs for group in jobs) - sum(group.jobs for group in made.uncovered)
+    assert covered <= (inactive + made.for_jobs) * slots + free
+
+
+@given(jobs=groups, numbers=st.tuples(*[counts] * 4), most=counts)
+def test_what_was_sent_need_not_be_sent_again(jobs: list[Group], numbers: tuple[int, ...], most: int) -> None:
+    inactive, idle, busy, free = numbers
+    before = Standing(inactive=inactive, idle=idle, busy=busy, free_slots=free)
+    first = plan(site(most=most, idle=2, least=3), before, jobs)
+    after = Standing(inactive=inactive + first.pilots, idle=idle, busy=busy, free_slots=free)
+    assert plan(site(most=most, idle=2, least=3), after, jobs).pilots == 0
