@@ -1,13 +1,15 @@
 """Inputs from the command line: text becomes the value that the flow's declaration asks for.
 
 `k=v` is read by the input's type; `k=@FILE` takes the content of a file, `k=@@...` a text that begins with @. A file
-input is a path here, with or without the @, and a kept file in the case: pilots on other machines have it too."""
+input is a path here, with or without the @, and a kept file in the case: pilots on other machines have it too. Or it is
+a logical file, as `lfn:NAME`."""
 
 from pathlib import Path
 
 import msgspec
 
 from mendflow.client import Client
+from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.problems import Invalid, Mistake, NotFound
 from mendflow.core.model.values import Value
@@ -52,7 +54,8 @@ async def kept_inputs(client: Client, flow: Flow, values: dict[str, Value]) -> d
     kept = dict(values)
     for name, value in values.items():
         if flow.inputs[name].type == "file" and isinstance(value, str):
-            kept[name] = (await client.upload(value)).as_value()
+            logical = value.startswith(LOGICAL)
+            kept[name] = ((await client.datum(value)).ref() if logical else await client.upload(value)).as_value()
     return kept
 
 
@@ -62,6 +65,8 @@ def json_or_text(text: str) -> Value:
 
 
 def _value(name: str, text: str, input: Input) -> Value:
+    if input.type == "file" and text.startswith(LOGICAL):
+        return text
     if input.type == "file":
         path = Path(text.removeprefix("@"))
         if not path.is_file():

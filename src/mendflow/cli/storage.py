@@ -1,0 +1,155 @@
+"""Commands about storage elements: where files lie, and by which rules names become places."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from msgspec.structs import replace
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.printing import print_json, print_table, say
+from mendflow.core.data.elements import checked_element
+from mendflow.core.data.names import place_of
+from mendflow.core.data.paths import logical_name
+from mendflow.core.model.data import StorageElement
+from mendflow.core.model.problems import Invalid, NotFound
+from mendflow.formats.tfc import load_element, load_name_rules, write_cms, write_name_rules
+
+app = typer.Typer()
+storage = typer.Typer(invoke_without_command=True)
+app.add_typer(storage, name="storage")
+
+ElementArgument = Annotated[str, typer.Argument(metavar="ELEMENT", help="A storage element's name.")]
+
+
+@storage.callback()
+@asks
+def list_all(ask: Ask) -> None:
+    """List the storage elements; add, show or remove one."""
+    if not ask.inner:
+        _list(ask)
+
+
+@storage.command("list")
+@asks
+def list_elements(ask: Ask) -> None:
+    """List the storage elements."""
+    _list(ask)
+
+
+def _list(ask: Ask) -> None:
+    found = ask.of(lambda client: client.elements())
+    if ask.json:
+        print_json(found)
+    elif not found:
+        say("There are no storage elements; add one with mendflow storage add FILE, or with --name and --url.")
+    else:
+        print_table(("element", "url", "sites", "rules", "may be"), [_row(each) for each in found])
+
+
+def _row(element: StorageElement) -> tuple[str, ...]:
+    rules = f"{len(element.rules.to_physical)} of {element.protocol}" if element.rules is not None else ""
+    return (
+        element.name,
+        element.url,
+        ", ".join(element.sites) or "all",
+        rules,
+        "read" if element.read_only else "read and written",
+    )
+
+
+@storage.command("show")
+@asks
+def show(ask: Ask, element: ElementArgument) -> None:
+    """Show a storage element."""
+    found = ask.of(lambda client: client.element(element))
+    if ask.json:
+        print_json(found)
+        return
+    print_table(("element", "url", "sites", "rules", "may be"), [_row(found)])
+    say(f"{found.streams} files at a time, {found.tries} tries, {found.timeout_ms} ms without a byte at most")
+    for name, value in found.options.items():
+        say(f"  {name}: {value}")
+
+
+@storage.command("add")
+@asks
+def add(
+    ask: Ask,
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="The element's settings, in YAML.", show_default=False)
+    ] = "",
+    name: Annotated[str, typer.Option("--name", metavar="NAME", help="Its name.", show_default=False)] = "",
+    url: Annotated[
+        str, typer.Option("--url", metavar="URL", help="Where it is: a folder, s3://bucket, ...", show_default=False)
+    ] = "",
+    site: Annotated[
+        list[str] | None, typer.Option("--site", metavar="SITE", help="A site near it.", show_default=False)
+    ] = None,
+    rules: Annotated[
+        str, typer.Option("--rules", metavar="FILE", help="Its rules: YAML, or CMS's XML.", show_default=False)
+    ] = "",
+    protocol: Annotated[
+        str, typer.Option("--protocol", metavar="NAME", help="Which of the rules count.", show_default=False)
+    ] = "",
+    read_only: Annotated[bool, typer.Option("--read-only", help="Nothing is written there.")] = False,
+    change: Annotated[bool, typer.Option("--replace", help="Change one that is there.")] = False,
+) -> None:
+    """Add a storage element, from a file or by options."""
+    if bool(file) == bool(name and url):
+        raise Invalid("give a FILE with the element's settings, or --name and --url")
+    wish = load_element(Path(file)) if file else StorageElement(name=name, url=url)
+    if rules:
+        wish = replace(wish, rules=load_name_rules(Path(rules)))
+    wish = replace(
+        wish,
+        sites=(*wish.sites, *(site or ())),
+        protocol=protocol or wish.protocol,
+        read_only=read_only or wish.read_only,
+    )
+    added = ask.of(lambda client: client.put_element(checked_element(wish), replace=change))
+    if ask.json:
+        print_json(added)
+    else:
+        say(f"{added.name} is {added.url}" + (f", near {', '.join(added.sites)}" if added.sites else ""))
+
+
+@storage.command("remove")
+@asks
+def remove(ask: Ask, element: ElementArgument) -> None:
+    """Remove a storage element. What lies there stays there, and is not found any more."""
+    removed = ask.of(lambda client: client.remove_element(element))
+    if ask.json:
+        print_json(removed)
+    else:
+        say(f"{removed.name} is removed; what lies there stays there")
+
+
+@storage.command("place")
+@asks
+def place(
+    ask: Ask,
+    element: ElementArgument,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A logical name; the file need not be there.")],
+    site: Annotated[str, typer.Option("--site", metavar="SITE", help="Asked by this site.", show_default=False)] = "",
+) -> None:
+    """Say where a name would lie on an element, by its rules."""
+    found = ask.of(lambda client: client.element(element))
+    say(place_of(found, logical_name(name), site))
+
+
+@storage.command("rules")
+@asks
+def rules(
+    ask: Ask,
+    element: ElementArgument,
+    cms: Annotated[bool, typer.Option("--cms", help="As a catalogue of CMS, in XML.")] = False,
+) -> None:
+    """Print the rules of an element, as YAML or as CMS's XML."""
+    found = ask.of(lambda client: client.element(element))
+    if found.rules is None:
+        raise NotFound(f"{element} has no rules: a name lies at {found.url} followed by the name")
+    if ask.json:
+        print_json(found.rules)
+    else:
+        say((write_cms(found.rules) if cms else write_name_rules(found.rules)).rstrip())
