@@ -256,6 +256,10 @@ class DiskCache:
     def held_bytes(self) -> int:
         return self._shelf.held_bytes
 
+    @property
+    def size_bytes(self) -> int:
+        return self._shelf.size_bytes
+
     def digests(self) -> set[str]:
         with self._guard:
             return set(self._shelf)

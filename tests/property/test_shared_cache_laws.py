@@ -1,0 +1,159 @@
+"""Caches of pilots on one host, on a real disk, whatever pilots, jobs and vandals do to them.
+
+What a job is given is always what it asked for. A cache keeps to its size, and what is in use stays, whoever else has
+let go of it."""
+
+import os
+import shutil
+import tempfile
+from collections import Counter
+from pathlib import Path
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, rule
+
+from mendflow.core.caching.policies import POLICIES
+from mendflow.core.model.data import Neighbour
+from mendflow.core.model.ids import PilotId
+from mendflow.pilot.cache.entries import Damaged, is_digest
+from mendflow.pilot.cache.shared import CacheOptions, SharedCache
+from tests.pilot.cache.files import bringing, digest_of
+
+PILOTS = 3
+CONTENTS = [bytes([number]) * (number * 7) for number in range(10)]
+pilots = st.integers(0, PILOTS - 1)
+contents = st.sampled_from(CONTENTS)
+
+
+class SharedCacheLaws(RuleBasedStateMachine):
+    """PJ-5, PJ-6, PJ-11."""
+
+    @initialize(policy=st.sampled_from(sorted(POLICIES)), space=st.integers(40, 160))
+    def begin(self, policy: str, space: int) -> None:
+        self.top = Path(tempfile.mkdtemp(prefix="mendflow-laws-"))
+        self.options = CacheOptions(space_bytes=space, threshold_bytes=20, policy=policy)
+        self.folders = [self.top / f"p{number}" for number in range(PILOTS)]
+        for folder in self.folders:
+            folder.mkdir()
+        self.pins: list[Counter[bytes]] = [Counter() for _ in range(PILOTS)]
+        self.broken: set[bytes] = set()  # a vandal was at one of its links
+        self.jobs = 0
+        self.caches = [self.started(number) for number in range(PILOTS)]
+
+    def teardown(self) -> None:
+        if hasattr(self, "top"):
+            shutil.rmtree(self.top)
+
+    def started(self, number: int) -> SharedCache:
+        cache = SharedCache(self.folders[number], self.options, host="here", first_version=1)
+        others = [folder for other, folder in enumerate(self.folders) if other != number]
+        cache.hear([Neighbour(PilotId(folder.name), "here", str(folder)) for folder in others], mark=1)
+        return cache
+
+    @rule(pilot=pilots, content=contents, link=st.booleans(), said=st.booleans())
+    def a_job_wants_a_file(self, pilot: int, content: bytes, link: bool, said: bool) -> None:
+        disk, digest = self.caches[pilot].disk, digest_of(content)
+        disk.pin(digest)
+        self.pins[pilot][content] += 1
+        entry = disk.take_in(digest, bringing(content), size=len(content) if said else 0)
+        assert Path(entry.path).read_bytes() == content and entry.bytes == len(content)
+        self.jobs += 1
+        target = self.top / f"input{self.jobs}"
+        disk.give(digest, str(target), link=link)
+        assert target.read_bytes() == content
+        self.has_it(pilot, content)
+
+    def has_it(self, pilot: int, content: bytes) -> None:
+        """What is given as a copy to the only one who uses it, and does not stay, is handed over."""
+        if not (self.folders[pilot] / digest_of(content)).exists():
+            assert digest_of(content) not in self.caches[pilot].disk.digests()
+            self.a_job_ends(pilot, content)
+
+    @rule(pilot=pilots, content=contents)
+    def a_job_ends(self, pilot: int, content: bytes) -> None:
+        if self.pins[pilot][content]:
+            self.pins[pilot][content] -= 1
+            self.caches[pilot].disk.release([digest_of(content)])
+
+    @rule(pilot=pilots, content=contents, claimed=contents)
+    def a_job_has_made_a_file(self, pilot: int, content: bytes, claimed: bytes) -> None:
+        made = self.top / "output"
+        made.write_bytes(content)
+        self.caches[pilot].disk.adopt(str(made), digest_of(claimed))
+        made.unlink()
+
+    @rule(pilot=pilots)
+    def a_pilot_looks_around(self, pilot: int) -> None:
+        self.caches[pilot].look_around()
+
+    @rule(pilot=pilots)
+    def a_pilot_is_killed_and_comes_back(self, pilot: int) -> None:
+        self.caches[pilot] = self.started(pilot)
+        self.pins[pilot].clear()
+
+    @rule(pilot=pilots, content=contents)
+    def a_vandal_writes_into_a_file(self, pilot: int, content: bytes) -> None:
+        path = self.folders[pilot] / digest_of(content)
+        if path.exists() and content:
+            path.chmod(0o600)
+            path.write_bytes(bytes([content[0] ^ 1]) * len(content))
+            self.broken.add(content)
+
+    @rule(pilot=pilots, content=contents)
+    def a_vandal_removes_a_file(self, pilot: int, content: bytes) -> None:
+        path = self.folders[pilot] / digest_of(content)
+        if path.exists():
+            path.unlink()
+            self.broken.add(content)
+
+    @rule(pilot=pilots, content=contents)
+    def what_is_at_hand_is_right(self, pilot: int, content: bytes) -> None:
+        entry = self.caches[pilot].disk.at_hand(digest_of(content))
+        if entry is not None:
+            assert Path(entry.path).read_bytes() == content
+
+    @rule(pilot=pilots, content=contents)
+    def what_is_given_is_right(self, pilot: int, content: bytes) -> None:
+        """Even if nobody has asked whether it still is."""
+        if not self.pins[pilot][content]:
+            return
+        target = self.top / "given"
+        try:
+            self.caches[pilot].disk.give(digest_of(content), str(target), link=False)
+        except (Damaged, FileNotFoundError):
+            assert not target.exists()
+        else:
+            assert target.read_bytes() == content
+            target.unlink()
+            self.has_it(pilot, content)
+
+    @invariant()
+    def each_keeps_to_its_size(self) -> None:
+        for number, cache in enumerate(self.caches):
+            disk = cache.disk
+            used = {digest_of(content) for content, pins in self.pins[number].items() if pins}
+            pinned = sum(os.path.getsize(path) for path in self.folders[number].iterdir() if path.name in used)
+            assert disk.held_bytes <= max(disk.size_bytes, pinned)
+
+    @invariant()
+    def what_is_on_the_shelf_is_on_the_disk_and_nothing_else(self) -> None:
+        broken = {digest_of(content) for content in self.broken}
+        for number, cache in enumerate(self.caches):
+            used = {digest_of(content) for content, pins in self.pins[number].items() if pins}
+            there = {path.name for path in self.folders[number].iterdir()}
+            assert all(map(is_digest, there)), "nothing is left of what was on its way"
+            assert cache.disk.digests() - broken <= there
+            assert there - cache.disk.digests() <= used | broken, "guests are there as long as they are used"
+
+    @invariant()
+    def what_is_in_use_stays_whoever_else_lets_go_of_it(self) -> None:
+        for number, pins in enumerate(self.pins):
+            for content, count in pins.items():
+                if count and content not in self.broken:
+                    path = self.folders[number] / digest_of(content)
+                    assert path.exists() and path.read_bytes() == content
+
+
+TestSharedCacheLaws = SharedCacheLaws.TestCase  # PJ-5, PJ-6, PJ-11
+TestSharedCacheLaws.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
