@@ -94,8 +94,8 @@ class Grounds:
             "#!/bin/sh",
             "umask 077",
             f"exec >>{shlex.quote(str(launch.log))} 2>&1 </dev/null",
-            "trap : TERM",  # the pilot leaves when it is told to, and this waits for it
             *([pilot.before] if pilot.before else []),
+            "trap : TERM",  # the pilot leaves when it is told to, and this waits for it
             f"{shlex.quote(pilot.python or sys.executable)} -m mendflow.pilot --work {work} "
             + " ".join(map(shlex.quote, self._words(site, submission))),
         ]
