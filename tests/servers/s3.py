@@ -2,6 +2,7 @@
 
 import atexit
 import functools
+import secrets
 import shutil
 import sys
 import tempfile
@@ -18,6 +19,7 @@ from mendflow.core.model.data import StorageElement
 from tests.servers.processes import dying_with_us, end, free_port, launch
 
 KEY, SECRET = "mendflow-test", "not-to-be-seen-anywhere"
+BUCKET = "tests"
 PATIENCE_S = 40
 PORTS = range(20_000, 29_000)
 """Each part also takes the port that is 10,000 higher."""
@@ -30,14 +32,10 @@ ENVIRONMENT = {"TEST_S3_KEY": KEY, "TEST_S3_SECRET": SECRET}
 class S3:
     url: str
 
-    def element(self, bucket: str, name: str = "objects", **more: int | bool) -> StorageElement:
-        options = {**OPTIONS, "endpoint_url": self.url}
-        return StorageElement(name=name, url=f"s3://{bucket}/top", options=options, **more)  # type: ignore[arg-type]  # of numbers and flags
-
-    def bucket(self, name: str) -> str:
-        """A new bucket."""
-        self.raw().mkdir(name)
-        return name
+    def element(self, name: str = "objects") -> StorageElement:
+        """An element that nobody else has. There is one bucket: each more would take volumes of its own."""
+        url = f"s3://{BUCKET}/{secrets.token_hex(6)}/top"
+        return StorageElement(name=name, url=url, options={**OPTIONS, "endpoint_url": self.url})
 
     def raw(self) -> fsspec.AbstractFileSystem:
         """The server as any other program sees it."""
@@ -84,8 +82,8 @@ def _wait(server: S3, log: Path) -> None:
     while True:
         try:
             raw = server.raw()
-            raw.mkdir("first")
-            raw.pipe_file("first/a", b"a")
+            raw.mkdir(BUCKET)
+            raw.pipe_file(f"{BUCKET}/first", b"a")
             return
         except OSError:
             assert time.monotonic() < give_up_at, log.read_text()[-3000:]

@@ -11,7 +11,7 @@ from mendflow.transfer.problems import BadPlace
 
 LOCAL: Final = frozenset({"file", "local"})
 WEB: Final = frozenset({"http", "https"})
-OBJECTS: Final = frozenset({"s3", "s3a", "gs", "gcs", "memory"})
+OBJECTS: Final = frozenset({"s3", "s3a", "gs", "gcs"})
 """Where a file that is being written is not seen before it is finished."""
 
 OTHERS: Final = frozenset(

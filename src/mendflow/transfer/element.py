@@ -97,8 +97,9 @@ class Element:
         turns = range(1, self.storage.tries + 1)
         for each in turns:
             try:
+                writing = self._writing(place, mark, turn)
                 if not self._has(place, ref):
-                    publish(self._writing(place, mark, turn), source, ref, may_rename)
+                    publish(writing, source, ref, may_rename)
                 return
             except TransferFailed as error:
                 if not error.passing or each == turns[-1] or not wanted():
