@@ -111,6 +111,19 @@ def test_a_neighbours_file_that_was_changed_is_neither_linked_nor_given(tmp_path
     assert (tmp_path / "p1" / digest).read_bytes() == b"shared"
 
 
+def test_a_file_that_one_has_no_room_for_and_another_has_linked_is_no_jobs_to_write_to(tmp_path: Path) -> None:
+    one, two = pilots_of_a_host(tmp_path, 2, CacheOptions(space_bytes=10, threshold_bytes=0))
+    content = b"x" * 50
+    digest = digest_of(content)
+    for cache in (one, two):
+        cache.disk.pin(digest)
+        cache.disk.take_in(digest, bringing(content))
+    assert os.path.samefile(tmp_path / "p0" / digest, tmp_path / "p1" / digest)
+    one.disk.give(digest, str(tmp_path / "input"), link=False)
+    (tmp_path / "input").write_bytes(b"y" * 50)
+    assert read(two.disk, digest) == content
+
+
 def test_a_neighbours_file_with_a_forged_seal_is_found_out_by_its_content(tmp_path: Path) -> None:
     _, two = pilots_of_a_host(tmp_path, 2, SPACE)
     digest = digest_of(b"shared")

@@ -229,17 +229,19 @@ class DiskCache:
         path = self._path(digest)
         with self._guard:
             assert self._shelf.in_use(digest), "what is given is pinned"
-            if digest in self._guests and self._shelf.pins(digest) == 1 and not link:
-                del self._guests[digest]
-                _hand_over(path, target)
-                return
+            handed_over = not link and self._shelf.pins(digest) == 1 and self._guests.pop(digest, None) is not None
             if link:
                 self._linked.add(digest)
-        _link_or_copy(path, target, link=link)
-        if entries.whole_bytes(path, digest) is None:
+        if handed_over:
+            os.replace(path, target)
+        else:
+            _link_or_copy(path, target, link=link)
+        if entries.whole_bytes(target if handed_over else path, digest) is None:
             os.unlink(target)
             self._drop(digest)
             raise entries.Damaged(errno.EIO, f"the file {digest[:12]} was changed while a job was given it")
+        if handed_over:
+            _make_own(target)
 
     def look_at_links(self) -> None:
         """A job that has links to files here has promised only to read them. What one has written into goes."""
@@ -348,11 +350,14 @@ def _is(path: str, digest: str) -> bool:
     return entries.whole_bytes(path, digest) is not None and entries.digest_of(path) == digest
 
 
-def _hand_over(path: str, target: str) -> None:
-    """A file that only one job uses and that does not stay becomes the job's own."""
-    os.replace(path, target)
-    os.chmod(target, _OWN_MODE)
-    os.utime(target)
+def _make_own(path: str) -> None:
+    """A guest that was handed over is the job's to write to, unless others have links to it."""
+    if os.lstat(path).st_nlink == 1:
+        os.chmod(path, _OWN_MODE)
+        os.utime(path)
+    else:
+        entries.copy(path, path + entries.ARRIVING)
+        os.replace(path + entries.ARRIVING, path)
 
 
 def _bytes_of(path: str) -> int | None:
