@@ -105,7 +105,7 @@ def add(
         str, typer.Option("--file", metavar="FILE", help="A copy here, to know its content by.", show_default=False)
     ] = "",
     sha256: Annotated[
-        str, typer.Option("--sha256", metavar="DIGEST", help="Its content, without a copy here.", show_default=False)
+        str, typer.Option("--digest", metavar="SHA256", help="Its content, without a copy here.", show_default=False)
     ] = "",
     size: Annotated[int, typer.Option("--bytes", min=0, metavar="N", help="Its size.", show_default=False)] = 0,
     data_set: Annotated[
@@ -118,7 +118,7 @@ def add(
 ) -> None:
     """Say that a file lies on a storage element, and what it is. Nothing is copied."""
     if bool(file) == bool(sha256):
-        raise Invalid("say what the file is: give --file with a copy of it, or --sha256 and --bytes")
+        raise Invalid("say what the file is: give --file with a copy of it, or --digest and --bytes")
     digest, length = digest_of(Path(file)) if file else (sha256, size)
     wish = LogicalFile(
         name=logical_name(name),
