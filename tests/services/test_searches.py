@@ -4,12 +4,13 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import Flow, ForEach, Job
+from mendflow.core.model.flow import Flow, ForEach, Job, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.views import CaseQuery, JobQuery
 from mendflow.core.query.amounts import BadSearch
 from mendflow.services.local_domain import LocalDomain
+from tests.services.conftest import HandPilot
 
 LOOP = ForEach(name="loop", items=[1, 2, 3, 4], body=Job(name="a", command="true"), on_fault="finish")
 
@@ -37,6 +38,16 @@ async def test_a_job_that_its_pilot_has_not_begun_is_found_as_available(
     await pilot.sync()
     assert await items(domain, "state == 'running' && attempts == 1 && host == 'here'") == ["a[0]", "a[1]"]
     assert await items(domain, "state == 'available'") == ["a[2]", "a[3]"]
+
+
+async def test_a_job_is_of_whoever_started_its_case_unless_the_flow_says_whose_it_is(domain: LocalDomain) -> None:
+    body = Sequence(name="s", body=(Job(name="a", command="true"), Job(name="b", command="true", owner="calibration")))
+    await domain.deploy(Flow(name=FlowName("f"), body=body))
+    await domain.start("f", {}, who="alignment")
+    pilot = HandPilot(domain)
+    await pilot.run_all(lambda _: Outcome())
+    assert await items(domain, "owner == 'alignment' && attempts > 0") == ["a"]
+    assert await items(domain, "attempts > 0", owner="calibration") == ["b"]
 
 
 async def test_a_condition_and_the_options_beside_it_hold_both(domain: LocalDomain, pilot: Any, case: str) -> None:

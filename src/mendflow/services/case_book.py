@@ -10,7 +10,7 @@ from mendflow.core.engine import Case
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId, Instant, ItemId
-from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
 from mendflow.core.recovery.ids import AGAIN, serial_of
@@ -240,6 +240,12 @@ class LiveCase:
     def flow(self) -> Flow:
         assert self.case.flow is not None, f"case {self.id} was not started"
         return self.case.flow
+
+    def owned(self, spec: JobSpec) -> JobSpec:
+        """What is submitted of a job that the flow has described: it is for whoever the flow says, else for whoever
+        started the case."""
+        owner = self.document.owner
+        return spec if spec.owner or not owner else msgspec.structs.replace(spec, owner=owner)
 
     def move(self, serial: int, name: str, kind: str, state: str) -> None:
         """An item of this case is now in this state; in none, if it goes on under another serial. Items that are over

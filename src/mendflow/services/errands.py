@@ -225,7 +225,7 @@ class OrderDesk:
     # Jobs
 
     async def _submit(self, live: LiveCase, order: SubmitJob, again: bool) -> None:
-        job = NewJob(JobId(f"{live.id}/{order.serial}"), live.id, order.spec)
+        job = NewJob(JobId(f"{live.id}/{order.serial}"), live.id, live.owned(order.spec))
         if live.document.rerun_of is not None and not again:
             outcome = await self._reuse.take_over(live, job)
             if outcome is not None:

@@ -62,7 +62,7 @@ class Gates:
         if again and await self._is_out(live, order):
             return False
         item = order.spec.item if type(order) is SubmitJob else order.item
-        facts = partial(_job_facts, order) if type(order) is SubmitJob else None
+        facts = partial(_job_facts, live.owned(order.spec)) if type(order) is SubmitJob else None
         go = partial(_send, live, order, again, send)
         self._checkpoints.ask(
             live, ExceptionType.ITEM_PRE, go, serial=order.serial, item=item, patient=True, facts=facts
@@ -171,8 +171,8 @@ async def _send(live: LiveCase, order: Any, again: bool, send: Send) -> None:
         await send(live, current, again)
 
 
-def _job_facts(order: SubmitJob) -> dict[str, Value]:
-    return {"job": job_facts_of(order.spec)}
+def _job_facts(spec: JobSpec) -> dict[str, Value]:
+    return {"job": job_facts_of(spec)}
 
 
 def job_facts_of(spec: JobSpec) -> dict[str, Value]:

@@ -109,7 +109,13 @@ JOBS: Final = Vocabulary(
         Name("flow", "text", "the flow of the case that everything began with", made=_root_flow),
         Name("item", "text", "the item that it does, as in `align[3]`", "spec.item"),
         Name("name", "text", "the item's name, without its turns", "name"),
-        Name("owner", "text", "who it is for, as its flow says by `owner`", "spec.owner", usual=""),
+        Name(
+            "owner",
+            "text",
+            "who it is for: as its flow says by `owner`, else who started the case",
+            "spec.owner",
+            usual="",
+        ),
         Name(
             "state",
             "text",
