@@ -39,6 +39,7 @@ from mendflow.core.model.views import (
 from mendflow.services.flows import check_names
 from tests.server.memory_data import MemoryData
 from tests.server.memory_repairs import MemoryRepairs
+from tests.server.memory_sets import MemorySets
 from tests.server.memory_sites import MemorySites
 from tests.server.memory_watch import MemoryWatch
 
@@ -55,7 +56,7 @@ def leaves(activity: model.Activity, turn: str = "") -> Iterator[tuple[str, mode
             yield from leaves(activity.body, f"[{index}]")
 
 
-class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData):
+class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData, MemorySets):
     def __init__(self) -> None:
         super().__init__()
         MemoryWatch.__init__(self)

@@ -47,12 +47,15 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("data", "datum", "places", "elements", "element"), READ),
     **dict.fromkeys(("add_data", "add_replica"), CHANGE),
     **dict.fromkeys(("remove_data", "remove_replica", "put_element", "remove_element"), ADMINISTER),
+    **dict.fromkeys(("data_sets", "data_set", "set_files", "set_batches", "watches"), READ),
+    **dict.fromkeys(("put_data_set", "add_to_set", "close_set", "retry_batch"), CHANGE),
+    **dict.fromkeys(("put_watch", "remove_watch"), ADMINISTER),
     **dict.fromkeys(("stats", "metrics"), READ | {"metrics"}),
     "servers": READ,
     "engines": READ | {"engine"},
     **dict.fromkeys(("register_engine", "engine_event", "engine_orders", "engine_done"), SERVED),
 }
-FILLED = {"sha256": "0" * 64, "serial": "1"}
+FILLED = {"sha256": "0" * 64, "serial": "1", "number": "1"}
 
 
 @pytest.fixture

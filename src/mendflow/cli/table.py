@@ -49,6 +49,8 @@ COMMANDS: dict[str, Entry] = {
     "send": _entry("act", "Send a message to a case.", _ACT),
     "release": _entry("alerts", "Take a job from its pilot, and let another try it.", _ACT),
     "tasks": _entry("tasks", "List and do the work of people.", _ACT),
+    "sets": _entry("sets", "List the data sets; make them, add files, close them.", _ACT),
+    "watches": _entry("watches", "List the storage elements that are watched for files; add or remove one.", _ACT),
     "rules": _entry("rules", "Look at rules, add them, try them, go back.", _MEND),
     "raise": _entry("repairs", "Say that something happened to a case or an item.", _MEND),
     "mend": _entry("repairs", "Run an exlet on a case now, and make a rule of it if wanted.", _MEND),

@@ -10,6 +10,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, TypeVar
 
 from mendflow.client.blocking_data import BlockingData
+from mendflow.client.blocking_data_sets import BlockingDataSets
 from mendflow.client.blocking_sites import BlockingSites
 from mendflow.client.client import Client
 from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
@@ -67,7 +68,7 @@ from mendflow.core.recovery.patterns import Patterns
 T = TypeVar("T")
 
 
-class SyncClient(BlockingSites, BlockingData):
+class SyncClient(BlockingSites, BlockingData, BlockingDataSets):
     """A client of one server. Use it as a context manager, or call `close` in the end."""
 
     def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:

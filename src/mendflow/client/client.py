@@ -18,6 +18,7 @@ from urllib.parse import quote
 import msgspec
 
 from mendflow.client.data import DataCalls
+from mendflow.client.data_sets import DataSetCalls
 from mendflow.client.events import follow
 from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
 from mendflow.client.repairs import RepairCalls
@@ -56,7 +57,7 @@ _to_pack = msgspec.msgpack.Encoder()
 _from_pack = msgspec.msgpack.Decoder(SyncAnswer)
 
 
-class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls):
+class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls):
     """A client of one server, or of several on one store: then `url` has all of them, with commas in between. Use it as
     an async context manager, or call `close` in the end."""
 

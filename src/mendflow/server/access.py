@@ -222,8 +222,9 @@ def _as_routed(path: str) -> str:
 _SLASHES = re.compile("/{2,}")
 _FOR_ADMINS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/release")
 """An address of a webhook may be a secret; the rest changes what others see, or takes away what is running."""
-_CHANGED_BY_ADMINS = re.compile(r"/sites/.*|/storage(/.*)?")
-"""Everybody may read these. Their settings are commands on other machines, and where all files go."""
+_CHANGED_BY_ADMINS = re.compile(r"/sites/.*|/storage(/.*)?|/watches/.*")
+"""Everybody may read these. Their settings are commands on other machines, where all files go, and what the
+server reads there."""
 _REMOVED_BY_ADMINS = re.compile(r"/(data|replicas)/.*")
 """Everybody may add these; others count on what is there."""
 PASSED_ON = b"x-mendflow-passed-on"

@@ -30,6 +30,7 @@ from mendflow.server.routes import (
     archives,
     cases,
     data,
+    data_sets,
     engines,
     events,
     files,
@@ -65,6 +66,7 @@ ROUTES: list[Any] = [
     *archives.ROUTES,
     *engines.ROUTES,
     *sites.ROUTES,
+    *data_sets.ROUTES,
 ]
 SYNC_PATH = f"{API}/pilots/sync"
 METRICS_PATH = f"{API}/metrics"

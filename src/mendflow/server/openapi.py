@@ -22,6 +22,7 @@ from mendflow.core.model.data import (
     Replica,
     StorageElement,
 )
+from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Watch, WatchView
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.mending import XEvent
@@ -69,6 +70,7 @@ from mendflow.server.access import API
 from mendflow.server.routes.alerts import JobRelease
 from mendflow.server.routes.cases import Removal, Rerun, Sent, Start, Which
 from mendflow.server.routes.data import ElementWish, FileWish
+from mendflow.server.routes.data_sets import Arrived
 from mendflow.server.routes.engines import Done, Registration
 from mendflow.server.routes.repairs import Raised
 from mendflow.server.routes.rules import PutRules, Restore
@@ -105,6 +107,7 @@ _TYPES = [
     StatsView,
     *(LogicalFile, StorageElement, Replica, Located, FileWish, ElementWish),
     *(LocateRequest, LocateAnswer, PlaceRequest, PlaceAnswer),
+    *(DataSetView, DataSetWish, Arrived, BatchView, Watch, WatchView),
     *(Start, Which, Removal, Rerun, Sent, Completion, Rejection),
     *(AlertView, JobRelease, Notification, WebhookView, WebhookWish, Delivered),
     *(RuleSet, RuleSetView, RuleWish, RuleAdded, RuleNamed, RuleChanged, TrialView, PutRules, Restore),

@@ -58,10 +58,11 @@ from mendflow.core.model.views import (
 )
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.services.catalogue.face import DataFace
+from mendflow.services.data_sets.face import DataSetsFace
 from mendflow.services.provisioning.face import SitesFace
 
 
-class Domain(SitesFace, DataFace, Protocol):
+class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
     """`who` is the name of whoever asks, as the server's authentication tells it."""
 
     # flows

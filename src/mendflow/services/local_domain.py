@@ -24,6 +24,7 @@ from mendflow.services.house import House
 from mendflow.services.local_archives import LocalArchives
 from mendflow.services.local_data import LocalData
 from mendflow.services.local_repairs import LocalRepairs
+from mendflow.services.local_sets import LocalSets
 from mendflow.services.local_sites import LocalSites
 from mendflow.services.local_tasks import LocalTasks
 from mendflow.services.local_watch import LocalWatch
@@ -33,7 +34,7 @@ from mendflow.services.retelling import listen
 REPAIRS_TOLD = 50
 
 
-class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSites, LocalData):
+class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSites, LocalData, LocalSets):
     """`chance` gives new names: so many random bytes, in hexadecimal. `elsewhere` is the way to the numbers of other
     servers, if there may be some."""
 

@@ -67,7 +67,7 @@ class Story:
             if await self.again(self._over):
                 return
             await self.again(self._work)
-        raise AssertionError(f"the story has no end: {await world.services.data_sets.all()}")
+        raise AssertionError(f"the story has no end: {await world.services.data_sets.all(every=True)}")
 
     async def _publish(self, name: str, data_set: str) -> None:
         """As the catalogue does, which is told again if it did not come to the end."""

@@ -22,8 +22,9 @@ class DataSets:
         self._flows = flows
         self.tending = tending
 
-    async def all(self) -> list[DataSetView]:
-        return [await self.view(document.name) for document in await self._book.all()]
+    async def all(self, *, every: bool) -> list[DataSetView]:
+        """Those that are over only if wanted."""
+        return [await self.view(each.name) for each in await self._book.all() if every or not each.over]
 
     async def view(self, name: str) -> DataSetView:
         state = await self._book.get(name)

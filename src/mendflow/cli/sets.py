@@ -1,0 +1,205 @@
+"""Commands about data sets: files that come, and the cases that follow."""
+
+import asyncio
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.lists import Limit
+from mendflow.cli.printing import print_json, print_table, say, state_text
+from mendflow.client import Client
+from mendflow.core.model.data import LOGICAL
+from mendflow.core.model.data_sets import DataSetView
+from mendflow.core.model.problems import Invalid
+from mendflow.formats.data_sets import load_sets
+from mendflow.pages.words import short_time_text, size_text
+
+app = typer.Typer()
+sets = typer.Typer(invoke_without_command=True)
+app.add_typer(sets, name="sets")
+
+LOOK_S = 0.5
+SetArgument = Annotated[str, typer.Argument(metavar="SET", help="A data set's name.")]
+
+
+@sets.callback()
+@asks
+def list_sets(ask: Ask, every: Annotated[bool, typer.Option("--all", help="Those that are over too.")] = False) -> None:
+    """List the data sets; make them, add files, close them."""
+    if ask.inner:
+        return
+    views = ask.of(lambda client: client.data_sets(every=every))
+    if ask.json:
+        print_json(views)
+    elif not views:
+        say("There are no data sets; describe some in a file, and give it with mendflow sets apply FILE.")
+    else:
+        heads = ("set", "state", "files", "size", "waiting", "batches", "follows")
+        print_table(heads, [_row(view) for view in views])
+
+
+def _row(view: DataSetView) -> Sequence[str]:
+    waiting = sum(each.waiting_files for each in view.gatherings)
+    batches = sum(sum(each.batches.values()) for each in view.gatherings)
+    flows = ", ".join(each.flow for each in view.gatherings)
+    return (view.name, view.state, str(view.files), size_text(view.bytes), str(waiting), str(batches), flows)
+
+
+@sets.command("apply")
+@asks
+def apply(
+    ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="Data sets and watches, in YAML.")]
+) -> None:
+    """Make the data sets and watches of a file, or change them."""
+    found = load_sets(Path(file))
+
+    async def put(client: Client) -> list[DataSetView]:
+        views = [await client.put_data_set(wish) for wish in found.sets]
+        for watch in found.watches:
+            await client.put_watch(watch)
+        return views
+
+    views = ask.of(put)
+    if ask.json:
+        print_json(views)
+        return
+    for view in views:
+        say(f"{view.name} is {view.state}" + (f", after {', '.join(view.after)}" if view.after else ""))
+    for watch in found.watches:
+        say(f"{watch.element}:{watch.prefix} is watched for {watch.data_set}")
+
+
+@sets.command("show")
+@asks
+def show(ask: Ask, name: SetArgument) -> None:
+    """Show a data set: what waits, what was started, and what it waits for."""
+    view = ask.of(lambda client: client.data_set(name))
+    if ask.json:
+        print_json(view)
+        return
+    late = f", and {view.late} that came too late" if view.late else ""
+    say(f"{view.name} is {view.state}: {view.files} files, {size_text(view.bytes)}{late}")
+    heads = ("gathering", "flow", "a case for", "waiting", "due", "batches")
+    rows = [
+        (
+            each.name,
+            each.flow,
+            each.rule,
+            str(each.waiting_files),
+            short_time_text(each.due_at) if each.due_at else "",
+            ", ".join(f"{count} {status}" for status, count in each.batches.items()),
+        )
+        for each in view.gatherings
+    ]
+    if rows:
+        print_table(heads, rows, fold=2)
+    for reason in view.waits_for:
+        say(f"  {reason}")
+
+
+@sets.command("files")
+@asks
+def files(ask: Ask, name: SetArgument, limit: Limit = 1000) -> None:
+    """List the files of a data set, in the order in which they came."""
+    found = ask.of(lambda client: client.set_files(name, limit=limit))
+    if ask.json:
+        print_json(found)
+    else:
+        rows = [(each.logical or each.name, size_text(each.bytes), each.sha256[:12]) for each in found]
+        print_table(("file", "size", "sha-256"), rows)
+
+
+@sets.command("batches")
+@asks
+def batches(
+    ask: Ask,
+    name: SetArgument,
+    status: Annotated[
+        str, typer.Option("--status", metavar="STATUS", help="Only these, such as failed.", show_default=False)
+    ] = "",
+    limit: Limit = 100,
+) -> None:
+    """List the batches of a data set and their cases, the newest first."""
+    found = ask.of(lambda client: client.set_batches(name, status=status, limit=limit))
+    if ask.json:
+        print_json(found)
+        return
+    heads = ("batch", "files", "size", "because of", "case", "status", "problem")
+    rows = [
+        (f"{b.gathering}/{b.number}", str(b.files), size_text(b.bytes), b.why, b.case, state_text(b.status), b.problem)
+        for b in found
+    ]
+    print_table(heads, rows, fold=6)
+
+
+@sets.command("add")
+@asks
+def add(
+    ask: Ask,
+    name: SetArgument,
+    files: Annotated[
+        list[str], typer.Argument(metavar="FILE...", help="lfn:NAME for one in the catalogue; else a file here.")
+    ],
+) -> None:
+    """Say that files have arrived. A file of this machine is given to the server's keeping."""
+
+    async def tell(client: Client) -> DataSetView:
+        found = [each if each.startswith(LOGICAL) else await client.upload(each) for each in files]
+        return await client.add_to_set(name, found)
+
+    _told(ask, ask.of(tell))
+
+
+@sets.command("close")
+@asks
+def close(ask: Ask, name: SetArgument) -> None:
+    """Say that nothing more comes: what waits is handed on as it is."""
+    _told(ask, ask.of(lambda client: client.close_set(name)))
+
+
+@sets.command("retry")
+@asks
+def retry(
+    ask: Ask,
+    name: SetArgument,
+    batch: Annotated[str, typer.Argument(metavar="BATCH", help="GATHERING/NUMBER, as the list shows it.")],
+) -> None:
+    """Start another case for a batch whose case did not complete."""
+    gathering, _, number = batch.rpartition("/")
+    if not gathering or not number.isdecimal():
+        raise Invalid(f"{batch!r} is no batch; give GATHERING/NUMBER, as mendflow sets batches {name} shows it")
+    view = ask.of(lambda client: client.retry_batch(name, gathering, int(number)))
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{batch} is tried again, for the {view.attempt}. time")
+
+
+@sets.command("wait")
+@asks
+def wait(ask: Ask, name: SetArgument) -> None:
+    """Wait until a data set is closed and all that it started has completed; a case that failed ends the wait."""
+
+    async def over(client: Client) -> DataSetView:
+        while True:
+            view = await client.data_set(name)
+            if view.state == "over" or any("mendflow sets retry" in reason for reason in view.waits_for):
+                return view
+            await asyncio.sleep(LOOK_S)
+
+    view = ask.of(over)
+    _told(ask, view)
+    if view.state != "over":
+        raise typer.Exit(1)
+
+
+def _told(ask: Ask, view: DataSetView) -> None:
+    if ask.json:
+        print_json(view)
+        return
+    say(f"{view.name} is {view.state}: {view.files} files")
+    for reason in view.waits_for:
+        say(f"  {reason}")

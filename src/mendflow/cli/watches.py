@@ -1,0 +1,92 @@
+"""Commands about watched storage elements."""
+
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.printing import print_json, print_table, say
+from mendflow.core.model.data_sets import Watch
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
+
+app = typer.Typer()
+watches = typer.Typer(invoke_without_command=True)
+app.add_typer(watches, name="watches")
+
+
+@watches.callback()
+@asks
+def list_watches(ask: Ask) -> None:
+    """List the storage elements that are watched for files; add or remove one."""
+    if ask.inner:
+        return
+    views = ask.of(lambda client: client.watches())
+    if ask.json:
+        print_json(views)
+    elif not views:
+        say("Nothing is watched; see mendflow watches add --help.")
+    else:
+        heads = ("watch", "where", "files", "for", "known", "unsettled", "problem")
+        rows = [
+            (
+                view.watch.name,
+                f"{view.watch.element}:{view.watch.prefix}",
+                view.watch.match,
+                view.watch.data_set,
+                str(view.known),
+                str(view.unsettled),
+                view.problem,
+            )
+            for view in views
+        ]
+        print_table(heads, rows, fold=6)
+
+
+@watches.command("add")
+@asks
+def add(
+    ask: Ask,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the watch.")],
+    where: Annotated[str, typer.Argument(metavar="ELEMENT[:PATH]", help="A storage element, and a path below it.")],
+    data_set: Annotated[str, typer.Option("--set", metavar="SET", help="The data set that files belong to.")],
+    match: Annotated[str, typer.Option("--match", metavar="PATTERN", help="Which files, such as *.dat.")] = "*",
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="How often to look.")] = "10 s",
+    stable: Annotated[
+        str, typer.Option("--stable", metavar="TIME", help="A file that did not change for so long is whole.")
+    ] = "10 s",
+) -> None:
+    """Watch a folder of a storage element, or change how it is watched."""
+    element, _, prefix = where.partition(":")
+    watch = Watch(
+        name=name,
+        element=element,
+        prefix=prefix,
+        data_set=data_set,
+        match=match,
+        every_ms=_time(every, "--every"),
+        stable_ms=_time(stable, "--stable"),
+    )
+    view = ask.of(lambda client: client.put_watch(watch))
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{where} is watched for {data_set}")
+
+
+@watches.command("remove")
+@asks
+def remove(ask: Ask, name: Annotated[str, typer.Argument(metavar="WATCH", help="A watch's name.")]) -> None:
+    """Watch no more; what was found stays in its set."""
+    view = ask.of(lambda client: client.remove_watch(name))
+    if ask.json:
+        print_json(view)
+    else:
+        say(f"{view.watch.name} is removed")
+
+
+def _time(text: str, option: str) -> int:
+    made = duration_ms(text)
+    if made is None:
+        raise Invalid(f"{option} {text!r} is no time; write one like {DURATION_EXAMPLES}")
+    return made

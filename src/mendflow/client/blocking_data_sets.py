@@ -1,0 +1,50 @@
+"""What is asked about data sets and watches, for programs that wait."""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+from mendflow.client.client import Client
+from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Watch, WatchView
+from mendflow.core.model.values import FileRef
+
+T = TypeVar("T")
+
+
+class BlockingDataSets:
+    _client: Client
+
+    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
+        raise NotImplementedError
+
+    def data_sets(self, *, every: bool = False) -> list[DataSetView]:
+        return self._wait(self._client.data_sets(every=every))
+
+    def data_set(self, name: str) -> DataSetView:
+        return self._wait(self._client.data_set(name))
+
+    def put_data_set(self, wish: DataSetWish) -> DataSetView:
+        return self._wait(self._client.put_data_set(wish))
+
+    def set_files(self, name: str, *, limit: int = 1000, offset: int = 0) -> list[FileRef]:
+        return self._wait(self._client.set_files(name, limit=limit, offset=offset))
+
+    def add_to_set(self, name: str, files: Sequence[str | FileRef]) -> DataSetView:
+        return self._wait(self._client.add_to_set(name, files))
+
+    def set_batches(self, name: str, *, status: str = "", limit: int = 1000) -> list[BatchView]:
+        return self._wait(self._client.set_batches(name, status=status, limit=limit))
+
+    def close_set(self, name: str) -> DataSetView:
+        return self._wait(self._client.close_set(name))
+
+    def retry_batch(self, name: str, gathering: str, number: int) -> BatchView:
+        return self._wait(self._client.retry_batch(name, gathering, number))
+
+    def watches(self) -> list[WatchView]:
+        return self._wait(self._client.watches())
+
+    def put_watch(self, watch: Watch) -> WatchView:
+        return self._wait(self._client.put_watch(watch))
+
+    def remove_watch(self, name: str) -> WatchView:
+        return self._wait(self._client.remove_watch(name))

@@ -1,0 +1,166 @@
+"""Data sets: files that come, what follows from them, and watched storage elements."""
+
+from typing import Annotated
+
+from litestar import delete, get, post, put
+from litestar.params import FromPath, JSONBody, QueryParameter
+
+from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Watch, WatchView
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.values import FileRef
+from mendflow.server.routes.cases import Wish
+from mendflow.server.routes.given import Limit, TheCaller, TheDomain
+
+
+class Arrived(Wish, frozen=True):
+    """Files that have arrived: `names` are logical, `kept` are in the server's keeping."""
+
+    names: list[str] = []
+    kept: list[FileRef] = []
+
+
+@get("/sets", summary="Data sets, by name", operation_id="data_sets", tags=["data sets"])
+async def data_sets(
+    domain: TheDomain,
+    every: Annotated[bool, QueryParameter(name="all", description="Those that are over too.")] = False,
+) -> list[DataSetView]:
+    return await domain.data_sets(every=every)
+
+
+@get(
+    "/sets/{name:str}",
+    summary="A data set: its files, what waits, and what was started",
+    operation_id="data_set",
+    tags=["data sets"],
+)
+async def data_set(domain: TheDomain, name: FromPath[str]) -> DataSetView:
+    return await domain.data_set(name)
+
+
+@put(
+    "/sets/{name:str}",
+    status_code=200,
+    summary="Make a data set, or say anew what follows from its files",
+    operation_id="put_data_set",
+    tags=["data sets"],
+)
+async def put_data_set(
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[DataSetWish]
+) -> DataSetView:
+    """Cases that it starts belong to the caller. A gathering that is there already, by its name, goes on where it
+    was; a new one is given the files that are there."""
+    if data.name != name:
+        raise Invalid(f"the data set is called {data.name!r} in the body and {name!r} in the path", field="name")
+    return await domain.put_data_set(data, who=caller.name)
+
+
+@get(
+    "/sets/{name:str}/files",
+    summary="The files of a data set, in the order in which they came",
+    operation_id="set_files",
+    tags=["data sets"],
+)
+async def set_files(
+    domain: TheDomain,
+    name: FromPath[str],
+    limit: Limit = 1000,
+    offset: Annotated[int, QueryParameter(ge=0, description="So many are passed over.")] = 0,
+) -> list[FileRef]:
+    return await domain.set_files(name, limit=limit, offset=offset)
+
+
+@post(
+    "/sets/{name:str}/files",
+    status_code=200,
+    summary="Say that files have arrived",
+    operation_id="add_to_set",
+    tags=["data sets"],
+)
+async def add_to_set(domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[Arrived]) -> DataSetView:
+    """The set is made if there is none. A file that is told twice counts once. Refused if the set is closed."""
+    return await domain.add_to_set(name, [*data.names, *data.kept], who=caller.name)
+
+
+@get(
+    "/sets/{name:str}/batches",
+    summary="The batches of a data set and their cases, the newest first",
+    operation_id="set_batches",
+    tags=["data sets"],
+)
+async def set_batches(
+    domain: TheDomain,
+    name: FromPath[str],
+    status: Annotated[
+        str, QueryParameter(description="Only these: waiting, running, completed, failed or cancelled.")
+    ] = "",
+    limit: Limit = 1000,
+) -> list[BatchView]:
+    return await domain.set_batches(name, status=status, limit=limit)
+
+
+@post(
+    "/sets/{name:str}/close",
+    status_code=200,
+    summary="Close a data set: nothing more comes",
+    operation_id="close_set",
+    tags=["data sets"],
+)
+async def close_set(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -> DataSetView:
+    """What waits is handed on as it is."""
+    return await domain.close_set(name, who=caller.name)
+
+
+@post(
+    "/sets/{name:str}/batches/{gathering:str}/{number:int}/retry",
+    status_code=200,
+    summary="Start another case for a batch whose case did not complete",
+    operation_id="retry_batch",
+    tags=["data sets"],
+)
+async def retry_batch(
+    domain: TheDomain, caller: TheCaller, name: FromPath[str], gathering: FromPath[str], number: FromPath[int]
+) -> BatchView:
+    """The jobs that completed are taken over."""
+    return await domain.retry_batch(name, gathering, number, who=caller.name)
+
+
+@get("/watches", summary="Watched storage elements", operation_id="watches", tags=["data sets"])
+async def watches(domain: TheDomain) -> list[WatchView]:
+    return await domain.watches()
+
+
+@put(
+    "/watches/{name:str}",
+    status_code=200,
+    summary="Watch a folder of a storage element",
+    operation_id="put_watch",
+    tags=["data sets"],
+)
+async def put_watch(domain: TheDomain, caller: TheCaller, name: FromPath[str], data: JSONBody[Watch]) -> WatchView:
+    """The server reads what lies there. For administrators."""
+    if data.name != name:
+        raise Invalid(f"the watch is called {data.name!r} in the body and {name!r} in the path", field="name")
+    return await domain.put_watch(data, who=caller.name)
+
+
+@delete(
+    "/watches/{name:str}", status_code=200, summary="Watch no more", operation_id="remove_watch", tags=["data sets"]
+)
+async def remove_watch(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -> WatchView:
+    """What was found stays in its set. For administrators."""
+    return await domain.remove_watch(name, who=caller.name)
+
+
+ROUTES = [
+    data_sets,
+    data_set,
+    put_data_set,
+    set_files,
+    add_to_set,
+    set_batches,
+    close_set,
+    retry_batch,
+    watches,
+    put_watch,
+    remove_watch,
+]
