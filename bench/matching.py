@@ -198,7 +198,7 @@ def measure(jobs: int = JOBS, pilots: int = PILOTS, matches: int = 3_000) -> dic
 def section(found: dict[str, object]) -> str:
     scenes, kept = found["scenes"], found["bytes"]
     assert isinstance(scenes, dict) and isinstance(kept, dict)
-    rows = [
+    rows: list[tuple[str, ...]] = [
         (
             f"{name}: {SCENES[name].tells}",
             f"{each['p50_ms']:.3f}",

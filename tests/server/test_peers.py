@@ -9,6 +9,7 @@ import aiohttp
 import msgspec
 import pytest
 
+from mendflow.core.model.data import CacheCard
 from mendflow.core.model.flow import Flow, Job
 from mendflow.core.model.ids import CaseId, FlowName, PilotId
 from mendflow.core.model.jobs import Outcome
@@ -54,6 +55,9 @@ class Heard:
         self.nudges.append((pilots, work, by))
 
     def pilots(self) -> list[PilotView]:
+        return []
+
+    def cards(self) -> list[CacheCard]:
         return []
 
     async def stats(self, running: int) -> StatsView:

@@ -204,7 +204,9 @@ def pilots(ask: Ask) -> None:
         say("There are no pilots; start one with mendflow pilot --server URL.")
     else:
         print_table(
-            ("pilot", "state", "host", "free", "cpus", "memory", "gpus", "seen"), map(_pilot_row, views), fold=2
+            ("pilot", "state", "host", "free", "cpus", "memory", "gpus", "cache", "seen"),
+            map(_pilot_row, views),
+            fold=2,
         )
 
 
@@ -348,5 +350,6 @@ def _pilot_row(view: PilotView) -> tuple[str | Text, ...]:
     has = view.capacity
     host = f"{view.host} ({view.site})" if view.site else view.host
     free, seen = f"{view.free_slots}/{has.slots}", f"{duration_text(view.seen_ms_ago)} ago"
-    figures = (f"{has.cpus:g}", size_text(has.memory_bytes), str(has.gpus))
+    cache = f"{size_text(view.cache_bytes)} ({view.cache_files})" if view.cache_files else "-"
+    figures = (f"{has.cpus:g}", size_text(has.memory_bytes), str(has.gpus), cache)
     return str(view.id), state_text(view.state), host, free, *figures, seen

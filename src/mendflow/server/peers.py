@@ -12,6 +12,7 @@ import aiohttp
 import msgspec
 from litestar.types import Receive, Scope, Send
 
+from mendflow.core.model.data import CacheCard
 from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.problems import Invalid, Mistake, NotFound
 from mendflow.core.model.stats import StatsView
@@ -54,6 +55,7 @@ class Peer(Protocol):
     async def sync(self, request: SyncRequest, who: str) -> SyncAnswer: ...
     def nudged(self, pilots: list[PilotId], *, work: bool, by: str) -> None: ...
     def pilots(self) -> list[PilotView]: ...
+    def cards(self) -> list[CacheCard]: ...
     async def stats(self, running: int) -> StatsView: ...
     def archive(self, root: CaseId) -> AsyncIterator[bytes]: ...
 
@@ -97,6 +99,8 @@ class PeerRoutes:
             return _encode(None)
         if what == "pilots":
             return _encode(self._peer.pilots())
+        if what == "cards":
+            return _encode(self._peer.cards())
         if what == "stats":
             return _encode(await self._peer.stats(_decoded(body, int)))
         raise NotFound("servers say nothing of this kind to each other")
@@ -127,6 +131,9 @@ class HttpNeighbours:
 
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
         return await self._ask(server, "pilots", None, list[PilotView], ANSWER_S)
+
+    async def cards(self, server: ServerDocument) -> list[CacheCard]:
+        return await self._ask(server, "cards", None, list[CacheCard], ANSWER_S)
 
     async def stats(self, server: ServerDocument, running: int) -> StatsView:
         return await self._ask(server, "stats", running, StatsView, ANSWER_S)

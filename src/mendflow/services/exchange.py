@@ -13,12 +13,11 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.ids import Instant, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobState, Outcome, Resources
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.model.problems import Forbidden, Invalid, Mistake, StoreUnavailable
 from mendflow.core.model.sync import (
     SYNC_VERSION,
-    Assignment,
     AttemptRef,
     Beat,
     Control,
@@ -29,12 +28,12 @@ from mendflow.core.model.sync import (
     flaw,
 )
 from mendflow.core.model.values import check_value
-from mendflow.core.scheduling import batch
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired
 from mendflow.services.cluster.acquaintance import Acquaintance
 from mendflow.services.cluster.relay import Relay, Round
 from mendflow.services.contracts import Clock
+from mendflow.services.job_desk import JobDesk
 from mendflow.services.ledger import Ledger
 from mendflow.services.meta_scheduler import JOB_KIND, QueueAndPilots
 from mendflow.services.notices import Notices
@@ -45,6 +44,10 @@ from mendflow.stores.contract import Store
 _EXPIRY_CHECK_MS = 200
 STRANGE_MS = 250
 """After so long a pilot is answered whose attempts, or reports, somebody else would have to answer for and does not."""
+
+IDLE_BETWEEN_MS, IDLE_ABROAD_MS = 1_000, 5_000
+"""A pilot that was answered without a job asks again within this time; one that speaks to another server is heard of
+within that."""
 
 _decode = msgspec.json.Decoder(Job).decode
 
@@ -66,6 +69,8 @@ class Exchange:
         self._acquaintance = None
         if relay is not None:
             self._acquaintance = Acquaintance(relay.membership, relay.neighbours, clock, meta)
+            relay.caches = meta.caches
+        self._desk = JobDesk(meta, clock)
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -124,6 +129,7 @@ class Exchange:
         if request.submission and self.submitted is not None and _is_news(pilot, request):
             self.submitted(request)
         pilot.hear(request, self._clock.now())
+        self._meta.caches.hear(pilot, request)
         with self._ledger.whole():
             said = Said(self._meta.leases.lease_ms)
             await self._hear_reports(pilot, request.reports, said)
@@ -160,12 +166,14 @@ class Exchange:
         if relay is not None and relay.concerned(pilot.id, request, said):
             tour = await self._go_round(Round(relay, pilot, request, who, said), pilot, said)
         until = began + self._hold_ms(request, said) / 1000
+        told_at_once = self._meta.caches.wants_more(pilot, request)
         while True:
             waits = relay is not None and said.strange  # for others: more jobs would only be killed with the rest
             if not (request.leaving or self._stopping or waits):
-                self._hand_out(pilot, request, said)
+                idle_ms = IDLE_ABROAD_MS if request.front else self._hold_ms(request, said) + IDLE_BETWEEN_MS
+                self._desk.hand_out(pilot, request, said, idle_ms)
             said.orders += pilot.take_orders()
-            if said.anything or self._stopping or request.leaving:
+            if said.anything or self._stopping or request.leaving or told_at_once:
                 break
             if relay is not None and pilot.unfed and not waits:
                 tour = tour or Round(relay, pilot, request, who, said)
@@ -181,7 +189,7 @@ class Exchange:
                 break
             if pilot.newest != request.serial or pilot.released:
                 break
-        return said.answer(request, relay.servers_for(request) if relay is not None else [])
+        return said.answer(request, relay.servers_for(request) if relay is not None else [], self._meta.caches)
 
     def _hold_ms(self, request: SyncRequest, said: Said) -> int:
         """How long an answer may be held back. A pilot with attempts elsewhere is heard there only when it asks; and
@@ -330,61 +338,6 @@ class Exchange:
         self._meta.leases.leave(pilot.id)
         self._meta.forget(pilot.id)
 
-    # Handing out
-
-    def _hand_out(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> None:
-        if self._meta.pilots.get(pilot.id) is not pilot:
-            return  # this server stood still for a whole lease in the middle of this, and has taken the pilot for gone
-        want = request.want - len(said.jobs)
-        if want <= 0 or not len(self._meta.queue):
-            pilot.unfed = want > 0
-            return
-        now, slots_open = self._clock.now(), pilot.slots_open()
-        taken = self._take(pilot, request, said, want, now)
-        pilot.unfed = len(taken) < want
-        for place, id in enumerate(taken):
-            job = self._meta.jobs[id]
-            events = life.grant(
-                job,
-                pilot.id,
-                now=now,
-                host=pilot.host,
-                site=pilot.site,
-                token=pilot.owner,
-                serial=request.serial,
-                lease_ms=self._meta.leases.lease_ms,
-            )
-            self._meta.apply(job, events)
-            assert job.pilot == pilot.id
-            self._meta.leases.grant(pilot.id, id, job.fence, now=self._meta.steady())
-            pilot.held[id] = Held(request.serial, runs=place < slots_open)
-            self._meta.changed(job, told=True)
-            said.jobs.append(Assignment(id, job.fence, self._meta.dressed(job)))
-
-    def _take(self, pilot: PilotRecord, request: SyncRequest, said: Said, want: int, now: Instant) -> list[JobId]:
-        """What fits into the pilot. Of short jobs, which it fetches ahead, it gets no more than its share while other
-        pilots want some too."""
-        meta = self._meta
-        attempts, needs = self._in_use(pilot, request, said)
-        free_slots = max(0, request.capacity.slots - attempts)
-        most = want
-        if most > free_slots:
-            hungry = sum(other.want > 0 for other in meta.pilots.values()) or 1
-            most = min(most, max(free_slots, -(-len(meta.queue) // hungry)))
-        rounds = batch.rounds(most, request.capacity.slots)
-        return meta.queue.take(pilot.offer([] if most > free_slots else needs, rounds=rounds, now=now), most, now)
-
-    def _in_use(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> tuple[int, list[Resources]]:
-        """How many attempts the pilot has, and what they take: as our book says, or as the pilot says itself where it
-        has others' attempts too. What we gave it and it has not named yet comes on top of that."""
-        jobs = self._meta.jobs
-        if request.taken is None or not (request.front or said.abroad):
-            return len(pilot.held), [jobs[id].spec.resources for id in pilot.held]
-        named = {beat.job for beat in request.running}
-        coming = [jobs[id].spec.resources for id in pilot.held if id not in named]
-        attempts = request.taken.attempts + len(coming) + len(said.jobs)
-        return attempts, [*said.used(request), *coming]
-
     # Leases
 
     async def _watch_leases(self) -> None:
@@ -403,7 +356,8 @@ class Exchange:
                 if self._relay is not None:
                     self._relay.forget(id)
             next_wake = self._meta.queue.next_wake()
-            if next_wake is not None and next_wake <= self._clock.now():
+            now = self._clock.now()
+            if self._meta.queue.freed(now) or (next_wake is not None and next_wake <= now):
                 self._meta.wake_soon()
 
     async def _expire(self, attempt: Expired) -> None:

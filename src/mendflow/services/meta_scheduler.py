@@ -16,9 +16,12 @@ from mendflow.core.model.sync import Control, Order
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
+from mendflow.core.scheduling.explain_data import because, files_of
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.core.scheduling.leases import Leases
 from mendflow.core.scheduling.queue import Queue, Waiting
+from mendflow.services.cache_book import CacheBook
 from mendflow.services.cluster.work_signs import Nudges
 from mendflow.services.contracts import Callback, CapacityReport, Clock, NewJob, Status
 from mendflow.services.ledger import Ledger
@@ -63,6 +66,7 @@ class QueueAndPilots:
         lease_ms: int,
         steady: Callable[[], int] | None = None,
         counts: JobCounts | None = None,
+        data_wait_ms: int = DATA_WAIT_MS,
     ) -> None:
         """Leases are measured by `steady`: the clock itself may jump ahead when a case comes from another server."""
         self._store = store
@@ -75,7 +79,8 @@ class QueueAndPilots:
         self.policy = policy
         self.leases = Leases(lease_ms)
         self.jobs: dict[JobId, Job] = {}
-        self.queue = Queue()
+        self.queue = Queue(data_wait_ms=data_wait_ms)
+        self.caches = CacheBook(self.queue.caches)
         self.pilots: dict[PilotId, PilotRecord] = {}
         self.moved: Moved = _nobody
         self.attempt_failed: AttemptFailed | None = None
@@ -240,8 +245,18 @@ class QueueAndPilots:
         if self.coming(job.id):
             self._held_back.append(job)
         elif not job.suspended:
-            self.queue.add(job.id, job.spec.resources, job.spec.priority, job.created_at, job.available_at)
+            spec = job.spec
+            files = files_of(spec) if spec.inputs else ()
+            self.queue.add(job.id, spec.resources, spec.priority, job.created_at, job.available_at, files)
             self.wake_soon()
+
+    def because(self, job: Job) -> str:
+        """Why a job that was just taken for a pilot was: what its data had to do with it."""
+        chosen = self.queue.chosen.get(job.id)
+        if chosen is None:
+            return ""
+        self.counts.placed.add("turn" if chosen.turn else "data" if chosen.bytes else "order")
+        return because(job.spec, chosen)
 
     def changed(self, job: Job, *, told: bool = False) -> None:
         """`told`: by its pilot, or by the clock; everything else follows from what its case wants."""
@@ -281,7 +296,8 @@ class QueueAndPilots:
     def forget(self, id: PilotId) -> None:
         """The pilot has left, or is gone."""
         self.pilots.pop(id, None)
-        self.queue.forget(id)
+        self.queue.part(id)
+        self.caches.forget(id)
 
     def pilots_here(self) -> list[PilotRecord]:
         """Those that speak to this server; others are known because they might take what waits here."""
@@ -293,7 +309,7 @@ class QueueAndPilots:
     def pilot_view(self, pilot: PilotRecord) -> PilotView:
         lease = self.leases.of(pilot.id)
         left_ms = lease.until - self.steady() if lease else 0
-        return pilot.view(self._clock.now(), left_ms)
+        return pilot.view(self._clock.now(), left_ms, self.caches.size(pilot.id))
 
     def log_tail(self, id: JobId) -> str:
         """What a running job last said, as far as its pilot has told."""

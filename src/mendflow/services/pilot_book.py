@@ -6,6 +6,7 @@ Neither is written to disk: after a restart both are made from the documents of 
 import asyncio
 from collections.abc import Iterable
 
+from mendflow.core.model.data import CacheNews
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Measures, Resources
 from mendflow.core.model.sync import Beat, Capacity, Order, SyncRequest
@@ -59,6 +60,8 @@ class PilotRecord:
         self.newest = 0
         self.front = ""  # the server that the pilot speaks to, if it is not this one
         self.submission = ""  # the name that it was submitted under to a batch system
+        self.cache: CacheNews | None = None  # how it is shared; what is in it the queue knows
+        self.cache_asked = -1  # the version of it that the pilot was asked about
         self.unfed = False  # our queue had less for it than it wanted
         self.released = False
         self.held: dict[JobId, Held] = {}
@@ -110,8 +113,9 @@ class PilotRecord:
         orders, self.orders = self.orders, []
         return orders
 
-    def offer(self, held: Iterable[Resources], *, rounds: int, now: Instant) -> Offer:
-        """What is free beside the jobs that it holds. `rounds` is how many times over it means to use that."""
+    def offer(self, held: Iterable[Resources], *, rounds: int, now: Instant, idle_ms: int = 0) -> Offer:
+        """What is free beside the jobs that it holds. `rounds` is how many times over it means to use that, `idle_ms`
+        how long it waits if there is nothing for it."""
         whole = self.capacity
         cpus, memory, disk, gpus = whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus
         for needs in held:
@@ -130,9 +134,11 @@ class PilotRecord:
             rounds=rounds,
             pilot=self.id,
             whole=whole,
+            idle_ms=idle_ms,
         )
 
-    def view(self, now: Instant, left_ms: int) -> PilotView:
+    def view(self, now: Instant, left_ms: int, cache: tuple[int, int] = (0, 0)) -> PilotView:
+        """`cache` are the files in its cache, and their bytes."""
         return PilotView(
             id=self.id,
             host=self.host,
@@ -145,4 +151,6 @@ class PilotRecord:
             lease_ms_left=max(0, left_ms),
             front=self.front,
             submission=self.submission,
+            cache_files=cache[0],
+            cache_bytes=cache[1],
         )

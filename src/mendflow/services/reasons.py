@@ -12,7 +12,7 @@ from mendflow.core.model.jobs import Attempt, Job, JobState
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.views import CaseView, ItemView, PilotView, TaskView, Why
-from mendflow.core.scheduling import explain
+from mendflow.core.scheduling import explain, explain_data
 from mendflow.core.scheduling.amounts import clock, size
 from mendflow.services import holds
 from mendflow.services.case_book import state_of
@@ -97,7 +97,11 @@ def of_job(house: House, job: Job) -> Why:
             meta.queue.ahead(job.id),
             now,
         )
-        return msgspec.structs.replace(told, facts=[*told.facts, *_attempts(job)])
+        kept, data = meta.queue.kept_back(job.id, now), []
+        if job.spec.inputs:
+            data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken(job.id))
+        sentence = f"{job.spec.item}: {explain_data.kept_back(job.spec, kept, now)}" if kept else told.sentence
+        return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *_attempts(job)])
     how = f"completed in attempt {job.fence}" if job.fence else "was not run again"
     facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
     return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
@@ -139,6 +143,8 @@ def _of_running(house: House, job: Job) -> Why:
         facts.append(f"the pilot {heard}; its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent")
     if job.released is not None:
         facts.append(f"it was {job.released.sentence()} ({clock(job.released.at)}), and waits for its attempt to end")
+    if job.history[-1].because:
+        facts.append(f"the pilot got it because {job.history[-1].because}")
     waits = held is not None and not held.runs
     doing = "is suspended on" if job.suspended else "waits for a slot of" if waits else "runs on"
     sentence = f"{job.spec.item} {doing} {where}, attempt {job.fence}."
@@ -147,7 +153,12 @@ def _of_running(house: House, job: Job) -> Why:
 
 
 def _attempts(job: Job) -> list[str]:
-    return [f"attempt {attempt.fence} on {attempt.pilot}: {_end_of(attempt)}" for attempt in job.history if attempt.end]
+    return [
+        f"attempt {attempt.fence} on {attempt.pilot}: {_end_of(attempt)}"
+        + (f" (got it because {attempt.because})" if attempt.because else "")
+        for attempt in job.history
+        if attempt.end
+    ]
 
 
 def _end_of(attempt: Attempt) -> str:
@@ -258,6 +269,8 @@ def of_pilot(pilot: PilotRecord, view: PilotView) -> Why:
         f"it has {slots}, {has.cpus:g} cpus and {size(has.memory_bytes)} of memory",
         f"its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent",
     ]
+    if view.cache_files:
+        facts.append(f"its cache has {view.cache_files} files, {size(view.cache_bytes)}")
     return Why(subject=pilot.id, state=view.state, sentence=sentence, facts=facts)
 
 

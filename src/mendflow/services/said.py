@@ -3,6 +3,7 @@ has asked on the pilot's behalf."""
 
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sync import Assignment, AttemptRef, Order, Report, SyncAnswer, SyncRequest
+from mendflow.services.cache_book import CacheBook
 
 
 class Said:
@@ -51,7 +52,8 @@ class Said:
         )
         return [all_told, *(each.spec.resources for each in self.jobs)]
 
-    def answer(self, request: SyncRequest, servers: list[str]) -> SyncAnswer:
+    def answer(self, request: SyncRequest, servers: list[str], caches: CacheBook) -> SyncAnswer:
+        neighbours, mark = caches.neighbours(request)
         return SyncAnswer(
             serial=request.serial,
             lease_ms=self.lease_ms,
@@ -62,4 +64,7 @@ class Said:
             orders=self.orders,
             strange=self.strange,
             servers=servers,
+            cache_seen=caches.seen(request.pilot),
+            neighbours=neighbours,
+            neighbours_mark=mark,
         )

@@ -10,6 +10,7 @@ from typing import Any, TypeVar
 import msgspec
 
 from mendflow.core.engine.messages import Event
+from mendflow.core.model.data import CacheCard
 from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import Mistake, StoreUnavailable, Unreachable
@@ -175,6 +176,9 @@ class Cluster:
             raise NeighbourAway(f"{server.id}: {error!r}") from error
 
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
+        return []
+
+    async def cards(self, server: ServerDocument) -> list[CacheCard]:
         return []
 
     def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from mendflow.core.model.data import CacheCard
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec, Measures, Outcome, Resources
 from mendflow.core.model.problems import Mistake
@@ -188,6 +189,12 @@ class Server:
         if self.world.fate(self.id, server.id) != Line.FINE:
             raise NeighbourAway
         return self.world.servers[server.id].meta.pilot_views()
+
+    async def cards(self, server: ServerDocument) -> list[CacheCard]:
+        if self.world.fate(self.id, server.id) != Line.FINE:
+            raise NeighbourAway
+        meta = self.world.servers[server.id].meta
+        return meta.caches.cards(meta.pilots_here())
 
     def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
         raise NeighbourAway

@@ -167,4 +167,12 @@ class Neighbour(msgspec.Struct, frozen=True, array_like=True):
     key: str = ""
 
 
+class CacheCard(msgspec.Struct, frozen=True, array_like=True):
+    """How a pilot's cache is shared, as servers tell each other: only pilots of the same token may use it."""
+
+    neighbour: Neighbour
+    owner: str  # the name of the token that the pilot speaks under
+    site: str
+
+
 Sharing = Literal["none", "host", "site"]

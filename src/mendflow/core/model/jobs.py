@@ -186,6 +186,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fault: Fault | None = None
     measures: Measures = Measures()
     release: Release | None = None  # a person took it from its pilot
+    because: str = ""  # why this pilot got it, where its data had a say in that
 
 
 class Job(msgspec.Struct, kw_only=True):

@@ -16,6 +16,7 @@ promises nothing for: that attempt lives elsewhere, and nobody else could be ask
 attempts obeys the rest, and does not renew its lease."""
 
 import hashlib
+import re
 from enum import StrEnum
 
 import msgspec
@@ -27,7 +28,9 @@ from mendflow.core.model.values import Value
 
 SYNC_VERSION = 2
 NAME_CHARS_MAX = 255
+PATH_CHARS_MAX = 4096
 NUMBER_MAX = 2**53
+_DIGEST = re.compile(r"[0-9a-f]{15,64}")  # servers tell each other only how digests begin
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,7 +142,22 @@ def flaw(request: SyncRequest) -> str:
     for name, text in (("pilot", request.pilot), ("host", request.host), ("site", request.site)):
         if len(text) > NAME_CHARS_MAX or not text.isprintable():
             return f"{name} is longer than {NAME_CHARS_MAX} characters, or not printable"
+    if request.cache is not None and (wrong := _flaw_of_cache(request.cache)):
+        return f"cache {wrong}"
     return "" if request.pilot else "pilot is empty"
+
+
+def _flaw_of_cache(news: CacheNews) -> str:
+    if not 0 <= news.base <= NUMBER_MAX or not 0 <= news.version <= NUMBER_MAX:
+        return f"goes from version {news.base} to {news.version}"
+    for text in (news.folder, news.address, news.key):
+        if len(text) > PATH_CHARS_MAX or not text.isprintable():
+            return f"is shared under what is longer than {PATH_CHARS_MAX} characters, or not printable"
+    for file in news.added:
+        if not _DIGEST.fullmatch(file.sha256) or not 0 <= file.bytes <= NUMBER_MAX:
+            return f"has the file {file.sha256!r:.80} of {file.bytes} bytes"
+    strange = next((digest for digest in news.gone if not _DIGEST.fullmatch(digest)), "")
+    return f"has lost the file {strange!r:.80}" if strange else ""
 
 
 class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):

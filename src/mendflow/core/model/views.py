@@ -163,6 +163,8 @@ class PilotView(View, frozen=True):
     lease_ms_left: int
     front: str = ""  # the server that it speaks to
     submission: str = ""  # the name that it was submitted under to a batch system, if it was
+    cache_files: int = 0  # what is in its cache
+    cache_bytes: int = 0
 
 
 class ServerView(View, frozen=True):

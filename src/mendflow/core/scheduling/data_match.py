@@ -20,8 +20,8 @@ OVERTAKEN_MAX = 16
 """How often a job that is first for a pilot may be overtaken because of data."""
 
 FILES_LOOKED = 256
-"""How many files, of the pilot and then of others on its host, one match looks for; the next goes on elsewhere. If fewer
-than these are wanted at all, every one of them is looked for."""
+"""How many files, of the pilot and then of others on its host, one match looks for; the next goes on elsewhere. If
+fewer than these are wanted at all, every one of them is looked for."""
 
 JOBS_LOOKED = 64
 """How many jobs that read these files are compared; twice as many as are wanted at least."""

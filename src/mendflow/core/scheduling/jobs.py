@@ -47,6 +47,7 @@ class Granted(msgspec.Struct, frozen=True):
     token: str = ""
     serial: int = 0
     lease_ms: int = 0
+    because: str = ""
 
 
 class Ended(msgspec.Struct, frozen=True):
@@ -124,11 +125,12 @@ def grant(
     token: str = "",
     serial: int = 0,
     lease_ms: int = 0,
+    because: str = "",
 ) -> list[Event]:
     """Give the job to a pilot, or to nobody if it is taken, over, suspended, or must still wait."""
     if job.state is not JobState.AVAILABLE or job.suspended or job.available_at > now:
         return []
-    return [Granted(pilot, job.fence + 1, now, host, site, token, serial, lease_ms)]
+    return [Granted(pilot, job.fence + 1, now, host, site, token, serial, lease_ms, because)]
 
 
 def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Instant, policy: Policy) -> Verdict:
@@ -326,6 +328,7 @@ def _open_attempt(job: Job, grant: Granted) -> None:
             serial=grant.serial,
             lease_ms=grant.lease_ms,
             granted_at=grant.at,
+            because=grant.because,
         )
     )
     if len(job.history) > HISTORY_FIRST + HISTORY_LAST:

@@ -1,7 +1,8 @@
 """What a server knows of pilots that speak to others: enough to say whether anybody could take a job.
 
 Every few seconds each server asks the others which pilots they have. So a job waits, and is not given up, when the only
-pilot that is large enough speaks to another server; and rules see all that there is, whichever server asks them."""
+pilot that is large enough speaks to another server; and rules see all that there is, whichever server asks them. And
+pilots find the caches of their neighbours, whichever servers those speak to."""
 
 import asyncio
 
@@ -40,11 +41,16 @@ class Acquaintance:
         try:
             async with asyncio.timeout(self._every_ms / 1000):
                 views = await self._neighbours.pilots(server)
+                cards = await self._neighbours.cards(server)
         except (NeighbourAway, TimeoutError):
             return
         for view in views:
             if not view.front and view.state == "active":
                 self._meet(view, server.id)
+        for card in cards:
+            known = self._meta.pilots.get(card.neighbour.pilot)
+            if known is not None and known.front == server.id:
+                self._meta.caches.neighbourhood.meet(card)
 
     def _meet(self, view: PilotView, server: str) -> None:
         """Unless we have heard of it ourselves more lately than they have."""
@@ -53,3 +59,5 @@ class Acquaintance:
         if known is None or known.seen_at < seen_at:
             meta.pilot(view.id).meet(view, server, seen_at)
             meta.leases.hear(view.id, now=meta.steady())
+            if not view.free_slots:
+                meta.queue.busy(view.id)

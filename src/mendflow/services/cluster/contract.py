@@ -8,6 +8,7 @@ from typing import Protocol
 
 import msgspec
 
+from mendflow.core.model.data import CacheCard
 from mendflow.core.model.ids import CaseId, Instant, PilotId
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
@@ -115,6 +116,10 @@ class Neighbours(Protocol):
         """The pilots that it knows, for people to see. Raises NeighbourAway."""
         ...
 
+    async def cards(self, server: ServerDocument) -> list[CacheCard]:
+        """How the caches of the pilots that speak to it are shared: not for people. Raises NeighbourAway."""
+        ...
+
     def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:
         """A tree that lives over there, as the bytes of an archive, whose digest says whether they are all. Raises
         NeighbourAway."""
@@ -129,6 +134,9 @@ class Unconnected:
 
     async def nudge(self, server: ServerDocument, *, pilots: list[PilotId], work: bool, by: str) -> None: ...
     async def pilots(self, server: ServerDocument) -> list[PilotView]:
+        return []
+
+    async def cards(self, server: ServerDocument) -> list[CacheCard]:
         return []
 
     def archive(self, server: ServerDocument, root: CaseId) -> AsyncIterator[bytes]:

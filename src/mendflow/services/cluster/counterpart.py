@@ -2,6 +2,7 @@
 
 from collections.abc import AsyncIterator
 
+from mendflow.core.model.data import CacheCard
 from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
@@ -25,6 +26,11 @@ class Counterpart:
     def pilots(self) -> list[PilotView]:
         """Those that speak to this server, or have something of it."""
         return self._house.services.meta.pilot_views()
+
+    def cards(self) -> list[CacheCard]:
+        """How the caches of those that speak to this server are shared."""
+        meta = self._house.services.meta
+        return meta.caches.cards(meta.pilots_here())
 
     async def stats(self, running: int) -> StatsView:
         return await Census(self._house).look(running=running)

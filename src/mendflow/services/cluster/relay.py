@@ -13,10 +13,12 @@ from collections.abc import Callable, Iterable
 
 import msgspec
 
+from mendflow.core.model.data import CacheNews
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Measures
 from mendflow.core.model.problems import Unreachable
 from mendflow.core.model.sync import AttemptRef, Beat, Report, SyncAnswer, SyncRequest, mark_of
+from mendflow.services.cache_book import CacheBook
 from mendflow.services.cluster.contract import Homes, Membership, NeighbourAway, Neighbours, ServerDocument
 from mendflow.services.cluster.work_signs import Sign, WorkSigns
 from mendflow.services.contracts import Clock
@@ -74,6 +76,8 @@ class Relay:
         self.lease_ms = lease_ms
         self.signs = WorkSigns(membership)
         self._abroad: dict[PilotId, Abroad] = {}
+        self._caches_seen: dict[PilotId, dict[str, int]] = {}  # by server, the version of the pilot's cache that it has
+        self.caches: CacheBook | None = None  # what this server knows of its pilots' caches
         self._away_until: dict[str, Instant] = {}
         self._servers: list[str] = []
         self._mark = 0
@@ -104,6 +108,17 @@ class Relay:
 
     def forget(self, pilot: PilotId) -> None:
         self._abroad.pop(pilot, None)
+        self._caches_seen.pop(pilot, None)
+
+    def cache_for(self, pilot: PilotRecord, request: SyncRequest, server: str) -> CacheNews | None:
+        """What a server that is asked for jobs does not know of the pilot's cache."""
+        if self.caches is None:
+            return None
+        return self.caches.passed(pilot, request, self._caches_seen.get(pilot.id, {}).get(server, 0))
+
+    def cache_seen(self, pilot: PilotId, server: str, version: int) -> None:
+        if version or pilot in self._caches_seen:
+            self._caches_seen.setdefault(pilot, {})[server] = version
 
     def concerned(self, pilot: PilotId, request: SyncRequest, said: Said) -> bool:
         """Whether others have a part in this request; mostly they have none."""
@@ -267,6 +282,9 @@ class Round:
         self._asked.add(server.id)
         abroad, sign = self._abroad, self._relay.signs.of(server)
         request = self._passed(self._request, reports, want, its)
+        if want:
+            cache = self._relay.cache_for(self._pilot, self._request, server.id)
+            request = msgspec.structs.replace(request, cache=cache)
         before = abroad.owed.get(server.id, 0)
         if want:
             abroad.owed[server.id] = request.serial
@@ -274,6 +292,7 @@ class Round:
         if answer is not None:
             self._said.add(answer)
             self._said.abroad = True
+            self._relay.cache_seen(self._pilot.id, server.id, answer.cache_seen)
             if not answer.jobs:
                 abroad.owed[server.id] = before
             settle(abroad, server.id, request)
@@ -293,7 +312,7 @@ class Round:
             if (report.job, report.fence) not in told
         ]
         return msgspec.structs.replace(
-            request, front=self._relay.membership.id, wait_ms=0, want=want, reports=reports, running=running
+            request, front=self._relay.membership.id, wait_ms=0, want=want, reports=reports, running=running, cache=None
         )
 
     def _count_unanswered(self) -> None:

@@ -87,6 +87,9 @@ class Series:
         return {word: count for (word,), count in self.counts.items()}
 
 
+SOURCES: Final = ("cache", "neighbour", "elsewhere")
+"""Where the inputs of a job come from: its pilot's cache, another pilot's, or further away."""
+
 _ENDS: Final = (life.Ended, life.PutBack)
 
 
@@ -99,6 +102,9 @@ class JobCounts:
         self.granted = 0
         self.leases_lost = 0
         self.reports_refused = 0
+        self.placed = Series()  # jobs with inputs that pilots got: because of data, in their turn, or in order
+        self.input_files = dict.fromkeys(SOURCES, 0)
+        self.input_bytes = dict.fromkeys(SOURCES, 0)
         self.ends = Series(width=2)
         self.ended = {JobState.COMPLETED.value: 0, JobState.FAILED.value: 0}
         self.queue_s = Histogram(WAIT_S)
@@ -124,12 +130,27 @@ class JobCounts:
     def reported(self, job: Job, measures: Measures, *, now: Instant, sent_at: Instant) -> None:
         """A pilot's report was accepted; the job is still as it was before. `sent_at` is when the pilot sent it, by the
         clock that timed the attempt; 0: it does not say."""
+        if measures.cached_files or measures.fetched_files:
+            self._brought(measures)
         if not sent_at or not measures.started_at or not measures.ended_at:
             return
         self.known_s.observe(max(0, sent_at - measures.ended_at) / 1000)
         self.run_s.observe((measures.ran_ms or max(0, measures.ended_at - measures.started_at)) / 1000)
         if job.available_at >= self.trusted_since:
             self.start_s.observe(max(0, now - job.available_at - (sent_at - measures.started_at)) / 1000)
+
+    def _brought(self, measures: Measures) -> None:
+        """Where its inputs came from."""
+        own_files, own_bytes = (
+            measures.cached_files - measures.shared_files,
+            measures.cached_bytes - measures.shared_bytes,
+        )
+        found = (own_files, own_bytes), (measures.shared_files, measures.shared_bytes)
+        for source, (files, size) in zip(
+            SOURCES, (*found, (measures.fetched_files, measures.fetched_bytes)), strict=True
+        ):
+            self.input_files[source] += max(0, files)
+            self.input_bytes[source] += max(0, size)
 
 
 class LedgerCounts:

@@ -1,0 +1,67 @@
+"""What data had to do with it: why a pilot got a job, and why a job that reads files waits."""
+
+from collections.abc import Iterable
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.jobs import JobSpec
+from mendflow.core.scheduling.amounts import clock, duration, size
+from mendflow.core.scheduling.caches import Caches, Shelf, key_of
+from mendflow.core.scheduling.data_match import OVERTAKEN_MAX, Chosen
+from mendflow.core.scheduling.data_wait import KeptBack
+from mendflow.core.scheduling.ranked import Files
+
+HOLDERS_MAX = 100
+
+
+def input_bytes(spec: JobSpec) -> int:
+    """How much a job reads, each file once."""
+    return sum({file.sha256: file.bytes for file in spec.inputs.values()}.values())
+
+
+def files_of(spec: JobSpec) -> Files:
+    """The files that a job reads, as the queue knows them."""
+    return tuple(dict.fromkeys(key_of(file.sha256) for file in spec.inputs.values()))
+
+
+def because(spec: JobSpec, chosen: Chosen) -> str:
+    """Why a pilot got this job."""
+    there = f"{size(chosen.bytes)} of {size(input_bytes(spec))} of its input are there"
+    if chosen.bytes > chosen.own_bytes:
+        there += f", {size(chosen.bytes - chosen.own_bytes)} of that with other pilots of the host"
+    if not chosen.bytes:
+        there = f"nothing of its {size(input_bytes(spec))} of input is there"
+    if chosen.turn:
+        return f"it was its turn after others with more of their input there went first {OVERTAKEN_MAX} times; {there}"
+    return there if chosen.bytes else f"it was the first in the queue; {there}"
+
+
+def kept_back(spec: JobSpec, kept: KeptBack, now: Instant) -> str:
+    """Why a job waits although others than its pilot could take it."""
+    has = f"{size(kept.there_bytes)} of {size(input_bytes(spec))} of its input"
+    return (
+        f"it is kept for pilot {kept.pilot}, which is idle and has {has}; "
+        f"from {clock(kept.until)} on, {duration(max(0, kept.until - now))} from now, any pilot may take it"
+    )
+
+
+def facts(spec: JobSpec, caches: Caches, overtaken: int) -> list[str]:
+    """Where the input of a waiting job is, and whether others went past it because of theirs."""
+    if not spec.inputs:
+        return []
+    files, told = files_of(spec), []
+    best = max(_holders(files, caches), key=lambda shelf: (shelf.bytes_of(files), shelf.pilot), default=None)
+    if best is None:
+        told.append(f"no pilot has any of its {size(input_bytes(spec))} of input")
+    else:
+        told.append(f"pilot {best.pilot} has {size(best.bytes_of(files))} of {size(input_bytes(spec))} of its input")
+    if overtaken:
+        times = "once" if overtaken == 1 else f"{overtaken} times"
+        told.append(f"others with more of their input at hand went first {times}; after {OVERTAKEN_MAX} it is its turn")
+    return told
+
+
+def _holders(files: Files, caches: Caches) -> Iterable[Shelf]:
+    pilots = dict.fromkeys(pilot for file in files for pilot in caches.holders(file))
+    for pilot in list(pilots)[:HOLDERS_MAX]:
+        if (shelf := caches.of(pilot)) is not None:
+            yield shelf

@@ -1,0 +1,94 @@
+"""What pilots tell of their caches, and what they are told because of it.
+
+A pilot tells what has changed since what this server says that it has. After a restart a server has nothing and says
+so, at once and not when the held answer is due: then it is told everything. Nothing here is written to disk, and
+nothing but the choice of pilots and jobs follows from it."""
+
+import msgspec
+
+from mendflow.core.model.data import CacheCard, CacheNews, Neighbour
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.sync import SyncRequest
+from mendflow.core.scheduling.caches import Caches
+from mendflow.services.neighbourhood import Neighbourhood
+from mendflow.services.pilot_book import PilotRecord
+
+PASSED_FILES_MAX = 4_096
+"""Of so many files of a pilot another server is told, when it has to be told everything."""
+
+
+class CacheBook:
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self.neighbourhood = Neighbourhood()
+
+    def hear(self, pilot: PilotRecord, request: SyncRequest) -> None:
+        news = request.cache
+        if news is not None:
+            pilot.cache = msgspec.structs.replace(news, added=[], gone=[])  # all but what is in it
+        elif not request.cache_version and pilot.cache is not None:
+            pilot.cache = None
+            self.forget(pilot.id)
+        if pilot.cache is None:
+            return
+        group = f"{pilot.owner}\n{pilot.host}" if pilot.cache.folder else ""
+        if news is not None:
+            self._caches.hear(pilot.id, news, group)
+        self.neighbourhood.meet(_card(pilot, pilot.cache))
+
+    def forget(self, id: PilotId) -> None:
+        self._caches.forget(id)
+        self.neighbourhood.leave(id)
+
+    def seen(self, pilot: PilotId) -> int:
+        """The version of its cache that this server has."""
+        shelf = self._caches.of(pilot)
+        return shelf.version if shelf is not None else 0
+
+    def holds(self, pilot: PilotId) -> bool:
+        """Whether the pilot has any files that jobs could be kept back for."""
+        shelf = self._caches.of(pilot)
+        return shelf is not None and bool(shelf.files)
+
+    def wants_more(self, pilot: PilotRecord, request: SyncRequest) -> bool:
+        """Whether the pilot is to be told at once what this server has; once for each state of its cache, since it may
+        have nothing more to say."""
+        if request.front or request.cache_version in (self.seen(pilot.id), pilot.cache_asked):
+            return False
+        pilot.cache_asked = request.cache_version
+        return True
+
+    def neighbours(self, request: SyncRequest) -> tuple[list[Neighbour] | None, int]:
+        """Those that the pilot may use, None if it knows them, and their mark."""
+        if request.front:
+            return None, 0
+        found, mark = self.neighbourhood.of(request.pilot)
+        return (None if mark == request.neighbours else found), mark
+
+    def passed(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheNews | None:
+        """What another server is told, which has seen that version of the pilot's cache."""
+        version = self.seen(pilot.id)
+        if seen == version or pilot.cache is None:
+            return None
+        news = request.cache
+        if news is not None and news.base == seen and news.version == version:
+            return news
+        told = self._caches.retold(pilot.id, PASSED_FILES_MAX)
+        shared = pilot.cache
+        if told is None:
+            return None
+        return msgspec.structs.replace(told, folder=shared.folder, address=shared.address, key=shared.key)
+
+    def cards(self, pilots: list[PilotRecord]) -> list[CacheCard]:
+        """How the caches of these pilots are shared, for other servers."""
+        return [_card(pilot, pilot.cache) for pilot in pilots if pilot.cache is not None]
+
+    def size(self, pilot: PilotId) -> tuple[int, int]:
+        """How many files a pilot has in its cache, and their bytes."""
+        shelf = self._caches.of(pilot)
+        return (len(shelf.files), shelf.bytes()) if shelf is not None else (0, 0)
+
+
+def _card(pilot: PilotRecord, cache: CacheNews) -> CacheCard:
+    near = Neighbour(pilot.id, pilot.host, cache.folder, cache.address, cache.key)
+    return CacheCard(near, pilot.owner, pilot.site)

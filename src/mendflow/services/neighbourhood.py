@@ -1,0 +1,119 @@
+"""Which pilots may use each other's caches: those of one token on one host, by links, and on one site, over the line.
+
+Who is near whom changes seldom, and is asked in every exchange. So a circle of pilots counts its changes, and what was
+told to a pilot is looked at again only when one of its circles has changed. A site may forbid any of this."""
+
+from bisect import bisect_left, bisect_right
+from collections.abc import Callable
+
+from mendflow.core.model.data import CacheCard, Neighbour, Sharing
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.sync import mark_of
+
+ON_HOST_MAX, ON_SITE_MAX = 64, 32
+"""How many neighbours a pilot is told of; each pilot of a large site of others."""
+
+
+class Circle:
+    __slots__ = ("cards", "changes", "ids")
+
+    def __init__(self) -> None:
+        self.ids: list[PilotId] = []
+        self.cards: dict[PilotId, CacheCard] = {}
+        self.changes = 0
+
+    def put(self, card: CacheCard) -> None:
+        id = card.neighbour.pilot
+        if id not in self.cards:
+            self.ids.insert(bisect_left(self.ids, id), id)
+        self.cards[id] = card
+        self.changes += 1
+
+    def drop(self, id: PilotId) -> None:
+        del self.cards[id]
+        del self.ids[bisect_left(self.ids, id)]
+        self.changes += 1
+
+    def after(self, id: PilotId, most: int) -> list[CacheCard]:
+        """Those that come after this one, all the way round and without itself."""
+        place = bisect_right(self.ids, id)
+        round = [*self.ids[place : place + most], *self.ids[: max(0, place + most - len(self.ids))]]
+        return [self.cards[other] for other in dict.fromkeys(round) if other != id][:most]
+
+
+class Told:
+    """What a pilot was told, and of which state of its circles."""
+
+    __slots__ = ("mark", "neighbours", "state")
+
+    def __init__(self, state: tuple[object, ...], neighbours: list[Neighbour]) -> None:
+        self.state = state
+        self.neighbours = neighbours
+        words = [f"{each.pilot} {each.folder} {each.address} {each.key}" for each in neighbours]
+        self.mark = mark_of(words)
+
+
+class Neighbourhood:
+    def __init__(self) -> None:
+        self.allowed: Callable[[str], Sharing] = lambda _: "site"  # how far pilots of a site may share
+        self._cards: dict[PilotId, CacheCard] = {}
+        self._hosts: dict[tuple[str, str], Circle] = {}
+        self._sites: dict[tuple[str, str], Circle] = {}
+        self._told: dict[PilotId, Told] = {}
+
+    def meet(self, card: CacheCard) -> None:
+        """A pilot says how its cache is shared; nothing, if it is not."""
+        id, known = card.neighbour.pilot, self._cards.get(card.neighbour.pilot)
+        if known == card:
+            return
+        self.leave(id)
+        if card.neighbour.folder or card.neighbour.address:
+            self._cards[id] = card
+            for circles, key in self._circles(card):
+                circles.setdefault(key, Circle()).put(card)
+
+    def leave(self, id: PilotId) -> None:
+        card = self._cards.pop(id, None)
+        self._told.pop(id, None)
+        if card is None:
+            return
+        for circles, key in self._circles(card):
+            circles[key].drop(id)
+            if not circles[key].ids:
+                del circles[key]
+
+    def of(self, id: PilotId) -> tuple[list[Neighbour], int]:
+        """A pilot's neighbours, and the mark that stands for them. One that shares nothing has none."""
+        card = self._cards.get(id)
+        if card is None:
+            return [], 0
+        sharing = self.allowed(card.site)
+        (hosts, host), (sites, site) = self._circles(card)
+        state = (hosts[host].changes, sites[site].changes, sharing)
+        told = self._told.get(id)
+        if told is None or told.state != state:
+            told = self._told[id] = Told(state, _shared(card, hosts[host], sites[site], sharing))
+        return told.neighbours, told.mark
+
+    def cards(self) -> list[CacheCard]:
+        return list(self._cards.values())
+
+    def _circles(self, card: CacheCard) -> tuple[tuple[dict[tuple[str, str], Circle], tuple[str, str]], ...]:
+        return (self._hosts, (card.owner, card.neighbour.host)), (self._sites, (card.owner, card.site))
+
+
+def _shared(card: CacheCard, host: Circle, site: Circle, sharing: Sharing) -> list[Neighbour]:
+    own, found = card.neighbour, dict[PilotId, Neighbour]()
+    if sharing == "none":
+        return []
+    for other in host.after(own.pilot, ON_HOST_MAX):
+        near = other.neighbour
+        address, key = (near.address, near.key) if sharing == "site" and other.site == card.site else ("", "")
+        if (own.folder and near.folder) or address:
+            found[near.pilot] = Neighbour(near.pilot, near.host, near.folder if own.folder else "", address, key)
+    if sharing == "site" and card.site:
+        for other in site.after(own.pilot, ON_SITE_MAX):
+            near = other.neighbour
+            if near.address and near.pilot not in found:
+                found[near.pilot] = Neighbour(near.pilot, near.host, "", near.address, near.key)
+    return list(found.values())
