@@ -25,9 +25,11 @@ class Ask(msgspec.Struct, frozen=True):
     json: bool = False
     inner: bool = False
 
-    def of(self, question: Callable[[Client], Awaitable[T]]) -> T:
+    def of(self, question: Callable[[Client], Awaitable[T]], *, begin: bool = False) -> T:
+        """The answer to a question. `begin`: it is one that may be the first that a data folder is asked."""
+
         async def answer() -> T:
-            async with connected(self.target) as client:
+            async with connected(self.target, begin=begin) as client:
                 return await question(client)
 
         return waited(answer())

@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from mendflow.client import Client
+from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import Flow, Job, Stage, Template
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.values import FileRef
@@ -78,7 +79,7 @@ def with_files(flow: Flow, kept: dict[Path, FileRef]) -> Flow:
 
 
 def _is_plain(source: object, folder: str) -> bool:
-    """A path below the flow's folder, as it stands: no expression, no address."""
+    """A path below the flow's folder, as it stands: no expression, no address, no logical name."""
     if not isinstance(source, str) or not source or not folder or "${{" in source or "://" in source:
         return False
-    return not PurePosixPath(source).is_absolute()
+    return not source.startswith(LOGICAL) and not PurePosixPath(source).is_absolute()

@@ -25,14 +25,14 @@ def waited(work: Coroutine[Any, Any, T]) -> T:
 
 
 @asynccontextmanager
-async def connected(target: Target) -> AsyncIterator[Client]:
-    """A client of the right server."""
+async def connected(target: Target, *, begin: bool = False) -> AsyncIterator[Client]:
+    """A client of the right server. `begin`: where there is nothing yet, the data folder is begun."""
     found = None if target.server else find_server(target.folder)
     if target.server:
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())
     elif found is not None:
         chosen = Client(found.url, target.token())
-    elif (target.folder / "store.db").exists():
+    elif begin or (target.folder / "store.db").exists():
         chosen = _opened(target.folder)
     else:
         raise NotFound(

@@ -107,7 +107,7 @@ def add(
         protocol=protocol or wish.protocol,
         read_only=read_only or wish.read_only,
     )
-    added = ask.of(lambda client: client.put_element(checked_element(wish), replace=change))
+    added = ask.of(lambda client: client.put_element(checked_element(wish), replace=change), begin=True)
     if ask.json:
         print_json(added)
     else:
