@@ -4,6 +4,7 @@ It is submitted only when all its data is there: given files that are not kept y
 number of their own. A job that the flow does not wait for is posted: the order stays owed until the world has taken it,
 and the flow goes on at once."""
 
+from collections.abc import Iterator
 from typing import Any, Final
 
 import msgspec
@@ -43,6 +44,23 @@ class Prepared(msgspec.Struct):
     open: tuple[str, ...]
 
 
+def each_file(inputs: dict[str, Value]) -> Iterator[tuple[str, Value]]:
+    """The inputs one by one. A path that ends with `/` is a folder: the files of its list stand there, each under its
+    own name, and with a number before it where another has that name."""
+    for path, given in inputs.items():
+        if not path.endswith("/") or not isinstance(given, list):
+            yield path, given
+            continue
+        taken: set[str] = set()
+        for number, each in enumerate(given, 1):
+            kept = file_of(each)
+            name = (kept.name if kept is not None else str(each)).rpartition("/")[2]
+            if name in ("", ".", "..") or name in taken:
+                name = f"{number}-{name}"
+            taken.add(name)
+            yield path + name, each
+
+
 class JobKind(ItemKind[JobItem]):
     makes = JobItem
     withdrawal = CancelJob
@@ -56,8 +74,8 @@ class JobKind(ItemKind[JobItem]):
         for part in node.prepared.open:
             fields[part] = _SHAPES[part](resolved(run, instance.env, activity, part), activity.name)
         inputs: dict[str, FileRef] = {}
-        for path, source in activity.inputs.items():
-            given = data.value_of(run.case, instance.env, source)
+        wanted = {path: data.value_of(run.case, instance.env, source) for path, source in activity.inputs.items()}
+        for path, given in each_file(wanted):
             kept = file_of(given) or spilled_file(given)
             if kept is not None:
                 inputs[path] = kept
