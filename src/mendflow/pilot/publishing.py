@@ -62,6 +62,7 @@ class Publishing:
                 refs[name] = _reference(os.path.join(folder, path), path)
                 if name not in done.publish:
                     self._upload(os.path.join(folder, path), refs[name])
+                    self._cache.adopt(os.path.join(folder, path), refs[name].sha256)
             refs |= self._published(done, folder, refs, may_rename)
             outcome = msgspec.structs.replace(outcome, files=refs)
         except StagingFailed as failure:
