@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ import msgspec
 import pytest
 from aiohttp import web
 
+from mendflow.core.model.data import LocateAnswer, Located, LocateRequest, PlaceAnswer, PlaceRequest, StorageElement
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Outcome
 from mendflow.core.model.sync import Assignment, AttemptRef, Beat, Control, Order, SyncAnswer, SyncRequest
@@ -50,6 +51,10 @@ class Ledger:
     files: dict[str, bytes] = field(default_factory=dict)
     requests: list[SyncRequest] = field(default_factory=list)
     lease_end: float = 0.0
+    located: dict[str, list[Located]] = field(default_factory=dict)
+    element: StorageElement | None = None  # where everything goes that is published
+    placed: list[PlaceRequest] = field(default_factory=list)
+    silent: bool = False  # no exchange is answered; other questions are
 
     def lapse(self, job: JobId) -> None:
         """Take a job away from whoever holds it, and let it be granted again."""
@@ -67,6 +72,7 @@ class Server:
         self.newest: dict[str, int] = {}
         self._runner: web.AppRunner | None = None
         self.port = 0
+        self.before_place: Callable[[], Awaitable[None]] | None = None
 
     @property
     def url(self) -> str:
@@ -75,6 +81,8 @@ class Server:
     async def up(self) -> None:
         app = web.Application(client_max_size=1 << 30)
         app.router.add_post("/api/v1/pilots/sync", self._sync)
+        app.router.add_post("/api/v1/pilots/locate", self._locate)
+        app.router.add_post("/api/v1/pilots/place", self._place)
         app.router.add_get("/api/v1/files/{sha}", self._get)
         app.router.add_put("/api/v1/files/{sha}", self._put)
         self._runner = web.AppRunner(app, shutdown_timeout=0.1)
@@ -103,9 +111,30 @@ class Server:
         ref = FileRef(sha256=sha, bytes=len(content), name=request.query["name"])
         return web.Response(body=msgspec.json.encode(ref), content_type="application/json")
 
+    async def _locate(self, http: web.Request) -> web.Response:
+        asked = msgspec.msgpack.decode(await http.read(), type=LocateRequest)
+        known = self.ledger.located
+        wrong = {name: f"{name} is not in the catalogue" for name in asked.names if name not in known}
+        answer = LocateAnswer(files={name: known[name] for name in asked.names if name in known}, wrong=wrong)
+        return web.Response(body=msgspec.msgpack.encode(answer))
+
+    async def _place(self, http: web.Request) -> web.Response:
+        asked = msgspec.msgpack.decode(await http.read(), type=PlaceRequest)
+        self.ledger.placed.append(asked)
+        if self.before_place is not None:
+            await self.before_place()
+        element = self.ledger.element
+        if element is None:
+            return web.Response(body=msgspec.msgpack.encode(PlaceAnswer(wrong=dict.fromkeys(asked.files, "nowhere"))))
+        names = {name: placing.publication.logical for name, placing in asked.files.items()}
+        files = {name: Located(element=element, url=element.url + logical) for name, logical in names.items()}
+        return web.Response(body=msgspec.msgpack.encode(PlaceAnswer(files=files)))
+
     async def _sync(self, http: web.Request) -> web.Response:
         if self.ledger.token and http.headers.get("Authorization") != f"Bearer {self.ledger.token}":
             return web.Response(status=401, text="a token is needed")
+        while self.ledger.silent:
+            await asyncio.sleep(0.02)
         request = msgspec.msgpack.decode(await http.read(), type=SyncRequest)
         self.newest[request.pilot] = max(self.newest.get(request.pilot, 0), request.serial)
         async with self.changed:

@@ -1,0 +1,285 @@
+"""Files of storage elements in real pilots: read where the catalogue says, published whole, and killed in between."""
+
+import os
+import stat
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from mendflow.core.model.data import LocateAnswer, Located, PlaceAnswer, Placing, Publication, StorageElement
+from mendflow.core.model.faults import Category, Stage
+from mendflow.core.model.ids import ItemId, JobId
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.values import FileRef, Value
+from mendflow.pilot.home import Home
+from mendflow.pilot.http import Address, Files
+from mendflow.pilot.lease import LeaseClock, boot_ms
+from mendflow.pilot.sources import Elements, Sources
+from mendflow.pilot.stage_faults import StagingFailed
+from mendflow.pilot.staging import Staging
+from mendflow.pilot.wire import Done
+from mendflow.transfer.problems import NoLongerOurs
+from tests.pilot.conftest import Pilot, Server
+from tests.pilot.test_parts import Shelf, kept, stage
+from tests.servers import s3
+
+Hire = Callable[..., Pilot]
+
+
+@pytest.fixture
+def storage(tmp_path: Path) -> StorageElement:
+    (tmp_path / "store").mkdir()
+    return StorageElement(name="disk", url=(tmp_path / "store").as_uri())
+
+
+def logical(content: bytes, name: str) -> FileRef:
+    return replace(kept(content), logical=name)
+
+
+def publishing(command: str, **more: Value) -> JobSpec:
+    publish = {"out": Publication(logical="/reco/out.dat")}
+    return JobSpec(item=ItemId("i"), command=command, files={"out": "out.dat"}, publish=publish, **more)
+
+
+class OnePlace:
+    """A catalogue for which everything is in one element."""
+
+    def __init__(self, element: StorageElement) -> None:
+        self._element = element
+
+    def _at(self, name: str) -> Located:
+        return Located(element=self._element, url=self._element.url + name)
+
+    def locate(self, names: list[str]) -> LocateAnswer:
+        return LocateAnswer(files={name: [self._at(name)] for name in names})
+
+    def place(self, job: JobId, files: dict[str, Placing]) -> PlaceAnswer:
+        return PlaceAnswer(files={name: self._at(each.publication.logical) for name, each in files.items()})
+
+
+async def test_what_one_job_publishes_another_reads_by_its_name(
+    server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
+) -> None:  # FM-6
+    server.ledger.element = storage
+    hire("--site", "here")
+    made = await server.outcome(await server.submit(publishing("head -c 100000 /dev/urandom > out.dat")))
+    assert made.ok, made.fault
+    ref = made.files["out"]
+    assert ref.logical == "/reco/out.dat" and ref.sha256 not in server.ledger.files
+    assert kept((tmp_path / "store" / "reco" / "out.dat").read_bytes()).sha256 == ref.sha256
+    (asked,) = server.ledger.placed
+    assert (asked.site, asked.files["out"].file.sha256) == ("here", ref.sha256), "it is hashed before anybody is asked"
+    server.ledger.located["/reco/out.dat"] = [Located(element=storage, url=f"{storage.url}/reco/out.dat")]
+    reads = JobSpec(item=ItemId("i"), command="sha256sum < in", inputs={"in": ref})
+    read = await server.outcome(await server.submit(reads))
+    assert read.ok and ref.sha256 in read.log_tail
+    assert read.measures.cached_files + read.measures.fetched_files == 1
+    assert read.measures.cached_bytes + read.measures.fetched_bytes == 100_000
+
+
+async def test_files_of_a_real_s3_server_are_read_and_published(
+    server: Server, hire: Hire, monkeypatch: pytest.MonkeyPatch
+) -> None:  # FM-6
+    for name, value in s3.ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    element = s3.server().element()
+    server.ledger.element = element
+    s3.server().raw().pipe_file(f"{element.url}/raw/a", b"raw data")
+    server.ledger.located["/raw/a"] = [Located(element=element, url=f"{element.url}/raw/a")]
+    hire()
+    job = publishing("tr a-z A-Z < in > out.dat", inputs={"in": logical(b"raw data", "/raw/a")})
+    outcome = await server.outcome(await server.submit(job), patience_s=40)
+    assert outcome.ok, outcome.fault
+    assert s3.server().raw().cat_file(f"{element.url}/reco/out.dat") == b"RAW DATA"
+    assert (outcome.measures.fetched_files, outcome.measures.fetched_bytes) == (1, 8)
+
+
+async def test_a_job_without_a_command_copies_between_elements(
+    server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
+) -> None:  # FM-6
+    (tmp_path / "far").mkdir()
+    (tmp_path / "far" / "a").write_bytes(b"to be copied")
+    far = StorageElement(name="far", url=(tmp_path / "far").as_uri())
+    server.ledger.element = storage
+    server.ledger.located["/raw/a"] = [Located(element=far, url=f"{far.url}/a")]
+    hire()
+    ref = logical(b"to be copied", "/raw/a")
+    publish = {"a": Publication(logical="/raw/a", element="disk")}
+    job = JobSpec(item=ItemId("i"), inputs={"a": ref}, files={"a": "a"}, publish=publish, link_inputs=True)
+    outcome = await server.outcome(await server.submit(job))
+    assert outcome.ok and outcome.files["a"].logical == "/raw/a", outcome.fault
+    assert (tmp_path / "store" / "raw" / "a").read_bytes() == b"to be copied"
+
+
+async def test_an_agent_that_is_killed_while_it_publishes_leaves_nothing_wrong(
+    server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
+) -> None:  # JS-7
+    server.ledger.element = storage
+    pilot = hire()
+    job = await server.submit(publishing("head -c 60000000 /dev/urandom > out.dat; echo once >> ../../starts"))
+    target = tmp_path / "store" / "reco" / "out.dat"
+    for _ in range(4):
+        known = len(server.ledger.placed)
+        await server.until(partial(_asked_or_over, server, job, known), "it to be published")
+        pilot.kill()
+        assert not target.exists() or target.stat().st_size == 60_000_000
+        pilot.restart()
+    outcome = await server.outcome(job)
+    assert outcome.ok, outcome.fault
+    assert kept(target.read_bytes()).sha256 == outcome.files["out"].sha256
+    assert os.listdir(target.parent) == ["out.dat"], "nothing half is left"
+    assert (tmp_path / "work" / "starts").read_text() == "once\n", "the job itself ran once"
+
+
+def _asked_or_over(server: Server, job: JobId, known: int) -> bool:
+    return len(server.ledger.placed) > known or job in server.ledger.outcomes
+
+
+async def test_no_file_gets_its_name_while_the_lease_is_over(
+    server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
+) -> None:  # JS-7
+    """The server is silent from when it is asked for a place until the lease is over, and answers that alone."""
+    server.ledger.lease_ms = 1_500
+    server.ledger.element = storage
+    lease, target = tmp_path / "work" / "lease", tmp_path / "store" / "reco" / "out.dat"
+    seen = []
+
+    async def late() -> None:
+        server.ledger.silent = True
+        await server.until(lambda: LeaseClock(lease).over(boot_ms()), "the lease to be over")
+
+    server.before_place = late
+    hire()
+    job = await server.submit(publishing("echo x > out.dat"))
+    await server.until(lambda: len(server.ledger.placed) > 2, "it to be tried more than once")
+    seen.append(target.exists())
+    server.before_place, server.ledger.silent = None, False
+    assert (await server.outcome(job)).ok and seen == [False]
+    assert target.read_text() == "x\n" and os.listdir(target.parent) == ["out.dat"]
+
+
+def test_an_attempt_whose_lease_is_over_waits_with_its_file(tmp_path: Path, storage: StorageElement) -> None:  # JS-7
+    catalogue = OnePlace(storage)
+    home = Home(tmp_path / "work")
+    home.make()
+    staging = Staging(home, Shelf({}), places=catalogue)
+    os.makedirs(home.attempt("c/1", 3))
+    Path(home.attempt("c/1", 3), "out.dat").write_bytes(b"made")
+    outcome = msgspec.Raw(msgspec.msgpack.encode(Outcome(exit_code=0)))
+    publish = {"out": Publication(logical="/reco/out.dat")}
+    done = Done(JobId("c/1"), 3, outcome, 1, {"out": "out.dat"}, publish=publish)
+    for _ in range(2):
+        with pytest.raises(NoLongerOurs):
+            staging.keep(done, lambda: False)
+        assert not os.listdir(tmp_path / "store" / "reco")
+    told = msgspec.msgpack.decode(staging.keep(done, lambda: True), type=Outcome)
+    assert told.files["out"].logical == "/reco/out.dat"
+    assert (tmp_path / "store" / "reco" / "out.dat").read_bytes() == b"made"
+
+
+async def test_a_place_that_cannot_be_written_to_is_a_fault_of_stage_out(
+    server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
+) -> None:
+    hire()
+    outcome = await server.outcome(await server.submit(publishing("echo x > out.dat")))
+    assert outcome.fault is not None and outcome.fault.name == "notPublished" and "nowhere" in outcome.fault.message
+    server.ledger.element = replace(storage, read_only=True, name="tape")
+    outcome = await server.outcome(await server.submit(publishing("echo x > out.dat")))
+    assert outcome.fault is not None and not outcome.files
+    assert (outcome.fault.category, outcome.fault.stage) == (Category.OUTPUT, Stage.STAGE_OUT)
+    assert outcome.fault.data["element"] == "tape" and "only for reading" in outcome.fault.message
+    assert not list((tmp_path / "store").iterdir())
+
+
+# Bringing
+
+
+class Counting(Shelf):
+    """Knows how many files were under way at a time: each waits a moment for others to come."""
+
+    def __init__(self, files: dict[str, bytes], others: int) -> None:
+        super().__init__(files)
+        self.most = self.under_way = 0
+        self.together = threading.Barrier(others)
+
+    def get(self, sha256: str, **more: float) -> Iterator[bytes]:
+        self.under_way += 1
+        self.most = max(self.most, self.under_way)
+        self.together.wait(20)
+        yield from super().get(sha256, **more)
+        self.under_way -= 1
+
+
+@pytest.mark.parametrize(("order", "at_once"), [("sequence", 1), ("parallel", 4)])
+def test_inputs_are_brought_together_or_one_after_another(tmp_path: Path, order: Any, at_once: int) -> None:  # FM-6
+    contents = {f"in{number}": b"content %d" % number for number in range(4)}
+    shelf = Counting({kept(content).sha256: content for content in contents.values()}, at_once)
+    home = Home(tmp_path / "work")
+    home.make()
+    staging = Staging(home, shelf)
+    inputs = {path: kept(content) for path, content in contents.items()}
+    job = JobSpec(item=ItemId("i"), command="x", inputs=inputs, stage_in=order)
+    brought = staging.bring(job, str(tmp_path / "one"))
+    assert shelf.most == at_once
+    assert (brought.measures.fetched_files, brought.measures.fetched_bytes) == (4, 36)
+    assert {path: (tmp_path / "one" / path).read_bytes() for path in inputs} == contents
+    again = staging.bring(job, str(tmp_path / "two"))
+    assert (again.measures.cached_files, again.measures.cached_bytes, again.measures.fetched_files) == (4, 36, 0)
+
+
+def test_one_input_that_cannot_be_had_fails_the_job_and_leaves_no_folder(tmp_path: Path) -> None:
+    staging, _ = stage(tmp_path, b"good")
+    inputs = {"a": kept(b"good"), "b": kept(b"nowhere"), "c": kept(b"good")}
+    with pytest.raises(StagingFailed, match="input b could not be had"):
+        staging.bring(JobSpec(item=ItemId("i"), command="x", inputs=inputs), str(tmp_path / "one"))
+    assert not (tmp_path / "one").exists()
+
+
+async def test_the_next_place_is_tried_when_the_nearest_does_not_have_it(
+    server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
+) -> None:  # PJ-7
+    (tmp_path / "store" / "a").write_bytes(b"here it is")
+    near = StorageElement(name="near", url=(tmp_path / "near").as_uri())
+    ref = logical(b"here it is", "/a")
+    server.ledger.located["/a"] = [Located(element=each, url=f"{each.url}/a") for each in (near, storage)]
+    hire()
+    assert (await server.outcome(await server.submit(_cat(ref)))).log_tail == "here it is"
+    lost = logical(b"gone", "/b")
+    server.ledger.located["/b"] = [Located(element=each, url=f"{each.url}/b") for each in (near, storage)]
+    fault = (await server.outcome(await server.submit(_cat(lost)))).fault
+    assert fault is not None and fault.name == "missingInput" and fault.data["source"] == "lfn:/b"
+    assert "near: " in fault.message and "disk: " in fault.message
+
+
+async def test_a_place_that_leads_out_of_its_element_is_not_read(
+    server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
+) -> None:  # PJ-7
+    (tmp_path / "secret").write_bytes(b"not yours")
+    server.ledger.located["/a"] = [Located(element=storage, url=f"{storage.url}/../secret")]
+    hire()
+    fault = (await server.outcome(await server.submit(_cat(logical(b"not yours", "/a"))))).fault
+    assert fault is not None and fault.name == "missingInput" and "leads elsewhere" in fault.message
+
+
+def _cat(ref: FileRef) -> JobSpec:
+    return JobSpec(item=ItemId("i"), command="cat in", inputs={"in": ref})
+
+
+def test_a_source_by_its_url_is_spoken_to_as_its_element_says(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A repair chooses a replica by its URL, in which no key stands."""
+    for name, value in s3.ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    element = s3.server().element()
+    s3.server().raw().pipe_file(f"{element.url}/a", b"there")
+    place = Located(element=element, url=f"{element.url}/a")
+
+    sources = Sources(Files(Address("http://127.0.0.1:1", "")), Elements(), OnePlace(element))
+    sources.fetch(place.url, str(tmp_path / "a"), logical(b"there", "/a"))
+    assert (tmp_path / "a").read_bytes() == b"there"
+    assert stat.S_IMODE((tmp_path / "a").stat().st_mode) == 0o600
