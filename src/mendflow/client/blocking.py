@@ -1,18 +1,13 @@
-"""The client for scripts: the methods of `Client`, as plain functions.
+"""The client for scripts: the methods of `Client`, as plain functions. Each call waits for its answer and does nothing
+else."""
 
-An event loop in a thread of its own does the work; each call here waits for its answer and does nothing else."""
-
-import asyncio
-import threading
-from collections.abc import Coroutine, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Literal, Self, TypeVar
+from typing import Literal
 
 from mendflow.client.blocking_data import BlockingData
 from mendflow.client.blocking_data_sets import BlockingDataSets
 from mendflow.client.blocking_sites import BlockingSites
-from mendflow.client.client import Client
 from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
@@ -65,46 +60,9 @@ from mendflow.core.model.views import (
 )
 from mendflow.core.recovery.patterns import Patterns
 
-T = TypeVar("T")
-
 
 class SyncClient(BlockingSites, BlockingData, BlockingDataSets):
     """A client of one server. Use it as a context manager, or call `close` in the end."""
-
-    def __init__(self, url: str, token: str = "", *, user: str = "", timeout_s: float = 60.0) -> None:
-        self._client = Client(url, token, user=user, timeout_s=timeout_s)
-        self._loop = asyncio.new_event_loop()
-        self._thread = threading.Thread(target=self._loop.run_forever, name="mendflow-client", daemon=True)
-        self._thread.start()
-
-    @property
-    def url(self) -> str:
-        return self._client.url
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    def close(self) -> None:
-        if self._loop.is_closed():
-            return
-        self._wait(self._client.close())
-        self._wait(self._loop.shutdown_asyncgens())
-        self._loop.call_soon_threadsafe(self._loop.stop)
-        self._thread.join()
-        self._loop.close()
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
-        try:
-            return future.result()
-        except KeyboardInterrupt:
-            future.cancel()
-            raise
 
     def deploy(self, flow: Flow) -> FlowView:
         return self._wait(self._client.deploy(flow))

@@ -1,20 +1,10 @@
 """What is asked about logical files and storage elements, for programs that wait."""
 
-from collections.abc import Coroutine
-from typing import Any, TypeVar
-
-from mendflow.client.client import Client
+from mendflow.client.waiting import Waiting
 from mendflow.core.model.data import Located, LogicalFile, Replica, StorageElement
 
-T = TypeVar("T")
 
-
-class BlockingData:
-    _client: Client
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        raise NotImplementedError
-
+class BlockingData(Waiting):
     def data(
         self, *, prefix: str = "", data_set: str = "", after: str = "", limit: int = 100, every: bool = False
     ) -> list[LogicalFile]:

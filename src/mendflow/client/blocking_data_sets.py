@@ -1,21 +1,13 @@
 """What is asked about data sets and watches, for programs that wait."""
 
-from collections.abc import Coroutine, Sequence
-from typing import Any, TypeVar
+from collections.abc import Sequence
 
-from mendflow.client.client import Client
+from mendflow.client.waiting import Waiting
 from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Watch, WatchView
 from mendflow.core.model.values import FileRef
 
-T = TypeVar("T")
 
-
-class BlockingDataSets:
-    _client: Client
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        raise NotImplementedError
-
+class BlockingDataSets(Waiting):
     def data_sets(self, *, every: bool = False) -> list[DataSetView]:
         return self._wait(self._client.data_sets(every=every))
 

@@ -1,20 +1,10 @@
 """What is asked about sites, for programs that wait."""
 
-from collections.abc import Coroutine
-from typing import Any, TypeVar
-
-from mendflow.client.client import Client
+from mendflow.client.waiting import Waiting
 from mendflow.core.model.sites import Site, SiteView
 
-T = TypeVar("T")
 
-
-class BlockingSites:
-    _client: Client
-
-    def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        raise NotImplementedError
-
+class BlockingSites(Waiting):
     def sites(self) -> list[SiteView]:
         return self._wait(self._client.sites())
 
