@@ -179,6 +179,7 @@ async def test_dashboard_and_rules_ask_only_for_what_there_is(server: RunningSer
     await one_ended_one_failed_one_running(server)
     server.house.counts.repairs.add("two", "1", "again", "recovered")
     server.house.counts.store.conflicts.add("job")
+    server.house.counts.jobs.placed.add("data")
     server.house.counts.cases_ended.add("two", "failed")
     known = labels_of(await scraped(server.url))
     asked: set[str] = set()

@@ -69,6 +69,8 @@ def _present(stats: StatsView) -> Iterator[Metric]:
         ("mendflow_pilots", "Pilots that speak to this server.", "pilots"),
         ("mendflow_slots", "Slots of these pilots.", "slots"),
         ("mendflow_slots_free", "Slots of these pilots that hold nothing.", "free_slots"),
+        ("mendflow_cache_files", "Files in the caches of these pilots.", "cache_files"),
+        ("mendflow_cache_bytes", "Bytes in the caches of these pilots.", "cache_bytes"),
     ):
         yield _gauges(name, help, ["site"], (((each.site,), getattr(each, field)) for each in stats.pilots))
     live = (((each.flow, each.status), each.cases) for each in stats.cases)
@@ -83,6 +85,10 @@ def _jobs(stats: StatsView) -> Iterator[Metric]:
     yield _counter("mendflow_attempts_granted", "Jobs given to pilots.", stats.attempts_granted)
     ends = (((each.end, each.site), each.attempts) for each in stats.attempts)
     yield _counters("mendflow_attempts_ended", "Attempts by how they ended.", ["end", "site"], ends)
+    yield _counters("mendflow_jobs_placed", "Jobs with inputs that pilots got, and why.", ["by"], _flat(stats.placed))
+    for what, counts in (("files", stats.input_files), ("bytes", stats.input_bytes)):
+        help = f"Inputs of attempts, in {what}, by where they came from."
+        yield _counters(f"mendflow_input_{what}", help, ["source"], _flat(counts))
     yield _counter("mendflow_leases_lost", "Attempts whose pilot was silent for a lease.", stats.leases_lost)
     yield _counter("mendflow_reports_refused", "Reports under a lease that was over.", stats.reports_refused)
 

@@ -88,6 +88,8 @@ class SiteCount(msgspec.Struct, frozen=True, kw_only=True):
     pilots: int
     slots: int
     free_slots: int
+    cache_files: int = 0
+    cache_bytes: int = 0
 
 
 class StoreCount(msgspec.Struct, frozen=True, kw_only=True):
@@ -139,6 +141,9 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     jobs_ended: dict[str, int] = {}
     attempts_granted: int = 0
     attempts: list[EndCount] = []
+    placed: dict[str, int] = {}  # jobs with inputs that pilots got: by data, in their turn, or in order
+    input_files: dict[str, int] = {}  # by where they came from: cache, neighbour, elsewhere
+    input_bytes: dict[str, int] = {}
     reports_refused: int = 0
     leases_lost: int = 0
     cases_started: dict[str, int] = {}

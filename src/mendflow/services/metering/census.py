@@ -25,6 +25,7 @@ from mendflow.core.model.stats import (
 )
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.house import House, Services
+from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.metering.counts import Counts
 from mendflow.services.pilot_book import PilotRecord
 from mendflow.stores.contract import RETRIED
@@ -65,6 +66,9 @@ def _counted(house: House) -> StatsView:
         jobs_ended=dict(jobs.ended),
         attempts_granted=jobs.granted,
         attempts=[EndCount(end=end, site=site, attempts=count) for (end, site), count in jobs.ends.items()],
+        placed=jobs.placed.flat(),
+        input_files=dict(jobs.input_files),
+        input_bytes=dict(jobs.input_bytes),
         reports_refused=jobs.reports_refused,
         leases_lost=jobs.leases_lost,
         cases_started=counts.cases_started.flat(),
@@ -94,7 +98,7 @@ def _with_state(view: StatsView, services: Services, running: list[RunningJob]) 
         view,
         jobs=_jobs(services),
         levels=services.levels.counts(),
-        pilots=_pilots(services.meta.pilots_here()),
+        pilots=_pilots(services.meta),
         cases=_cases(_greatest(live)),
         alerts=dict(Counter(known.alert.kind for known in services.monitor.alerts.open.values())),
         running=running,
@@ -126,16 +130,19 @@ def _jobs(services: Services) -> list[JobsCount]:
     return [JobsCount(state=state, site=site, jobs=jobs) for (state, site), jobs in {**always, **found}.items()]
 
 
-def _pilots(pilots: list[PilotRecord]) -> list[SiteCount]:
+def _pilots(meta: QueueAndPilots) -> list[SiteCount]:
     sites: dict[str, list[PilotRecord]] = {}
-    for pilot in pilots:
+    for pilot in meta.pilots_here():
         sites.setdefault(pilot.site, []).append(pilot)
+    caches = {site: [meta.caches.size(pilot.id) for pilot in here] for site, here in sites.items()}
     return [
         SiteCount(
             site=site,
             pilots=len(here),
             slots=sum(pilot.capacity.slots for pilot in here),
             free_slots=sum(pilot.free_slots for pilot in here),
+            cache_files=sum(files for files, _ in caches[site]),
+            cache_bytes=sum(size for _, size in caches[site]),
         )
         for site, here in sorted(sites.items())
     ]
