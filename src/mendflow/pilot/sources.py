@@ -1,7 +1,8 @@
 """Places from which an input can be had: the server's keeping, a storage element, a URL, a path that this machine sees.
 
 All of them bring the file in the same way: on from where an earlier try ended, checked whole, in its place in one step.
-A source that is not the server's is never shown the server's token."""
+Nothing waits for the disk: a cache hashes what it finds there before it trusts it again. A source that is not the
+server's is never shown the server's token."""
 
 import re
 import threading
@@ -128,7 +129,7 @@ class Sources:
             raise BadPlace(f"{digest!r:.80} is no SHA-256")
         how = transfer.of(msgspec.structs.replace(_ANY, chunk_bytes=CHUNK_BYTES))
         origin = KeptFile(self._files, digest, timeout_s=how.timeout_ms / 1000, chunk_bytes=how.chunk_bytes)
-        return bring(lambda: origin, target, ref, tries=how.tries, wanted=self._wanted)
+        return bring(lambda: origin, target, ref, tries=how.tries, durable=False, wanted=self._wanted)
 
     def _from_nearest(self, name: str, target: str, ref: FileRef | None, transfer: Transfer) -> tuple[str, int]:
         """From the first of its places that has it. Each is one that the catalogue named, so there is nothing to choose
@@ -146,7 +147,7 @@ class Sources:
     def _from_element(self, place: Located, target: str, ref: FileRef | None, transfer: Transfer) -> tuple[str, int]:
         element = self._elements.of(transfer.of(place.element))
         with self._elements.stream(place.element):
-            return element.fetch(place.url, target, ref, wanted=self._wanted)
+            return element.fetch(place.url, target, ref, durable=False, wanted=self._wanted)
 
     def _element_of(self, source: str, ref: FileRef | None, transfer: Transfer) -> Located | None:
         """The element that a replica's URL belongs to: how it is spoken to stands there, and not in the URL."""

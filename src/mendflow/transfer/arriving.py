@@ -96,10 +96,11 @@ def arrive(
     size: int = -1,
     resume: bool = True,
     mode: int = 0o600,
+    durable: bool = True,
     wanted: Callable[[], bool] = lambda: True,
 ) -> tuple[str, int]:
-    """Bring the file beside its place: its digest and its size. It is on the disk when this returns; `take_place` lets
-    it be seen. `size` is what it must have, where that is known."""
+    """Bring the file beside its place: its digest and its size. If `durable`, it is on the disk when this returns.
+    `take_place` lets it be seen. `size` is what it must have, where that is known."""
     descriptor = os.open(target + PART, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, mode)
     digesting = Digesting(descriptor)
     try:
@@ -117,7 +118,8 @@ def arrive(
         if offset != size or not offset:
             origin.send(descriptor, offset, grown)
         os.ftruncate(descriptor, reached)
-        os.fsync(descriptor)
+        if durable:
+            os.fsync(descriptor)  # while the other thread still reads
         return digesting.digest(), reached
     finally:
         digesting.close()
@@ -133,10 +135,11 @@ def _begin(descriptor: int, size: int, resume: bool) -> int:
     return there
 
 
-def take_place(target: str) -> None:
-    """Let the file be seen, whole, in one step that outlives a crash of the machine."""
+def take_place(target: str, *, durable: bool = True) -> None:
+    """Let the file be seen, whole, in one step; one that outlives a crash of the machine, if `durable`."""
     os.replace(target + PART, target)
-    settle(os.path.dirname(target))
+    if durable:
+        settle(os.path.dirname(target))
 
 
 def settle(folder: str) -> None:

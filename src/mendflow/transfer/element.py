@@ -64,6 +64,7 @@ class Element:
         ref: FileRef | None = None,
         *,
         resume: bool = True,
+        durable: bool = True,
         wanted: Callable[[], bool] = always,
     ) -> tuple[str, int]:
         """Bring a file to `target`: its digest and its size. With `ref` it has that content, or it does not come. What
@@ -71,7 +72,13 @@ class Element:
         place = self._place(url)
         try:
             return bring(
-                lambda: self._origin(place), target, ref, tries=self.storage.tries, resume=resume, wanted=wanted
+                lambda: self._origin(place),
+                target,
+                ref,
+                tries=self.storage.tries,
+                resume=resume,
+                durable=durable,
+                wanted=wanted,
             )
         except TransferFailed as error:
             raise self._without_secrets(error) from None

@@ -35,11 +35,12 @@ def bring(
     *,
     tries: int,
     resume: bool = True,
+    durable: bool = True,
     wanted: Callable[[], bool] = always,
 ) -> tuple[str, int]:
     """Bring a file to `target`: its digest and its size. With `ref` it has that content, or it does not come. What a
     try has brought is kept beside `target`, and with `ref` the next call goes on from there. `origin_of` is asked at
-    each try."""
+    each try. One who hashes the file again before he trusts it after a crash needs nothing `durable`."""
     if not resume or ref is None:
         discard(target)
     turn, most, last = 0, 0, ""
@@ -49,7 +50,7 @@ def bring(
             if ref is None and origin.identity != last:
                 discard(target)  # what was brought so far may be of another content
                 last = origin.identity
-            return _arrived(origin, target, ref, wanted)
+            return _arrived(origin, target, ref, durable, wanted)
         except TransferFailed as error:
             reached = _size(target + PART)
             turn = 1 if reached >= most + PROGRESS_BYTES else turn + 1
@@ -61,7 +62,9 @@ def bring(
         pause(turn)
 
 
-def _arrived(origin: Origin, target: str, ref: FileRef | None, wanted: Callable[[], bool]) -> tuple[str, int]:
+def _arrived(
+    origin: Origin, target: str, ref: FileRef | None, durable: bool, wanted: Callable[[], bool]
+) -> tuple[str, int]:
     size = ref.bytes if ref is not None else -1
     if 0 <= size != origin.size >= 0:
         raise TransferFailed(f"it is damaged, or is another file: it has {origin.size} bytes instead of {size}")
@@ -74,7 +77,7 @@ def _arrived(origin: Origin, target: str, ref: FileRef | None, wanted: Callable[
     if ref is not None and digest != ref.sha256:
         discard(target)
         raise TransferFailed(f"it arrived damaged, or is another file: its digest is {digest[:12]}", passing=True)
-    take_place(target)
+    take_place(target, durable=durable)
     return digest, found
 
 
