@@ -15,6 +15,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.views import AttemptView, CaseView, ItemView
 from mendflow.pages.attempts import ran
+from mendflow.pages.data import brought, data
 from mendflow.pages.graph import graph
 from mendflow.pages.others import other_cases
 from mendflow.pages.repairs import Steps, repairs
@@ -53,6 +54,8 @@ def render(
         ("Inputs", "inputs", values_table(case.inputs, "The case was given no inputs.")),
         ("Items", "items-section", items_table(items, now)),
     ]
+    if brought_here := data(items):
+        sections.insert(4, ("Data", "data", brought_here))
     if decisions:
         sections.insert(3, ("Repairs", "repairs", repairs(decisions, items, steps or {})))
     if called:
@@ -147,4 +150,5 @@ def _figures(whole: _Whole, now: Instant) -> list[tuple[str, str, str]]:
         (f"{len(attempts):,}{more}", "attempts", ""),
         (duration_text(sum(attempt.cpu_ms for attempt in attempts)) + more, "CPU time", ""),
         (size_text(peak) if peak else "-", "peak memory", ""),
+        *([(f"{told.share:.0%}", "of inputs from caches", "")] if (told := brought(attempts)).files else []),
     ]

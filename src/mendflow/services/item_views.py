@@ -6,7 +6,7 @@ import msgspec
 
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
-from mendflow.core.model.jobs import Attempt, Job
+from mendflow.core.model.jobs import Attempt, Job, Measures
 from mendflow.core.model.views import AttemptView, ItemState, ItemView, RunView
 from mendflow.services.case_book import CaseDocument, ItemDocument, name_of, state_of
 from mendflow.services.tasks import TaskDocument, outcome_of
@@ -19,6 +19,7 @@ _TASK_STATES: dict[str, ItemState] = {
     "expired": "failed",
     "withdrawn": "cancelled",
 }
+_MEASURED = (set(AttemptView.__struct_fields__) & set(Measures.__struct_fields__)) - {"started_at", "ended_at"}
 
 
 def generation_of(id: str) -> tuple[str, int]:
@@ -171,8 +172,7 @@ def _attempt(number: int, attempt: Attempt) -> AttemptView:
         ended_at=attempt.measures.ended_at or attempt.ended_at,
         end=attempt.end,
         fault=attempt.fault,
-        cpu_ms=attempt.measures.cpu_ms,
-        peak_bytes=attempt.measures.peak_bytes,
+        **{name: getattr(attempt.measures, name) for name in _MEASURED},
     )
 
 

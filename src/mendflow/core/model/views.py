@@ -90,6 +90,14 @@ class AttemptView(View, frozen=True):
     fault: Fault | None
     cpu_ms: int
     peak_bytes: int
+    cached_files: int = 0  # inputs from the caches of pilots, and of these from other pilots' (shared)
+    cached_bytes: int = 0
+    shared_files: int = 0
+    shared_bytes: int = 0
+    fetched_files: int = 0
+    fetched_bytes: int = 0
+    stage_in_ms: int = 0
+    stage_out_ms: int = 0
 
 
 class RunView(View, frozen=True):
