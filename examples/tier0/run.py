@@ -2,8 +2,9 @@
 
     python3 examples/tier0/run.py
 
-With --server it uses one that runs already, whose pilots may be anywhere that reaches the storage. Everything it does
-with mendflow it does by commands that you could type."""
+With --synthetic it runs one case of 172 jobs instead, which make files of a given size. With --server it uses a server
+that runs already, whose pilots may be anywhere that reaches the storage. Everything it does with mendflow it does by
+commands that you could type."""
 
 import argparse
 import json
@@ -72,9 +73,8 @@ def _until(check: Any, what: str, seconds: float = 60.0) -> None:
 
 
 def prepare(store: Path) -> None:
-    """Storage, flows, data sets, and a watch on the folder that the detector writes to."""
+    """Flows, data sets, and a watch on the folder that the detector writes to."""
     (store / "incoming").mkdir(parents=True)
-    mendflow("storage", "add", "--name", "tier0", "--url", store.as_uri())
     for flow in FLOWS:
         mendflow("deploy", str(HERE / f"{flow}.yaml"))
     print(mendflow("sets", "apply", str(HERE / "sets.yaml")), end="")
@@ -107,27 +107,25 @@ def cache_hits() -> None:
             steps[step]["jobs"] += 1
             for count in FOUND:
                 steps[step][count] += measures.get(count, 0)
-    print(f"\n{'step':8} {'jobs':>5} {'from the cache':>15} {'from elsewhere':>15}")
+    print(f"\n{'step':10} {'jobs':>5} {'from the cache':>15} {'from elsewhere':>15}")
     for step in sorted(steps, key=lambda name: (name == "all", -steps[name]["jobs"])):
         told = steps[step]
         share = told["cached_files"] / max(1, told["cached_files"] + told["fetched_files"])
-        print(f"{step:8} {told['jobs']:5} {told['cached_files']:15} {told['fetched_files']:15}   {share:4.0%}")
+        print(f"{step:10} {told['jobs']:5} {told['cached_files']:15} {told['fetched_files']:15}   {share:4.0%}")
 
 
 def reports(work: Path) -> None:
     """The report of one case of each flow."""
-    folder = work / "reports"
-    folder.mkdir()
     for flow in FLOWS:
         newest = asked("cases", "--flow", f"tier0-{flow}", "--limit", "1")[0]["id"]
-        mendflow("report", newest, "--output", str(folder / f"{flow}.html"))
-    print(f"\nreports are in {folder}")
+        mendflow("report", newest, "--output", str(work / "reports" / f"{flow}.html"))
 
 
 def main() -> None:
     known = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     known.add_argument("--work", type=Path, help="a new folder for everything; else one that is removed at the end")
     known.add_argument("--server", default="", help="a server that runs already, whose pilots reach the folder")
+    known.add_argument("--synthetic", action="store_true", help="one case of 172 jobs, and nothing else")
     known.add_argument("--pilots", type=int, default=2)
     known.add_argument("--files", type=int, default=12)
     known.add_argument("--events", type=int, default=300)
@@ -138,21 +136,35 @@ def main() -> None:
     try:
         if given.server:
             os.environ["MENDFLOW_SERVER"] = given.server
-            run(work, store, given.files, given.events)
+            run(given, work, store)
         else:
             with local_site(work, given.pilots):
-                run(work, store, given.files, given.events)
+                run(given, work, store)
     finally:
         if given.work is None:
             shutil.rmtree(work, ignore_errors=True)
 
 
-def run(work: Path, store: Path, files: int, events: int) -> None:
-    prepare(store)
-    take_data(store, files, events)
-    results(store)
+def run(given: argparse.Namespace, work: Path, store: Path) -> None:
+    mendflow("storage", "add", "--name", "tier0", "--url", store.as_uri(), "--replace")
+    (work / "reports").mkdir()
+    if given.synthetic:
+        synthetic(work)
+    else:
+        prepare(store)
+        take_data(store, given.files, given.events)
+        results(store)
+        reports(work)
     cache_hits()
-    reports(work)
+    if given.work is not None:
+        print(f"\nreports are in {work / 'reports'}")
+
+
+def synthetic(work: Path) -> None:
+    case = asked("start", str(HERE / "synthetic.yaml"), "--input", f"run={int(time.time())}")["id"]
+    mendflow("watch", case)
+    mendflow("report", case, "--output", str(work / "reports" / "synthetic.html"))
+    print(f"{case} is {asked('cases', '--limit', '1')[0]['status']}")
 
 
 if __name__ == "__main__":

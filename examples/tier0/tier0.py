@@ -1,8 +1,8 @@
 """The work of the steps of Tier0, on toy events that are small and behave like real ones.
 
-An event has two tracks, each seen by ten layers of a detector in a magnetic field: a track is bent, and the less so the
-more momentum it has. Reconstruction fits a curve to the hits of each track, which gives the momenta and the mass of what
-decayed. Calibration takes the events around the peak of the mass, and asks each layer how far it is off."""
+An event has two tracks, each seen by ten layers of a detector in a magnetic field: a track is bent, and the less so
+the more momentum it has. Reconstruction fits a curve to the hits of each track, which gives the momenta and the mass of
+what decayed. Calibration takes the events around the peak of the mass, and asks each layer how far it is off."""
 
 import json
 import math
