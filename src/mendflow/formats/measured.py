@@ -17,7 +17,7 @@ def measured(found: dict[Any, Any], kind: Any, source: str) -> dict[str, Any]:
     fields = {field.name: field for field in msgspec.structs.fields(kind)}
     made: dict[str, Any] = {}
     for word, value in found.items():
-        name = next((name for name in (f"{word}_ms", f"{word}_bytes", str(word)) if name in fields), "")
+        name = next((name for name in (str(word), f"{word}_ms", f"{word}_bytes") if name in fields), "")
         if not name:
             known = [each.removesuffix("_ms").removesuffix("_bytes") for each in fields]
             meant = nearest(str(word), known)
