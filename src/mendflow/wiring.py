@@ -26,6 +26,7 @@ from mendflow.client import server_file
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.problems import Invalid, StoreUnavailable
 from mendflow.core.model.rules import RuleSet
+from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.event_loop import run
 from mendflow.formats.patterns import house_patterns
 from mendflow.formats.rules import read_rules
@@ -100,6 +101,7 @@ class ServerOptions(msgspec.Struct, frozen=True, kw_only=True):
     webhooks_to_private: bool = False  # a server that listens on this machine only may send them there anyway
     otlp: str = ""  # the collector that traces go to; empty: none
     sites_look_ms: int = LOOK_MS  # how often sites are looked at
+    data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
     announce: bool = True  # whether commands on this machine are to find it by its folder
 
 
@@ -257,6 +259,7 @@ def _house(
             levels_ms=options.levels_ms,
             monitor=options.monitor,
             sites_look_ms=options.sites_look_ms,
+            data_wait_ms=options.data_wait_ms,
         ),
         version=version("mendflow"),
         shipped=house_rules(),

@@ -47,6 +47,12 @@ def serve(
     ] = "",
     slots: Annotated[int, typer.Option("--slots", min=0, metavar="N", help="Also run a pilot here, with N slots.")] = 0,
     lease: Annotated[int, typer.Option("--lease", min=2, metavar="SECONDS", help="How long a lease lasts.")] = 30,
+    data_wait: Annotated[
+        int,
+        typer.Option(
+            "--data-wait", min=0, metavar="SECONDS", help="How long a job waits for an idle pilot that has its input."
+        ),
+    ] = 3,
     otlp: Annotated[
         str,
         typer.Option(
@@ -103,6 +109,7 @@ def serve(
         url=url,
         tokens=tuple(known),
         lease_ms=lease * 1000,
+        data_wait_ms=data_wait * 1000,
         levels_ms=level_waits(level or ()),
         otlp=otlp,
         files_roots=roots if known or roots else None,

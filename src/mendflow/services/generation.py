@@ -17,6 +17,7 @@ from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.services.beginning import Beginning
 from mendflow.services.called_cases import CalledCases
@@ -79,6 +80,7 @@ class HouseRules(msgspec.Struct, frozen=True, kw_only=True):
     check_ms: int = CHECK_MS
     monitor: MonitorRules = MonitorRules()
     sites_look_ms: int = SITES_LOOK_MS
+    data_wait_ms: int = DATA_WAIT_MS  # how long a job is kept back for an idle pilot that has its data
 
 
 class Roof(Protocol):
@@ -138,6 +140,7 @@ class Services:
             lease_ms=rules.lease_ms,
             steady=house.meter,
             counts=house.counts.jobs,
+            data_wait_ms=rules.data_wait_ms,
         )
         self.counts = self.manager.counts = house.counts
         if house.tracer is not None:

@@ -4,7 +4,6 @@ Who is near whom changes seldom, and is asked in every exchange. So a circle of 
 told to a pilot is looked at again only when one of its circles has changed. A site may forbid any of this."""
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable
 
 from mendflow.core.model.data import CacheCard, Neighbour, Sharing
 from mendflow.core.model.ids import PilotId
@@ -55,7 +54,7 @@ class Told:
 
 class Neighbourhood:
     def __init__(self) -> None:
-        self.allowed: Callable[[str], Sharing] = lambda _: "site"  # how far pilots of a site may share
+        self.sites: dict[str, Sharing] = {}  # how far pilots of a site may share, where it says so
         self._cards: dict[PilotId, CacheCard] = {}
         self._hosts: dict[tuple[str, str], Circle] = {}
         self._sites: dict[tuple[str, str], Circle] = {}
@@ -87,7 +86,7 @@ class Neighbourhood:
         card = self._cards.get(id)
         if card is None:
             return [], 0
-        sharing = self.allowed(card.site)
+        sharing = self.sites.get(card.site, "site")
         (hosts, host), (sites, site) = self._circles(card)
         state = (hosts[host].changes, sites[site].changes, sharing)
         told = self._told.get(id)

@@ -3,7 +3,8 @@
 Fetching a file that lies in a cache nearby is a waste when the pilot with that cache has nothing to do. So a pilot that
 would have to fetch much more than an idle one does not get the job; the idle one is woken when the job comes, and takes
 it. Three bounds hold this together. An idle pilot has no more jobs kept back for it than it would take now. Once
-it has asked and left a job, the job is anybody's. And no job is kept back for longer than `bound_ms` in all."""
+it has asked and left a job, or counts as idle no more, the job is anybody's. And no job is kept back for longer than
+`bound_ms` in all."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -11,7 +12,7 @@ from typing import NamedTuple
 
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.scheduling.caches import Caches, Shelf
-from mendflow.core.scheduling.offer import Offer, Room, room_now
+from mendflow.core.scheduling.offer import FOREVER_MS, Offer, Room, room_now
 from mendflow.core.scheduling.ranked import Entry
 
 DATA_WAIT_MS = 3_000
@@ -49,6 +50,7 @@ class DataWait:
         self._bound_ms = bound_ms
         self._idle: dict[PilotId, _Idle] = {}
         self._freed = False
+        self._next_end = FOREVER_MS
         self.kept: dict[JobId, KeptBack] = {}  # those that are anybody's again too, until they are taken
 
     def __bool__(self) -> bool:
@@ -68,14 +70,13 @@ class DataWait:
                 self._freed = True
 
     def take_freed(self, now: Instant) -> bool:
-        """Whether jobs have become anybody's since this was last asked. All are kept back equally long, so the first
-        that still is ends the search."""
-        for job, kept in self.kept.items():
-            if kept.until > now:
-                break
-            if kept.until:
-                self.kept[job] = kept._replace(until=0)
-                self._freed = True
+        """Whether jobs have become anybody's since this was last asked."""
+        if now >= self._next_end:
+            for job, kept in self.kept.items():
+                if 0 < kept.until <= now:
+                    self.kept[job] = kept._replace(until=0)
+                    self._freed = True
+            self._next_end = min((kept.until for kept in self.kept.values() if kept.until), default=FOREVER_MS)
         freed, self._freed = self._freed, False
         return freed
 
@@ -108,6 +109,7 @@ class DataWait:
         if found is None:
             return False
         self.kept[entry[1]] = found
+        self._next_end = min(self._next_end, found.until)
         self._idle[found.pilot].jobs.add(entry[1])
         return True
 
@@ -128,7 +130,9 @@ class DataWait:
             has = shelf.bytes_of(entry[4])
             if has > there:
                 best, there = pilot, has
-        return KeptBack(best, there, now + self._bound_ms) if best is not None else None
+        if best is None:
+            return None
+        return KeptBack(best, there, min(now + self._bound_ms, self._idle[best].until))
 
     def _candidates(self, entry: Entry) -> list[PilotId]:
         """Idle pilots, if they are few; else some of those that have one of its files."""

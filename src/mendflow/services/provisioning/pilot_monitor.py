@@ -127,8 +127,10 @@ class PilotMonitor:
         wait for their batch systems are left to it."""
         if self._batches is None or not self._batches.ready or not self._membership.may_promise():
             return
-        waiting = self.demand()
-        for known in await self._book.all():
+        waiting, sites = self.demand(), await self._book.all()
+        shares = {each.document.site.name: each.document.site.pilots.share for each in sites}
+        self._meta.caches.neighbourhood.sites = {name: share for name, share in shares.items() if share is not None}
+        for known in sites:
             name = known.document.site.name
             task = self._looking.get(name)
             if self._acts(known.document) and (task is None or task.done()):
