@@ -197,3 +197,23 @@ def test_an_address_at_which_nobody_can_be_asked_is_refused(shell: Shell) -> Non
         assert ended.returncode != 0 and "write one such as http://one.example.org:8642" in " ".join(
             ended.stderr.split()
         )
+
+
+def test_commands_that_find_no_server_open_the_store_that_the_variable_names(shell: Shell) -> None:
+    shell.environment["MENDFLOW_STORE"] = f"sqlite://{shell.folder}/flows.db"
+    shell.write("hello.yaml", HELLO)
+    shell.ok("run", "hello.yaml", "--quiet", "--data", "first")
+    (case,) = shell.json("cases")
+    assert case["status"] == "completed" and not (shell.folder / ".mendflow").exists()
+    shell.ok("export", "--all", "--to", "all.archive")
+    told = shell.json("import", "all.archive", "--as-new")
+    assert len(told["imported"]) == 1 and len(shell.json("cases")) == 2
+
+
+def test_whoever_puts_a_password_among_the_words_of_a_command_is_told(shell: Shell) -> None:
+    url = "postgresql://me:secret@127.0.0.1:9/x?patience=0.1"
+    for words in (("export", "--all", "--to", "a"), ("serve", "--port", "0")):
+        told = shell(*words, "--store", url)
+        assert told.returncode != 0 and "can read the password in --store" in " ".join(told.stderr.split())
+        assert "secret" not in told.stderr
+        assert "--store" not in shell(*words, MENDFLOW_STORE=url).stderr

@@ -12,6 +12,7 @@ from mendflow.cli.exits import Unfit
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.manning import Manning
 from mendflow.cli.options import store_url
+from mendflow.cli.passwords import warn_of_password
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.client import Client
 from mendflow.core.model.problems import Conflict, StoreUnavailable
@@ -24,6 +25,7 @@ OTHER_COMMAND_S = 5.0
 @asynccontextmanager
 async def opened(folder: Path, store: str = "") -> AsyncIterator[Client]:
     """The folder, or a store, for one command. Nobody else is to find this server, and lose it the next moment."""
+    warn_of_password(store)
     async with AsyncExitStack() as stack:
         server = await _serving(stack, folder, announce=False, store=store)
         yield await stack.enter_async_context(Client(server.url))

@@ -1,6 +1,7 @@
-"""Whom a command talks to: the server that was named, else the one that runs on the data folder, else the folder.
+"""Whom a command talks to: the server that was named, else the one that runs on the data folder, else the store that
+MENDFLOW_STORE names, else the folder.
 
-The last makes `mendflow cases` and its like work after `mendflow run` has ended: the command opens the folder with a
+The last two make `mendflow cases` and its like work after `mendflow run` has ended: the command opens the store with a
 server of its own, without pilots, for as long as it takes."""
 
 import asyncio
@@ -12,7 +13,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from urllib.parse import unquote, urlsplit
 
-from mendflow.cli.options import Target
+from mendflow.cli.options import Target, store_url
 from mendflow.cli.server_file import find_server
 from mendflow.client import Client
 from mendflow.core.model.problems import NotFound
@@ -32,12 +33,14 @@ async def connected(target: Target, *, begin: bool = False) -> AsyncIterator[Cli
         chosen: AbstractAsyncContextManager[Client] = Client(target.server, target.token())
     elif found is not None:
         chosen = Client(found.url, target.token())
+    elif store := store_url():
+        chosen = on_store(store)
     elif begin or (target.folder / "store.db").exists():
         chosen = _opened(target.folder)
     else:
         raise NotFound(
             f"there is nothing at {target.folder} yet; run a flow here first (mendflow run FLOW),"
-            " or name a server by --server URL or MENDFLOW_SERVER"
+            " or name a server by --server URL or MENDFLOW_SERVER, or a store by MENDFLOW_STORE"
         )
     async with chosen as client:
         yield client

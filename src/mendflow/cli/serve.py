@@ -14,12 +14,13 @@ from mendflow.cli.alert_rules import alert_rules
 from mendflow.cli.exits import Unfit
 from mendflow.cli.level_waits import level_waits
 from mendflow.cli.manning import Manning
-from mendflow.cli.options import STORE_VARIABLE, Data, Store, Target
+from mendflow.cli.options import Data, Store, Target
+from mendflow.cli.passwords import warn_of_password
 from mendflow.cli.printing import say
 from mendflow.cli.server_file import refuse_if_taken
 from mendflow.core.model.problems import Conflict, Invalid, StoreUnavailable
 from mendflow.server.access import Token, check_binding, load_tokens, single_token
-from mendflow.wiring import ServerOptions, has_password, run, running_server
+from mendflow.wiring import ServerOptions, run, running_server
 
 app = typer.Typer()
 
@@ -116,8 +117,7 @@ def serve(
         monitor=alert_rules(alert or ()),
         webhooks_to_private=webhooks_to_private,
     )
-    if has_password(store) and store != os.environ.get(STORE_VARIABLE):
-        say(f"everybody on this machine can read the password in --store; give the URL as {STORE_VARIABLE} instead")
+    warn_of_password(store)
     run(_serve(options, slots))
 
 
