@@ -22,6 +22,7 @@ PASSING_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 NO_KERNEL_COPY: Final = frozenset({errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF})
 LASTING_ERRORS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError)
 KERNEL_BYTES: Final = 8 << 20
+WEB_BYTES: Final = 1 << 20
 AHEAD: Final = 4
 """So many pieces of a file are on their way at a time."""
 
@@ -106,8 +107,9 @@ class WebFile:
                 if offset and (answer.status != 206 or not _begins_at(answer.headers.get("Content-Range", ""), offset)):
                     raise BeginsAnew
                 end = offset + int(length) if (length := answer.headers.get("Content-Length") or "").isdigit() else -1
-                while piece := answer.read(self._chunk_bytes):
-                    offset = self._write(descriptor, piece, offset)
+                buffer = memoryview(bytearray(min(self._chunk_bytes, WEB_BYTES)))
+                while got := answer.readinto(buffer):
+                    offset = self._write(descriptor, buffer[:got], offset)
                     grown(offset)
         except urllib.error.HTTPError as error:
             if error.code == 416:
@@ -131,7 +133,7 @@ class WebFile:
             raise TransferFailed(str(error) or type(error).__name__, passing=True) from None
 
     @staticmethod
-    def _write(descriptor: int, piece: bytes, offset: int) -> int:
+    def _write(descriptor: int, piece: memoryview, offset: int) -> int:
         try:
             return write_all(descriptor, piece, offset)
         except OSError as error:
