@@ -104,6 +104,19 @@ async def test_a_failed_write_breaks_the_ledger_and_tells_everyone_who_waits(sto
     await ledger.stop()
 
 
+async def test_whoever_waits_hears_of_any_other_error_of_the_store_too(store: SlowStore) -> None:
+    store.gate.set()
+    ledger, reasons = broken_reasons(store)
+    ledger.touch("note", "a", object())  # which no store can keep
+    async with asyncio.timeout(10):
+        with pytest.raises(TypeError, match="object"):
+            await ledger.settled()
+        with pytest.raises(StoreUnavailable, match="could not be written"):
+            await ledger.settled()
+        await ledger.stop()
+    assert len(reasons) == 1
+
+
 async def test_someone_else_having_written_breaks_the_ledger_too(store: SlowStore) -> None:
     store.gate.set()
     ledger, reasons = broken_reasons(store)

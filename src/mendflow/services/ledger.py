@@ -10,6 +10,7 @@ follows from a journal's entry is written only when that entry is acknowledged. 
 from leaves nothing behind that does not follow from what the journal says."""
 
 import asyncio
+import logging
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -20,6 +21,8 @@ from mendflow.services.cluster.contract import JOURNALS, root_of
 from mendflow.services.cluster.membership import ALWAYS, Promise
 from mendflow.services.metering import LedgerCounts
 from mendflow.stores.contract import Append, Delete, Done, Put, Store, Write
+
+log = logging.getLogger("mendflow.house")
 
 _encode = msgspec.json.Encoder().encode
 _Key = tuple[str, str]
@@ -72,11 +75,9 @@ class Ledger:
     async def stop(self) -> None:
         if self._task is None:
             return
-        try:
-            if not self.broken:
-                await self.settled()
-        except StoreUnavailable:
-            pass  # told to everyone already; what was not acknowledged is not lost, it never happened
+        if not self.broken:
+            # Whatever it ends with was told to everyone already; what was not acknowledged is not lost, it never happened.
+            await asyncio.gather(self.settled(), return_exceptions=True)
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
 
@@ -267,6 +268,10 @@ class Ledger:
             except StoreUnavailable as error:
                 self._break(error.message, waiters)
                 return
+            except Exception as error:  # whoever waits must hear of it, whatever it is
+                log.exception("what was noted could not be written")
+                self._break(f"what was noted could not be written: {error}; reading everything again", waiters, error)
+                return
             finally:
                 self._writing = {}
             for waiter in waiters:
@@ -323,12 +328,12 @@ class Ledger:
         elif id in self._lengths:
             self._lengths[id] = result.version
 
-    def _break(self, reason: str, waiters: list[asyncio.Future[None]]) -> None:
+    def _break(self, reason: str, waiters: list[asyncio.Future[None]], error: Exception | None = None) -> None:
         self.broken = reason
         self._pending = {}  # what is half done must not reach the disk
         for waiter in waiters + self._waiters:
             if not waiter.done():
-                waiter.set_exception(StoreUnavailable(reason))
+                waiter.set_exception(error or StoreUnavailable(reason))
         self._waiters.clear()
         self._on_broken(reason)
 
