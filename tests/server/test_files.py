@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 
+from mendflow.pilot.http import Address, Files
 from mendflow.server.runner import Served
 from tests.server.conftest import Serving
 
@@ -28,6 +29,24 @@ async def test_a_file_goes_in_and_comes_out_as_it_was(served: Served, http: aioh
     async with http.get(url) as response:
         assert response.headers["X-Content-Type-Options"] == "nosniff"
         assert await response.read() == content
+
+
+async def test_whoever_was_cut_off_goes_on_from_there(served: Served, http: aiohttp.ClientSession) -> None:  # FM-6
+    content = bytes(range(256)) * 3000
+    url = f"{served.url}/api/v1/files/{_digest(content)}"
+    async with http.put(url, data=content):
+        pass
+    for begin in (1, 65_536, 70_001, len(content) - 1):
+        async with http.get(url, headers={"Range": f"bytes={begin}-"}) as response:
+            assert (response.status, await response.read()) == (206, content[begin:])
+            assert response.headers["Content-Range"] == f"bytes {begin}-{len(content) - 1}/{len(content)}"
+    for other in ("bytes=0-", "bytes=5-9", f"bytes={len(content)}-", "bytes=-5", "lines=1-"):
+        async with http.get(url, headers={"Range": other}) as response:
+            assert (response.status, await response.read()) == (200, content)
+    files = Files(Address(served.url, ""))
+    for offset in (0, 1, 700_000):
+        got = await asyncio.to_thread(lambda at: b"".join(files.get(_digest(content), offset=at)), offset)
+        assert got == content[offset:]
 
 
 async def test_an_empty_file_is_a_file(served: Served, http: aiohttp.ClientSession) -> None:

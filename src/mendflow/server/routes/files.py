@@ -1,5 +1,6 @@
 """Kept files, known by their SHA-256. Their content streams through; it is never held whole in memory."""
 
+import re
 from collections.abc import AsyncIterator
 from typing import Annotated, Any
 
@@ -15,6 +16,7 @@ from mendflow.server.routes.given import Text, TheDomain
 
 FILE_BYTES_MAX = 64 << 30
 NAME_CHARS_MAX = 255
+BYTES = "application/octet-stream"
 
 Digest = Annotated[
     str, PathParameter(pattern="^[0-9a-f]{64}$", description="The content's SHA-256, in small hexadecimal digits.")
@@ -56,11 +58,27 @@ def _headers(sha256: str, size: int) -> dict[str, str]:
     }
 
 
+_FROM = re.compile(r"bytes=(\d{1,18})-")
+
+
 @get("/files/{sha256:str}", summary="A file's content", operation_id="kept", tags=["files"])
-async def kept(domain: TheDomain, sha256: Digest) -> Stream:
+async def kept(request: Request[Any, Any, Any], domain: TheDomain, sha256: Digest) -> Stream:
+    """With `Range: bytes=N-` from there on, for whoever was cut off; any other range is passed over."""
     size = await domain.kept_size(sha256)
     content: AsyncIterator[bytes] = domain.kept(sha256)
-    return Stream(content, media_type="application/octet-stream", headers=_headers(sha256, size))
+    asked = _FROM.fullmatch(request.headers.get("range", ""))
+    begin = int(asked[1]) if asked else 0
+    if not 0 < begin < size:
+        return Stream(content, media_type=BYTES, headers=_headers(sha256, size))
+    headers = {**_headers(sha256, size - begin), "Content-Range": f"bytes {begin}-{size - 1}/{size}"}
+    return Stream(_from(content, begin), status_code=206, media_type=BYTES, headers=headers)
+
+
+async def _from(content: AsyncIterator[bytes], begin: int) -> AsyncIterator[bytes]:
+    async for piece in content:
+        if begin < len(piece):
+            yield piece[begin:]
+        begin = max(0, begin - len(piece))
 
 
 @head("/files/{sha256:str}", summary="Whether a file is kept, and its size", operation_id="kept_size", tags=["files"])
