@@ -155,6 +155,15 @@ def test_a_job_waits_for_its_time_and_keeps_its_place() -> None:
     assert queue.next_wake() is None
 
 
+def test_a_job_whose_time_has_come_is_seen_to_wait_though_no_pilot_asks() -> None:  # PJ-8
+    queue = Queue()
+    queue.add(a("lost"), Resources(), 0, NOW, NOW + 100)
+    queue.wake(NOW + 99)
+    assert not queue.waiting(()) and queue.depths_later() == {"": 1}
+    queue.wake(NOW + 100)
+    assert [each.first for each in queue.waiting(())] == ["lost"] and queue.depths_later() == {}
+
+
 def test_a_job_removed_while_it_waits_for_its_time_never_comes() -> None:
     queue = Queue()
     queue.add(a("x"), Resources(), 0, NOW, NOW + 100)

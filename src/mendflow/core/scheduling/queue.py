@@ -125,7 +125,7 @@ class Queue:
 
     def take(self, offer: Offer, most: int, now: Instant) -> list[JobId]:
         """The jobs that this pilot gets, at most so many; they no longer wait. If it gets less, it is idle."""
-        self._wake(now)
+        self.wake(now)
         self.chosen = {}
         kept_back = self._wait.asks(offer.pilot)
         taken = self._take(offer, most, now) if most > 0 and self._line.waiting else []
@@ -199,6 +199,16 @@ class Queue:
         while self._alarms and self._later.get(self._alarms[0][2]) is not self._alarms[0]:
             heappop(self._alarms)
         return self._alarms[0][0] if self._alarms else None
+
+    def wake(self, now: Instant) -> None:
+        """Put those in line whose time has come."""
+        for _ in range(WAKES_MAX):
+            if not self._alarms or self._alarms[0][0] > now:
+                return
+            later = heappop(self._alarms)
+            if self._later.get(later[2]) is later:
+                del self._later[later[2]]
+                self._line.add(*later[1:])
 
     def kept_for(self, pilot: PilotId) -> JobId | None:
         """The job that this pilot is kept free for."""
@@ -280,13 +290,3 @@ class Queue:
         self._kept[offer.pilot] = Kept(elder[1], now)
         self._keeps[elder[1]] = offer.pilot
         return elder
-
-    def _wake(self, now: Instant) -> None:
-        """Put those in line whose time has come."""
-        for _ in range(WAKES_MAX):
-            if not self._alarms or self._alarms[0][0] > now:
-                return
-            later = heappop(self._alarms)
-            if self._later.get(later[2]) is later:
-                del self._later[later[2]]
-                self._line.add(*later[1:])
