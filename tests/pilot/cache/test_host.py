@@ -50,6 +50,22 @@ def test_a_file_lives_until_its_last_link_goes_and_each_removal_is_told(tmp_path
     assert folder_bytes(*(tmp_path / f"p{number}" for number in range(3))) == 0
 
 
+def test_what_was_brought_in_part_goes_when_a_neighbour_has_the_whole(tmp_path: Path) -> None:
+    one, two = pilots_of_a_host(tmp_path, 2, SPACE)
+    digest = digest_of(b"shared")
+
+    def broken(target: str) -> None:
+        Path(target + ".part").write_bytes(b"sha")
+        raise ConnectionError
+
+    two.disk.pin(digest)
+    with pytest.raises(ConnectionError):
+        two.disk.take_in(digest, broken, size=6)
+    fill(one.disk, b"shared")
+    assert two.disk.take_in(digest, never, size=6).origin is Origin.SHARED
+    assert os.listdir(tmp_path / "p1") == [digest]
+
+
 def test_a_file_that_this_pilot_let_go_is_not_linked_again_unless_a_job_wants_it(tmp_path: Path) -> None:
     one, two = pilots_of_a_host(tmp_path, 2, SPACE)
     digest = fill(one.disk, b"shared")

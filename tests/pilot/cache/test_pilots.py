@@ -11,6 +11,7 @@ import pytest
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.pilot.cache.disk import DiskCache
+from mendflow.pilot.cache.entries import REST
 from tests.pilot.cache.files import digest_of, read
 from tests.pilot.cache.sharing import SharingServer
 from tests.pilot.conftest import Pilot
@@ -163,6 +164,6 @@ async def test_pilots_that_are_killed_while_they_link_serve_and_fetch_leave_noth
     known = {digest_of(content): content for content in contents}
     for name in ("one", "two", "three"):
         folder = tmp_path / name / "cache"
-        assert {path.name for path in folder.iterdir()} <= set(known), "no litter"
+        assert {path.name.removesuffix(REST) for path in folder.iterdir()} <= set(known), "no litter"
         found = DiskCache(folder, 1 << 30)
         assert all(read(found, digest) == known[digest] for digest in found.digests())

@@ -177,6 +177,7 @@ class DiskCache:
             room = self._make_room(size)
             assert room or self._shelf.in_use(digest), "a guest is pinned by whoever has it brought"
             os.replace(path + entries.ARRIVING, path)
+            entries.discard(path + entries.REST)
             if hashed:
                 self._hashed.add(digest)
             if room:
