@@ -139,6 +139,28 @@ async def test_a_job_that_its_holder_does_not_take_goes_to_another_after_the_bou
     assert waited_ms >= min(DATA_WAIT_MS, IDLE_BETWEEN_MS) - 100, "it is kept back while the holder counts as idle"
 
 
+async def test_what_follows_from_a_result_is_kept_for_the_pilot_that_made_it(house: House, domain: LocalDomain) -> None:
+    maker, other = CachePilot(domain, "maker"), CachePilot(domain, "other", host="node8").has(x=1)  # PJ-4
+    await submit(house, "make")
+    [made] = (await maker.sync(want=1)).jobs
+    [held] = maker.held
+    waits = asyncio.create_task(other.sync(want=1, wait_ms=300))
+    await asyncio.sleep(0.02)
+    maker.held.clear()
+    maker.has(events=1_000)
+
+    async def follows(*_: object) -> None:
+        """The next step, which others hear of before the maker's exchange goes on."""
+        await submit(house, "read", events=1_000)
+        await asyncio.sleep(0.05)
+
+    await house.services.meta.subscribe(made.job, follows)
+    report = Report(held.job, held.fence, Outcome(outputs=1))
+    answer = await domain.sync(msgspec.structs.replace(maker.request(want=1), reports=[report]))
+    assert [each.spec.item for each in answer.jobs] == ["read"]
+    assert not (await waits).jobs
+
+
 async def test_a_wait_says_whom_the_job_is_kept_for(house: House, domain: LocalDomain) -> None:
     other, holder = CachePilot(domain, "a"), CachePilot(domain, "z", host="node8").has(b=1_234_567)
     await holder.sync(want=1)
@@ -214,6 +236,8 @@ async def test_where_inputs_came_from_is_counted(house: House, domain: LocalDoma
     pilot.held.clear()
     report = Report(job.job, job.fence, Outcome(outputs=1, measures=measures))
     await domain.sync(msgspec.structs.replace(pilot.request(), reports=[report]))
+    [attempt] = (await domain.job("c/job")).history
+    assert attempt.because == "1 kB of 1 kB of its input are there", "and stays known when it is over"
     stats = await Census(house).look()
     assert stats.input_files == {"cache": 2, "neighbour": 1, "elsewhere": 2}
     assert stats.input_bytes == {"cache": 23, "neighbour": 7, "elsewhere": 9}

@@ -130,6 +130,7 @@ class Exchange:
             self.submitted(request)
         pilot.hear(request, self._clock.now())
         self._meta.caches.hear(pilot, request)
+        self._desk.expect(pilot, request)
         with self._ledger.whole():
             said = Said(self._meta.leases.lease_ms)
             await self._hear_reports(pilot, request.reports, said)

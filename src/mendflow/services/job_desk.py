@@ -10,11 +10,21 @@ from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.pilot_book import Held, PilotRecord
 from mendflow.services.said import Said
 
+EXPECTED_MS = 1_000
+"""For so long a pilot that has spoken is expected to ask."""
+
 
 class JobDesk:
     def __init__(self, meta: QueueAndPilots, clock: Clock) -> None:
         self._meta = meta
         self._clock = clock
+
+    def expect(self, pilot: PilotRecord, request: SyncRequest) -> None:
+        """The pilot tells of jobs that have ended, and wants more. What follows from them is put into the queue while
+        its reports are heard, and reads what it has just made: nobody else gets that before it has asked."""
+        if request.reports and request.want > 0 and self._meta.caches.holds(pilot.id):
+            now = self._clock.now()
+            self._meta.queue.expect(pilot.offer((), rounds=1, now=now, idle_ms=EXPECTED_MS), request.want, now)
 
     def hand_out(self, pilot: PilotRecord, request: SyncRequest, said: Said, idle_ms: int) -> None:
         """Give the pilot what fits. If that is less than it wants, it counts as idle for so long."""

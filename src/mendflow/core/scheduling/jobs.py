@@ -356,4 +356,5 @@ def _close_attempt(
         fault=fault,
         measures=measures,
         release=release,
+        because=last.because,
     )

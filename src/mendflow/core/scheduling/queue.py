@@ -138,6 +138,10 @@ class Queue:
             self._wait.waits(offer, most - len(taken), now)
         return taken
 
+    def expect(self, offer: Offer, most: int, now: Instant) -> None:
+        """The pilot is about to ask for so many jobs."""
+        self._wait.waits(offer, most, now)
+
     def busy(self, pilot: PilotId) -> None:
         """The pilot wants nothing now: nothing is kept back for it."""
         self._wait.left(self._wait.asks(pilot))
