@@ -243,6 +243,17 @@ def test_a_smaller_size_takes_effect_at_once_but_for_what_is_in_use(cache: DiskC
     assert cache.digests() == set() and cache.held_bytes == 0
 
 
+def test_what_an_earlier_agents_jobs_may_still_read_stays_until_they_are_over(tmp_path: Path) -> None:
+    left = fill(made(tmp_path), b"1" * 60)
+    cache = made(tmp_path)
+    pins = cache.pin_all()
+    fill(cache, b"2" * 60)
+    assert cache.digests() == {left}
+    cache.release(pins)
+    second = fill(cache, b"2" * 60)
+    assert cache.digests() == {second}
+
+
 def test_the_server_is_told_what_came_and_went_since_what_it_knows(cache: DiskCache) -> None:  # PJ-6
     first = fill(cache, b"1" * 60)
     seen = cache.news.version

@@ -1,0 +1,81 @@
+"""What a server knows of a cache: after any losses, what it believes to be the latest version is what is there."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mendflow.core.model.data import CachedFile
+from mendflow.pilot.cache import news as module
+from mendflow.pilot.cache.news import News
+
+names = st.sampled_from("abcdef")
+steps = st.lists(
+    st.one_of(
+        st.tuples(st.just("change"), names),
+        st.tuples(st.just("tell"), st.booleans()),
+        st.tuples(st.just("server restarts"), st.none()),
+        st.tuples(st.just("pilot restarts"), st.none()),
+    ),
+    max_size=60,
+)
+
+
+class Believing:
+    """A server, as far as the contract wants it: it uses news that begin where its knowledge ends, and no other."""
+
+    def __init__(self) -> None:
+        self.version = 0
+        self.files: dict[str, int] = {}
+
+    def hear(self, version: int, base: int, added: list[CachedFile], gone: list[str]) -> None:
+        if base and base != self.version:
+            return
+        if not base:
+            self.files.clear()
+        for digest in gone:
+            self.files.pop(digest, None)
+        self.files.update((file.sha256, file.bytes) for file in added)
+        self.version = version
+
+
+@given(steps=steps, remembered=st.integers(1, 8))
+def test_whoever_knows_the_version_knows_the_files(steps: list[tuple[str, object]], remembered: int) -> None:  # PJ-6
+    module.CHANGES_MAX, usual = remembered, module.CHANGES_MAX
+    try:
+        server, files, starts = Believing(), dict[str, int](), 1
+        news = News(starts << 32)
+        for step, detail in steps:
+            if step == "change":
+                name = str(detail)
+                if name in files:
+                    del files[name]
+                    news.gone(name)
+                else:
+                    files[name] = ord(name)
+                    news.added(name, ord(name))
+            elif step == "tell":
+                told = news.since(server.version)
+                if detail:
+                    server.hear(news.version, *told)
+            elif step == "server restarts":
+                server = Believing()
+            else:
+                starts += 1
+                news = News(starts << 32)
+                for name, size in files.items():
+                    news.added(name, size)
+            assert server.version != news.version or server.files == files
+        server.hear(news.version, *news.since(server.version))
+        assert server.version == news.version and server.files == files, "one exchange is enough"
+    finally:
+        module.CHANGES_MAX = usual
+
+
+def test_changes_of_one_file_are_told_as_what_came_of_them() -> None:
+    news = News(1)
+    news.added("a", 1)
+    seen = news.version
+    news.gone("a")
+    news.added("a", 1)
+    news.added("b", 2)
+    news.gone("b")
+    assert news.since(seen) == (seen, [CachedFile("a", 1)], ["b"])
