@@ -150,5 +150,5 @@ def _figures(whole: _Whole, now: Instant) -> list[tuple[str, str, str]]:
         (f"{len(attempts):,}{more}", "attempts", ""),
         (duration_text(sum(attempt.cpu_ms for attempt in attempts)) + more, "CPU time", ""),
         (size_text(peak) if peak else "-", "peak memory", ""),
-        *([(f"{told.share:.0%}", "of inputs from caches", "")] if (told := brought(attempts)).files else []),
+        *([(f"{told.share:.0%}", "cache hits", "")] if (told := brought(attempts)).files else []),
     ]
