@@ -7,6 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, Mistake, StoreUnavailable
 from mendflow.core.model.views import JobQuery
@@ -203,6 +204,17 @@ async def test_everything_is_everything(tmp_path: Path) -> None:
         assert set((await unpacked(there.domain, archive)).imported) == cases
         assert content(await packed(there.domain, everything=True)) == content(archive)
     assert {each.root for each in records(chosen) if hasattr(each, "root")} == cases
+
+
+async def test_the_catalogue_of_files_goes_with_everything(tmp_path: Path) -> None:  # PJ-7
+    async with world_on(MemoryStore(), tmp_path / "a") as here, world_on(MemoryStore(), tmp_path / "b") as there:
+        await here.domain.put_element(StorageElement(name="near", url="file:///near"), who="me")
+        known = LogicalFile(name="/store/a", sha256="a" * 64, bytes=3, replicas=(Replica(element="near"),))
+        known = await here.domain.add_data(known, who="me")
+        archive = await packed(here.domain, everything=True)
+        await unpacked(there.domain, archive)
+        assert await there.domain.datum("/store/a") == known
+        assert (await there.domain.places("/store/a"))[0].url == "file:///near/store/a"
 
 
 async def test_rules_that_are_others_here_stay_and_are_told_about(tmp_path: Path) -> None:

@@ -91,7 +91,7 @@ def where(
     if ask.json:
         print_json(found)
     else:
-        print_table(("element", "place"), [(each.element.name, each.url) for each in found])
+        print_table(("element", "place"), [(each.element.name, each.url) for each in found], fold=1)
 
 
 @data.command("add")

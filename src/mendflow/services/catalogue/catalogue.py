@@ -278,16 +278,21 @@ class Catalogue:
             if element.read_only:
                 raise Conflict(f"{wanted.logical} is to go to the storage element {name}, which is only read from")
             return element
-        if storage:
-            await self.elements.find(storage)  # another server may have added it a moment ago
-        near = [each for each in self.elements.known() if not each.read_only and _distance(each, site, storage) < FAR]
+        near = self._near(site, storage)
+        if not near or min(near, key=lambda each: each[0])[0] > NEAR:
+            await self.elements.start()  # another server may have added a nearer one a moment ago
+            near = self._near(site, storage)
         if not near:
             at = f"the site {site!r}" if site else "a pilot without a site"
             raise NotFound(
                 f"{wanted.logical} has nowhere to go: no storage element that can be written to is near {at}; "
                 "name one in `publish`, or add one"
             )
-        return min(near, key=lambda each: _distance(each, site, storage))
+        return min(near, key=lambda each: each[0])[1]
+
+    def _near(self, site: str, storage: str) -> list[tuple[int, StorageElement]]:
+        known = [(_distance(each, site, storage), each) for each in self.elements.known() if not each.read_only]
+        return [each for each in known if each[0] < FAR]
 
     def _awaited(self, file: LogicalFile) -> str:
         if not file.writing:

@@ -1,5 +1,6 @@
 """The storage elements: documents that all servers share, a few, and all of them in memory."""
 
+import logging
 from typing import Final
 
 import msgspec
@@ -10,6 +11,8 @@ from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.services.flows import TRIES
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.catalogue")
 
 STORAGE_KIND: Final = "storage"
 ELEMENTS_MAX: Final = 10_000
@@ -25,7 +28,13 @@ class ElementBook:
 
     async def start(self) -> None:
         """Read what there is; others may have changed it."""
-        self._known = {each.id: _decode(each.body) async for each in self._store.scan(STORAGE_KIND)}
+        known: dict[str, StorageElement] = {}
+        async for each in self._store.scan(STORAGE_KIND):
+            try:
+                known[each.id] = _decode(each.body)
+            except msgspec.MsgspecError:
+                log.exception("the storage element %s cannot be read; put it again", each.id)
+        self._known = known
 
     async def all(self) -> list[StorageElement]:
         await self.start()
