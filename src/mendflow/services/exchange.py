@@ -359,6 +359,7 @@ class Exchange:
             next_wake = self._meta.queue.next_wake()
             now = self._clock.now()
             if self._meta.queue.freed(now) or (next_wake is not None and next_wake <= now):
+                self._meta.queue.wake(now)  # though no pilot asks: whoever sends pilots must see that jobs wait
                 self._meta.wake_soon()
 
     async def _expire(self, attempt: Expired) -> None:
