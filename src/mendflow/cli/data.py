@@ -90,8 +90,9 @@ def where(
     found = ask.of(lambda client: client.places(name, site=site, storage=storage))
     if ask.json:
         print_json(found)
-    else:
-        print_table(("element", "place"), [(each.element.name, each.url) for each in found], fold=1)
+        return
+    for each in found:  # whole, so that it can be taken from here
+        say(f"{each.element.name}: {each.url}")
 
 
 @data.command("add")
