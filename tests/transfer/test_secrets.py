@@ -40,6 +40,12 @@ def test_an_element_has_the_names_of_secrets_and_not_the_secrets() -> None:
     assert s3.SECRET.encode() not in msgspec.json.encode(storage)
 
 
+def test_the_pilots_own_token_goes_to_no_storage_element() -> None:
+    storage = StorageElement(name="s", url="s3://b", options={"token": "env:MENDFLOW_TOKEN"})
+    with pytest.raises(BadPlace, match="not for storage elements"):
+        Element(storage, {"MENDFLOW_TOKEN": "sesame"})
+
+
 def test_a_sentence_loses_every_secret_and_every_password() -> None:
     text = "cannot open https://me:hunter2@host/a?X-Signature=abc with letmein, nor s3://b/letmein"
     found = redacted(text, frozenset({"letmein"}))

@@ -12,6 +12,9 @@ from mendflow.transfer.addresses import shown
 from mendflow.transfer.problems import BadPlace
 
 ENV: Final = "env:"
+OWN: Final = "MENDFLOW_"
+"""What the names of variables begin with whose values go to our own servers and nowhere else."""
+
 SECRET_NAMES: Final = ("key", "secret", "token", "password", "passphrase", "credential", "sas")
 CONNECT_S_MAX: Final = 10.0
 EXTRAS: Final = {"s3": "mendflow[s3]", "s3a": "mendflow[s3]"}
@@ -25,6 +28,8 @@ def options_of(element: StorageElement, environment: Mapping[str, str]) -> tuple
     for name, value in element.options.items():
         if isinstance(value, str) and value.startswith(ENV):
             variable = value.removeprefix(ENV)
+            if variable.startswith(OWN):
+                raise BadPlace(f"storage element {element.name} wants {variable}, which is not for storage elements")
             if variable not in environment:
                 raise BadPlace(f"storage element {element.name} wants the variable {variable}, which is not set here")
             value = environment[variable]
