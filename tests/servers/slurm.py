@@ -10,7 +10,7 @@ import socket
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
@@ -88,16 +88,28 @@ class Slurm:
         self._launch("controller", "slurmctld", "-D", "-f", self.environment["SLURM_CONF"])
         self.until(lambda: self._says("scontrol", "ping") is not None, "the controller to answer")
 
-    def kill_controller(self) -> None:
-        """As when its machine loses power: what it had not written yet, it will not know."""
+    def kill_controller(self, *, since: Path | None = None) -> None:
+        """As when its machine loses power: what it had not written yet, it will not know. It writes when it finds the
+        time; `since`, from `on_disk`, makes sure that nothing after that moment was written."""
         self._end("controller", kill=True)
+        if since is not None:
+            shutil.rmtree(self.folder / "state")
+            shutil.copytree(since, self.folder / "state")
+
+    def on_disk(self) -> Path:
+        """What the controller has written until now."""
+        copy = Path(tempfile.mkdtemp(prefix="state-", dir=self.folder))
+        return shutil.copytree(self.folder / "state", copy, dirs_exist_ok=True)
 
     def start_node(self, node: str) -> None:
         self._launch(node, "slurmd", "-D", "-N", node, "-f", self.environment["SLURM_CONF"])
 
-    def kill_node(self, node: str) -> None:
-        """As when it is cut off: nobody hears of it again, and what ran there runs on."""
+    def kill_node(self, node: str, *, and_jobs: bool = False) -> None:
+        """As when it is cut off: nobody hears of it again, and what ran there runs on. Or as when it loses power."""
         self._end(node, kill=True)
+        if and_jobs:
+            for pid in self._pids(f"SLURMD_NODENAME={node}"):
+                _kill(pid)
 
     # what users do
 
@@ -165,13 +177,16 @@ class Slurm:
         if (process := self._processes.pop(name, None)) is not None:
             end(process, kill=kill)
 
-    def _jobs_pids(self) -> Iterator[int]:
+    def _jobs_pids(self) -> list[int]:
         """All that runs here below a node: its keeper of each job, and the job."""
-        mark = f"SLURM_CONF={self.environment['SLURM_CONF']}".encode()
         own = {process.pid for process in self._processes.values()}
-        for entry in Path("/proc").iterdir():
-            if entry.name.isdigit() and int(entry.name) not in own and _runs(entry) and mark in _environment(entry):
-                yield int(entry.name)
+        return [pid for pid in self._pids() if pid not in own]
+
+    def _pids(self, *more: str) -> list[int]:
+        """Processes that have this in their environment, beside our settings."""
+        marks = {word.encode() for word in (f"SLURM_CONF={self.environment['SLURM_CONF']}", *more)}
+        processes = [entry for entry in Path("/proc").iterdir() if entry.name.isdigit() and _runs(entry)]
+        return [int(entry.name) for entry in processes if marks <= set(_environment(entry))]
 
     def _settings(self) -> str:
         host = socket.gethostname().partition(".")[0]

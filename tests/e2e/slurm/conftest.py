@@ -22,6 +22,7 @@ inputs:
   jobs: {type: list}
   folder: {type: string}
   seconds: {type: string}
+  again: {type: string}
 jobs:
   tick:
     for-each: ${{ inputs.jobs }}
@@ -29,8 +30,7 @@ jobs:
       exec 9>>${{ inputs.folder }}/lock-${{ item }}
       flock -n 9 || echo ${{ item }} >> ${{ inputs.folder }}/twice
       echo "${{ item }} start" >> ${{ inputs.folder }}/lines
-      if [ -e ${{ inputs.folder }}/only-once ] && [ "$MENDFLOW_ATTEMPT" != 1 ]; then exit 0; fi
-      sleep ${{ inputs.seconds }}
+      if [ "$MENDFLOW_ATTEMPT" = 1 ]; then sleep ${{ inputs.seconds }}; else sleep ${{ inputs.again }}; fi
       echo "${{ item }} end" >> ${{ inputs.folder }}/lines
 """
 """Each holds a lock while it, or anything that it started, lives: who finds it taken runs at the same time."""
@@ -52,11 +52,12 @@ class Farm:
         batch = BatchSettings(kind="slurm", wall_ms=wall_ms, folder=str(self.folder / "farm"))
         self.client.put_site(msgspec.convert({"name": "farm", "batch": batch, "pilots": given, **limits}, Site))
 
-    def start(self, jobs: int, *, seconds: float) -> CaseId:
+    def start(self, jobs: int, *, seconds: float, again: float = 0.2) -> CaseId:
+        """A case of so many jobs, each of which takes `seconds` the first time, and `again` if it is run again."""
         path = self.folder / "ticks.yaml"
         path.write_text(FLOW)
         self.client.deploy(load(path))
-        inputs = {"jobs": list(range(jobs)), "folder": str(self.folder), "seconds": str(seconds)}
+        inputs = {"jobs": list(range(jobs)), "folder": str(self.folder), "seconds": str(seconds), "again": str(again)}
         return self.client.start("ticks", inputs).id
 
     def view(self) -> SiteView:
