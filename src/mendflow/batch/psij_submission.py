@@ -48,33 +48,46 @@ def say(told: Told) -> None:
 
 
 def specification(site: Site, name: str, script: str) -> JobSpec:
-    batch, pilot = site.batch, site.pilots
-    named = (NAME_WORDS[batch.kind], name)
-    attributes = JobAttributes(
-        queue_name=batch.queue or None,
-        account=batch.account or None,
-        reservation_id=batch.reservation or None,
-        custom_attributes={f"{batch.kind}.{word}": text for word, text in (*batch.options.items(), named)},
-    )
-    if batch.wall_ms:
-        attributes.duration = timedelta(milliseconds=batch.wall_ms)
-    else:
-        attributes.duration = None  # type: ignore[assignment]  # PSI/J then leaves the time to the batch system
-    resources = ResourceSpecV1(
-        process_count=1,
-        cpu_cores_per_process=pilot.cpus,
-        gpu_cores_per_process=pilot.gpus or None,
-        memory=pilot.memory_bytes or None,
-    )
     return JobSpec(
         name=name,
         executable="/bin/sh",
         arguments=[script],
         directory=str(Path(script).parent),
-        resources=resources,
-        attributes=attributes,
+        resources=resources(site),
+        attributes=attributes(site, name),
         launcher="single",
     )
+
+
+def attributes(site: Site, name: str) -> JobAttributes:
+    batch, options = site.batch, {**site.batch.options, NAME_WORDS[site.batch.kind]: name}
+    if batch.kind == "lsf" and site.pilots.gpus:
+        options.setdefault("gpu", f"num={site.pilots.gpus}/host")
+    made = JobAttributes(
+        queue_name=batch.queue or None,
+        account=batch.account or None,
+        reservation_id=batch.reservation or None,
+        custom_attributes={f"{batch.kind}.{word}": text for word, text in options.items()},
+    )
+    if batch.wall_ms:
+        made.duration = timedelta(milliseconds=batch.wall_ms)
+    else:
+        made.duration = None  # type: ignore[assignment]  # PSI/J then leaves the time to the batch system
+    return made
+
+
+def resources(site: Site) -> ResourceSpecV1:
+    """A pilot is one process with so many processors. For LSF and PBS, PSI/J counts processes and not processors: there
+    it is asked for as many on one machine, and one of them is started."""
+    pilot = site.pilots
+    if site.batch.kind == "slurm":
+        return ResourceSpecV1(
+            process_count=1,
+            cpu_cores_per_process=pilot.cpus,
+            gpu_cores_per_process=pilot.gpus or None,
+            memory=pilot.memory_bytes or None,
+        )
+    return ResourceSpecV1(node_count=1, process_count=pilot.cpus, memory=pilot.memory_bytes or None)
 
 
 if __name__ == "__main__":

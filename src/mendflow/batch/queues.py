@@ -102,6 +102,11 @@ class _PbsJob(msgspec.Struct):
     job_state: str
     comment: str = ""
 
+    @property
+    def name(self) -> str:
+        """Without the quotes that PSI/J puts around it, which not every PBS takes for such."""
+        return self.Job_Name.strip(' ="')
+
 
 class _PbsJobs(msgspec.Struct):
     Jobs: dict[str, _PbsJob] = {}
@@ -112,9 +117,7 @@ class Pbs:
 
     async def listed(self, site: Site) -> dict[str, Found]:
         jobs = await self._jobs(site)
-        rows = [
-            (each.Job_Name, _state(each.job_state, self.STATES, native, each.comment)) for native, each in jobs.items()
-        ]
+        rows = [(each.name, _state(each.job_state, self.STATES, native, each.comment)) for native, each in jobs.items()]
         return chosen(site, rows)
 
     async def take_back(self, site: Site, names: Sequence[str]) -> None:
@@ -122,7 +125,7 @@ class Pbs:
         numbers = [
             native
             for native, each in known.items()
-            if each.Job_Name in wanted and _state(each.job_state, self.STATES, native).state != "ended"
+            if each.name in wanted and _state(each.job_state, self.STATES, native).state != "ended"
         ]
         if numbers:
             await answer_of(site, ["qdel", *numbers], well={35: "finished", 153: "Unknown Job"})
