@@ -10,7 +10,7 @@ from mendflow.core.model.data import Neighbour
 from mendflow.core.model.ids import PilotId
 from mendflow.pilot.cache.contract import Origin
 from mendflow.pilot.cache.entries import seal_of
-from mendflow.pilot.cache.host import Host
+from mendflow.pilot.cache.host import LINGER_S, Host
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
 from tests.pilot.cache.files import bringing, digest_of, fill, folder_bytes, never, pilots_of_a_host, read
 
@@ -112,6 +112,46 @@ def test_a_neighbour_that_is_gone_does_not_count(tmp_path: Path) -> None:  # PJ-
     (tmp_path / "p1").rmdir()
     one.look_around()
     assert one.disk.held_bytes <= 900
+
+
+def test_a_server_that_knows_nobody_yet_costs_no_file(tmp_path: Path) -> None:
+    """It was restarted, and the pilots come back to it one after the other."""
+    moment = [0.0]
+    (theirs := tmp_path / "theirs").mkdir()
+    known = [Neighbour(PilotId("p"), "here", str(theirs))]
+    host = Host(clock=lambda: moment[0])
+    host.hear(known)
+    assert host.look() == (1, [])
+    host.hear([])
+    (theirs / digest_of(b"x")).write_bytes(b"x")
+    os.utime(theirs / digest_of(b"x"), (0, seal_of(digest_of(b"x"))))
+    assert host.look() == (1, []), "it counts for a while"
+    assert host.elsewhere_bytes(set()) == 1
+    assert host.bring(digest_of(b"x"), str(tmp_path / "target")) is None, "but nothing is taken from it"
+    moment[0] = LINGER_S
+    assert host.look() == (0, [])
+    host.hear(known)
+    assert host.look()[0] == 1
+
+
+def test_a_pilot_that_comes_back_has_room_for_what_it_shared(tmp_path: Path) -> None:  # PJ-5
+    options = CacheOptions(space_bytes=1_000, threshold_bytes=100)
+    for name in ("one", "two"):
+        (tmp_path / name).mkdir()
+    known = [Neighbour(PilotId("p"), "here", str(tmp_path / "two"))]
+
+    def started() -> SharedCache:
+        return SharedCache(tmp_path / "one", options, host="here", first_version=1, memory=tmp_path / "memory")
+
+    cache = started()
+    cache.hear(known, mark=1)
+    cache.look_around()
+    for number in range(9):
+        fill(cache.disk, bytes([number]) * 200)
+    assert cache.disk.held_bytes == 1_800
+    again = started()
+    again.look_around()
+    assert again.disk.held_bytes == 1_800
 
 
 def test_a_neighbours_file_that_was_changed_is_neither_linked_nor_given(tmp_path: Path) -> None:

@@ -77,6 +77,26 @@ def test_what_no_neighbour_has_is_fetched(pilots: list[SharedCache]) -> None:
     assert pilots[1].disk.take_in(digest, bringing(b"new")).origin is Origin.FETCHED
 
 
+def test_pilots_that_want_the_same_file_at_once_do_not_wait_for_each_other(pilots: list[SharedCache]) -> None:
+    digest, together = digest_of(b"new"), threading.Barrier(2)
+    origins = []
+
+    def fetch(target: str) -> None:
+        together.wait(10)  # each has asked the other before, and heard that it has nothing
+        Path(target).write_bytes(b"new")
+
+    def want(cache: SharedCache) -> None:
+        cache.disk.pin(digest)
+        origins.append(cache.disk.take_in(digest, fetch).origin)
+
+    threads = [threading.Thread(target=want, args=(cache,)) for cache in pilots]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(15)
+    assert origins == [Origin.FETCHED] * 2
+
+
 def test_who_cannot_sign_gets_nothing(pilots: list[SharedCache]) -> None:
     digest = fill(pilots[0].disk, b"secret")
     news = pilots[0].news(0)

@@ -117,12 +117,14 @@ class DiskCache:
     # what is asked of it
 
     def at_hand(self, digest: str) -> Entry | None:
+        if not self._has(digest):
+            return None  # it may be on its way, but two pilots that ask each other must not wait for each other
         with self._turns.of(digest):
             with self._guard:
-                if digest not in self._shelf and digest not in self._guests:
-                    return None
                 if digest in self._shelf:
                     self._shelf.use(digest)
+                elif digest not in self._guests:
+                    return None
             size = self._right(digest)
             return None if size is None else Entry(self._path(digest), size, Origin.OWN)
 

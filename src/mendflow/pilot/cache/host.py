@@ -8,12 +8,17 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
+
+import msgspec
 
 from mendflow.core.model.data import Neighbour
 from mendflow.pilot.cache import entries
 from mendflow.pilot.cache.disk import Brought
+from mendflow.pilot.home import write_whole
 
+LINGER_S = 120.0
 _PIECE_BYTES = 1 << 20
 _YOUNG_NS = 2_000_000_000
 
@@ -51,30 +56,60 @@ class _Folder:
 
 
 class Host:
-    """A `Sharer`. What is looked for is looked for in every neighbour's folder, whatever was seen there last."""
+    """A `Sharer`. What is looked for is looked for in every neighbour's folder, whatever was seen there last.
 
-    def __init__(self) -> None:
+    A server that has just been started knows nobody yet, and so does a pilot. Were neighbours taken for gone then, each
+    would throw away what it holds beyond its own part. So those that are no longer named go on to count for a while, as
+    long as their folders are there, though nothing is taken from them; and they are remembered in a file, `memory`."""
+
+    def __init__(self, memory: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
+        self._memory = memory
+        self._clock = clock
         self._folders: dict[str, _Folder] = {}
+        self._before = {path: (_Folder(path), clock() + LINGER_S) for path in self._remembered()}
 
     def hear(self, neighbours: Iterable[Neighbour]) -> None:
         """Which pilots there are on this machine now."""
-        paths = [neighbour.folder for neighbour in neighbours if os.path.isabs(neighbour.folder)]
-        self._folders = {path: self._folders.get(path) or _Folder(path) for path in paths}
+        now, last = self._clock(), self._folders
+        paths = {neighbour.folder for neighbour in neighbours if os.path.isabs(neighbour.folder)}
+        known = {**{path: folder for path, (folder, _) in self._before.items()}, **last}
+        self._folders = {path: known.get(path) or _Folder(path) for path in sorted(paths)}
+        ending = {**self._before, **{path: (folder, now + LINGER_S) for path, folder in last.items()}}
+        self._before = {path: each for path, each in ending.items() if path not in paths and each[1] > now}
+        if self._folders.keys() != last.keys():
+            self._remember()
+
+    def _counted(self) -> list[_Folder]:
+        now = self._clock()
+        return [*self._folders.values(), *(folder for folder, until in self._before.values() if until > now)]
+
+    def _remember(self) -> None:
+        if self._memory is not None:
+            try:
+                write_whole(self._memory, msgspec.json.encode(list(self._folders)))
+            except OSError:
+                pass  # it is only for the next start
+
+    def _remembered(self) -> list[str]:
+        try:
+            return msgspec.json.decode(self._memory.read_bytes(), type=list[str]) if self._memory is not None else []
+        except (OSError, msgspec.MsgspecError):
+            return []
 
     def look(self) -> tuple[int, list[str]]:
         """How many pilots of this machine share with this one, and what is new in their caches."""
         alive, new = 0, []
-        for folder in list(self._folders.values()):
+        for folder in self._counted():
             found = folder.look()
             if found is not None:
                 alive += 1
-                new += found
+                new += found if folder.path in self._folders else []
         return alive, new
 
     def elsewhere_bytes(self, own: set[str]) -> int:
         """What they have together that is not among these."""
         theirs: dict[str, int] = {}
-        for folder in list(self._folders.values()):
+        for folder in self._counted():
             theirs |= folder.files
         return sum(size for digest, size in theirs.items() if digest not in own)
 

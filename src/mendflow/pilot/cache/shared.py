@@ -42,16 +42,24 @@ class CacheOptions(msgspec.Struct, frozen=True, kw_only=True):
 class SharedCache:
     """Staging uses `disk`; the rest is for the pilot's main loop and its conversation with the server."""
 
-    def __init__(self, folder: Path, options: CacheOptions, *, host: str, first_version: int) -> None:
+    def __init__(
+        self, folder: Path, options: CacheOptions, *, host: str, first_version: int, memory: Path | None = None
+    ) -> None:
+        """In `memory` neighbours are remembered, so that a pilot that comes back finds room for what it had."""
         self.mark = 0  # of the neighbours that it knows
         self._folder = folder
         self._options = options
         self._host = host
-        self._on_host, self._on_site = Host(), Site()
+        self._on_host, self._on_site = Host(memory), Site()
         self._serving: Serving | None = None
         self._address = ""
         policy = policy_named(options.policy)
-        size_bytes = self._size_bytes(held_bytes=_used_bytes(folder), elsewhere_bytes=0, pilots=1)
+        alive, _ = self._on_host.look()
+        size_bytes = self._size_bytes(
+            held_bytes=_used_bytes(folder),
+            elsewhere_bytes=self._on_host.elsewhere_bytes(set(os.listdir(folder))),
+            pilots=alive + 1,
+        )
         sharers = (self._on_host, self._on_site)
         self.disk = DiskCache(folder, size_bytes, policy, first_version=first_version, sharers=sharers)
 
