@@ -61,10 +61,14 @@ def test_a_submission_is_written_and_paid_for_before_anybody_hears_of_it() -> No
 
 
 def test_a_name_is_of_one_site_and_of_no_other_of_its_name() -> None:
-    other = SiteDocument(site=SITE, mark="xyz")
-    longer = SiteDocument(site=Site(name="t0-1"), mark="abc")
-    assert submissions.is_ours(EMPTY, "mendflow-t0-1-abc") and not submissions.is_ours(other, "mendflow-t0-1-abc")
-    assert submissions.is_ours(longer, "mendflow-t0-1-7-abc") and not submissions.is_ours(EMPTY, "mendflow-t0-1-7-abc")
+    one = SiteDocument(site=SITE, mark="abc", serial=9)
+    other = SiteDocument(site=SITE, mark="xyz", serial=9)
+    longer = SiteDocument(site=Site(name="t0-1"), mark="abc", serial=9)
+    assert submissions.is_ours(one, "mendflow-t0-1-abc") and not submissions.is_ours(other, "mendflow-t0-1-abc")
+    assert submissions.is_ours(longer, "mendflow-t0-1-7-abc") and not submissions.is_ours(one, "mendflow-t0-1-7-abc")
+    for made_up in ("mendflow-t0-10-abc", "mendflow-t0-x-abc", "mendflow-t0--abc", f"mendflow-t0-{'9' * 5000}-abc"):
+        assert not submissions.is_ours(one, made_up)
+        assert submissions.worked(one, made_up, "p1", T0) == one, "whoever says so is not one of ours"
     assert submissions.site_of("mendflow-t0-1-7-abc") == "t0-1" and submissions.site_of("somebody") == ""
 
 

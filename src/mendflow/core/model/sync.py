@@ -139,7 +139,8 @@ def flaw(request: SyncRequest) -> str:
     for name, number in numbers.items():
         if not 0 <= number <= NUMBER_MAX:  # which no NaN is
             return f"{name} is {number}"
-    for name, text in (("pilot", request.pilot), ("host", request.host), ("site", request.site)):
+    texts = {"pilot": request.pilot, "host": request.host, "site": request.site, "submission": request.submission}
+    for name, text in texts.items():
         if len(text) > NAME_CHARS_MAX or not text.isprintable():
             return f"{name} is longer than {NAME_CHARS_MAX} characters, or not printable"
     if request.cache is not None and (wrong := _flaw_of_cache(request.cache)):

@@ -30,6 +30,7 @@ from mendflow.core.model.sites import (
 )
 
 ENDINGS_KEPT = 200
+SERIAL_DIGITS_MAX = 15
 WHY_CHARS = 500
 FIRST_WAIT_MS = 15_000
 LONGEST_WAIT_MS = 900_000
@@ -87,9 +88,11 @@ def left_this_hour(document: SiteDocument, now: Instant) -> int:
 
 
 def is_ours(document: SiteDocument, name: str) -> bool:
-    """Whether a pilot of this name was submitted for this very site, and not for another of the same name."""
+    """Whether this very site has given this name, and not another of the same name, nor somebody who made it up."""
     serial, _, mark = name.removeprefix(_prefix(document)).partition("-")
-    return name.startswith(_prefix(document)) and serial.isdigit() and mark == document.mark
+    if not name.startswith(_prefix(document)) or mark != document.mark:
+        return False
+    return serial.isascii() and serial.isdigit() and len(serial) <= SERIAL_DIGITS_MAX and int(serial) <= document.serial
 
 
 def site_of(name: str) -> str:

@@ -77,6 +77,8 @@ class PilotMonitor:
 
     def start(self) -> None:
         self._started_at = self._clock.now()
+        if self._batches is None:
+            return
         self._task = asyncio.create_task(self._run(), name="pilot monitor")
 
     async def stop(self) -> None:
