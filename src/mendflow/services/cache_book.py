@@ -26,15 +26,11 @@ class CacheBook:
         news = request.cache
         if news is not None:
             pilot.cache = msgspec.structs.replace(news, added=[], gone=[])  # all but what is in it
+            self._caches.hear(pilot.id, news, f"{pilot.owner}\n{pilot.host}" if news.folder else "")
+            self.neighbourhood.meet(_card(pilot, pilot.cache))
         elif not request.cache_version and pilot.cache is not None:
             pilot.cache = None
             self.forget(pilot.id)
-        if pilot.cache is None:
-            return
-        group = f"{pilot.owner}\n{pilot.host}" if pilot.cache.folder else ""
-        if news is not None:
-            self._caches.hear(pilot.id, news, group)
-        self.neighbourhood.meet(_card(pilot, pilot.cache))
 
     def forget(self, id: PilotId) -> None:
         self._caches.forget(id)
