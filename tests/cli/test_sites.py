@@ -1,0 +1,46 @@
+"""Sites by command: described in a file, looked at, paused, removed."""
+
+import json
+
+from tests.cli.conftest import Shell
+
+SITE = "name: here\nmax_pilots: 2\nbatch: {kind: local}\n"
+
+
+def served(shell: Shell, **environment: str) -> None:
+    shell.environment |= environment
+    shell.start("serve", "--port", "0", "--data", "server")
+    file = shell.folder / "server" / "server.json"
+    shell.until(file.exists)
+    shell.environment["MENDFLOW_SERVER"] = json.loads(file.read_text())["url"]
+
+
+def test_a_site_is_added_looked_at_paused_and_removed(shell: Shell) -> None:  # PJ-8
+    served(shell)
+    assert "Pilots are submitted nowhere" in shell.ok("sites")
+    shell.write("here.yaml", SITE)
+    assert shell.ok("sites", "add", "here.yaml") == "here gets up to 2 pilots, 60 an hour\n"
+    [row] = shell.json("sites", "list")
+    assert (row["site"]["name"], row["state"], row["left_this_hour"]) == ("here", "active", 60)
+    assert shell.ok("sites", "pause", "here", "--reason", "the roof leaks") == "here is paused\n"
+    assert "the roof leaks" in shell.ok("sites", "show", "here") and "paused" in shell.ok("sites")
+    assert shell.ok("sites", "resume", "here") == "here goes on\n"
+    shell.write("here.yaml", SITE.replace("2", "3"))
+    assert "up to 3 pilots" in shell.ok("sites", "add", "here.yaml")
+    assert shell.json("sites", "show", "here")["site"]["max_pilots"] == 3
+    assert shell.ok("sites", "remove", "here") == "here is removed\n"
+    assert shell.json("sites") == []
+
+
+def test_what_is_wrong_with_a_site_is_told_in_a_sentence(shell: Shell) -> None:
+    served(shell)
+    shell.write("bad.yaml", "name: here\nmax_pilot: 2\n")
+    for words, said in (
+        (("add", "bad.yaml"), "did you mean `max_pilots`?"),
+        (("add", "none.yaml"), "there is no such file"),
+        (("show", "there"), "there is no site 'there'; `mendflow sites` lists them"),
+        (("pause", "there"), "there is no site 'there'"),
+        (("remove", "there"), "there is no site 'there'"),
+    ):
+        done = shell("sites", *words)
+        assert done.returncode != 0 and said in done.stderr + done.stdout, (words, done.stderr)
