@@ -5,7 +5,7 @@ guard.lock     held while a guard lives
 pilot.json     the pilot's id, kept over restarts  slots/     a socket for each slot
 attempts/      a folder for each attempt           results/   results that no agent has taken yet
 cache/, code/  kept files by their digest          servers.json  the servers that it was told of
-                                                   neighbours.json  whose caches it was told of"""
+cache.uses     how often files were used           neighbours.json  whose caches it was told of"""
 
 import os
 import re
@@ -58,7 +58,6 @@ class Home:
         self.code = self.folder / "code"
         self.lease = self.folder / "lease"
         self.servers = self.folder / "servers.json"
-        self.neighbours = self.folder / "neighbours.json"
         self.agent_lock = self.folder / "agent.lock"
         self.guard_lock = self.folder / "guard.lock"
 

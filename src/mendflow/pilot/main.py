@@ -129,7 +129,7 @@ class _Life:
             options.cache,
             host=options.host or socket.gethostname(),
             first_version=identity.starts << 32,
-            memory=home.neighbours,
+            memory=home.folder,
         )
         cache.serve(address.url)
         staging = Staging(home, files, cache=cache.disk, places=places)

@@ -167,6 +167,19 @@ def test_a_restart_with_less_room_keeps_the_newest(tmp_path: Path) -> None:  # P
     assert smaller.digests() == set(digests[1:]) and smaller.held_bytes == 60
 
 
+def test_after_a_restart_it_is_known_what_was_used_last(tmp_path: Path) -> None:
+    (folder := tmp_path / "cache").mkdir()
+    cache = DiskCache(folder, 100, memory=tmp_path / "uses")
+    digests = [fill(cache, bytes([number]) * 30) for number in range(3)]
+    assert read(cache, digests[0]) is not None
+    cache.remember()
+    again = DiskCache(folder, 100, memory=tmp_path / "uses")
+    fill(again, b"new" * 10)
+    assert again.digests() >= {digests[0], digests[2]} and digests[1] not in again.digests()
+    (tmp_path / "uses").write_bytes(b"nonsense")
+    assert DiskCache(folder, 100, memory=tmp_path / "uses").digests() == again.digests(), "it can do without"
+
+
 def test_what_was_brought_so_far_stays_for_the_next_try_and_counts(tmp_path: Path) -> None:  # FM-6
     cache = made(tmp_path)
     digest = digest_of(b"x" * 50)

@@ -141,7 +141,7 @@ def test_a_pilot_that_comes_back_has_room_for_what_it_shared(tmp_path: Path) -> 
     known = [Neighbour(PilotId("p"), "here", str(tmp_path / "two"))]
 
     def started() -> SharedCache:
-        return SharedCache(tmp_path / "one", options, host="here", first_version=1, memory=tmp_path / "memory")
+        return SharedCache(tmp_path / "one", options, host="here", first_version=1, memory=tmp_path)
 
     cache = started()
     cache.hear(known, mark=1)

@@ -7,7 +7,7 @@ or hears that there is no room; never both."""
 
 import heapq
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 import msgspec
 
@@ -142,6 +142,15 @@ class Shelf:
         self._ghosts[digest] = uses
         if len(self._ghosts) > GHOSTS_MAX:
             self._ghosts.popitem(last=False)
+
+    def memory(self) -> dict[str, Uses]:
+        """What is known of the files here, for a shelf that comes after this one."""
+        return dict(self._files)
+
+    def recall(self, memory: Mapping[str, Uses]) -> None:
+        """Know of files that are not here yet what an earlier shelf has known of them."""
+        self._ghosts.update(memory)
+        self._tick = max([self._tick, *(uses.last[0] for uses in memory.values() if uses.last)])
 
     def in_order(self) -> list[str]:
         """All files, the one that would go first before the others."""

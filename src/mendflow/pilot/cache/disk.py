@@ -18,19 +18,18 @@ from enum import Enum
 from pathlib import Path
 from typing import Protocol
 
-from mendflow.core.caching.policies import Worth, lru
+import msgspec
+
+from mendflow.core.caching.policies import Uses, Worth, lru
 from mendflow.core.caching.shelf import Shelf
 from mendflow.core.model.data import CachedFile
 from mendflow.pilot.cache import entries
 from mendflow.pilot.cache.contract import Entry, Fetch, Origin
 from mendflow.pilot.cache.news import News
 from mendflow.pilot.cache.turns import Turns
+from mendflow.pilot.home import write_whole
 
 log = logging.getLogger("mendflow.pilot")
-
-_OWN_MODE = 0o644
-_NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errno.EOPNOTSUPP})
-"""A file that cannot be linked can still be copied."""
 
 
 class Brought(Enum):
@@ -58,11 +57,14 @@ class DiskCache:
         *,
         first_version: int = 1,
         sharers: Sequence[Sharer] = (),
+        memory: Path | None = None,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        """In `memory` the uses of files are remembered over restarts, as far as `remember` was called."""
         self.news = News(first_version)
         self._folder = str(folder)
         self._sharers = sharers
+        self._memory = memory
         self._clock = clock
         self._shelf = Shelf(size_bytes, policy)
         self._hashed: set[str] = set()
@@ -78,8 +80,12 @@ class DiskCache:
         return f"{self._folder}/{digest}"
 
     def _find(self) -> None:
-        """Take over what an earlier pilot left here, the newest first if there is not room for all."""
-        found = sorted(entries.found_in(self._folder), key=lambda each: each.used_ns, reverse=True)
+        """Take over what an earlier pilot left here, the latest used first if there is not room for all."""
+        known = self._recalled()
+        self._shelf.recall(known)
+        used = {digest: uses.last[0] for digest, uses in known.items() if uses.last}
+        order = sorted(entries.found_in(self._folder), key=lambda each: (used.get(each.digest, 0), each.used_ns))
+        found = reversed(order)
         room, kept = self._shelf.size_bytes, []
         for each in found:
             if each.bytes <= room:
@@ -92,6 +98,23 @@ class DiskCache:
             self.news.added(each.digest, each.bytes)
         for digest, size in entries.rests_in(self._folder).items():
             self._keep_rest(digest, size)
+
+    def remember(self) -> None:
+        if self._memory is None:
+            return
+        with self._guard:
+            memory = self._shelf.memory()
+        try:
+            write_whole(self._memory, msgspec.msgpack.encode(memory))
+        except OSError as error:
+            log.warning("which files are used most cannot be noted: %s", error)
+
+    def _recalled(self) -> dict[str, Uses]:
+        try:
+            known = self._memory.read_bytes() if self._memory is not None else b""
+            return msgspec.msgpack.decode(known, type=dict[str, Uses]) if known else {}
+        except (OSError, msgspec.MsgspecError):
+            return {}
 
     # in use
 
@@ -131,7 +154,7 @@ class DiskCache:
     def _right(self, digest: str) -> int | None:
         """The size of a file that is what its name says; one that is not goes, in use or not."""
         path = self._path(digest)
-        if digest not in self._hashed and _is(path, digest):
+        if digest not in self._hashed and entries.is_right(path, digest):
             self._hashed.add(digest)
         size = entries.whole_bytes(path, digest) if digest in self._hashed else None
         if size is None:
@@ -162,7 +185,7 @@ class DiskCache:
                 entries.seal(arriving, digest)
                 return Origin.SHARED
             if brought is Brought.LINKED:
-                if _is(arriving, digest):
+                if entries.is_right(arriving, digest):
                     return Origin.SHARED
                 log.warning("a neighbour has another file under the name %s; it is not used", digest[:12])
                 entries.discard(arriving)
@@ -198,7 +221,7 @@ class DiskCache:
                 if self._has(digest) or not stat.S_ISREG(status.st_mode) or not self._promise(digest, status.st_size):
                     return
                 entries.discard(arriving)
-                _link_or_copy(path, arriving, link=status.st_nlink == 1)
+                entries.link_or_copy(path, arriving, link=status.st_nlink == 1)
                 entries.seal(arriving, digest)
                 self._arrive(digest, hashed=False)
             except OSError as error:
@@ -238,13 +261,13 @@ class DiskCache:
         if handed_over:
             os.replace(path, target)
         else:
-            _link_or_copy(path, target, link=link)
+            entries.link_or_copy(path, target, link=link)
         if entries.whole_bytes(target if handed_over else path, digest) is None:
             os.unlink(target)
             self._drop(digest)
             raise entries.Damaged(errno.EIO, f"the file {digest[:12]} was changed while a job was given it")
         if handed_over:
-            _make_own(target)
+            entries.make_own(target)
 
     def look_at_links(self) -> None:
         """A job that has links to files here has promised only to read them. What one has written into goes."""
@@ -300,7 +323,7 @@ class DiskCache:
         entries.discard(path + entries.ARRIVING)
         with self._guard:
             self._shelf.break_promise(digest)
-            if (size := _bytes_of(path + entries.REST)) is not None:
+            if (size := entries.bytes_of(path + entries.REST)) is not None:
                 self._keep_rest(digest, size)
 
     def _keep_rest(self, digest: str, size: int) -> None:
@@ -346,36 +369,3 @@ class DiskCache:
         self._hashed.discard(digest)
         self._linked.discard(digest)
         self.news.gone(digest)
-
-
-def _is(path: str, digest: str) -> bool:
-    """Whether this is the content. The seal is looked at first: what is written while it is read breaks that."""
-    return entries.whole_bytes(path, digest) is not None and entries.digest_of(path) == digest
-
-
-def _make_own(path: str) -> None:
-    """A guest that was handed over is the job's to write to, unless others have links to it."""
-    if os.lstat(path).st_nlink == 1:
-        os.chmod(path, _OWN_MODE)
-        os.utime(path)
-    else:
-        entries.copy(path, path + entries.ARRIVING)
-        os.replace(path + entries.ARRIVING, path)
-
-
-def _bytes_of(path: str) -> int | None:
-    try:
-        return os.lstat(path).st_size
-    except OSError:
-        return None
-
-
-def _link_or_copy(source: str, target: str, *, link: bool) -> None:
-    if link:
-        try:
-            os.link(source, target, follow_symlinks=False)
-            return
-        except OSError as error:
-            if error.errno not in _NO_LINK:
-                raise
-    entries.copy(source, target)

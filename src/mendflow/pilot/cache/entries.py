@@ -6,6 +6,7 @@ seal for all who have a link. Nobody ever seals a file that others may have a li
 that the content is what it was when one process sealed it, over restarts and from pilot to pilot. Whether it was right
 then, each finds out by hashing it once for itself."""
 
+import errno
 import fcntl
 import hashlib
 import os
@@ -22,7 +23,10 @@ REST = ARRIVING + ".part"
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SEALS_FROM = 315_532_800
-_READ_ONLY = 0o444
+_READ_ONLY, _OWN_MODE = 0o444, 0o644
+_NO_LINK = frozenset({errno.EXDEV, errno.EMLINK, errno.EPERM, errno.EACCES, errno.EOPNOTSUPP})
+"""A file that cannot be linked can still be copied."""
+
 _FICLONE = 0x40049409
 
 
@@ -129,3 +133,37 @@ def rests_in(folder: str) -> dict[str, int]:
         if entry.name.endswith(REST) and is_digest(entry.name.removesuffix(REST)):
             rests[entry.name.removesuffix(REST)] = entry.stat(follow_symlinks=False).st_size
     return rests
+
+
+def is_right(path: str, digest: str) -> bool:
+    """Whether this is the content. What is written while it is read breaks its seal, so that is looked at again."""
+    before = whole_bytes(path, digest)
+    return before is not None and digest_of(path) == digest and whole_bytes(path, digest) == before
+
+
+def make_own(path: str) -> None:
+    """A guest that was handed over is the job's to write to, unless others have links to it."""
+    if os.lstat(path).st_nlink == 1:
+        os.chmod(path, _OWN_MODE)
+        os.utime(path)
+    else:
+        copy(path, path + ARRIVING)
+        os.replace(path + ARRIVING, path)
+
+
+def bytes_of(path: str) -> int | None:
+    try:
+        return os.lstat(path).st_size
+    except OSError:
+        return None
+
+
+def link_or_copy(source: str, target: str, *, link: bool) -> None:
+    if link:
+        try:
+            os.link(source, target, follow_symlinks=False)
+            return
+        except OSError as error:
+            if error.errno not in _NO_LINK:
+                raise
+    copy(source, target)

@@ -45,12 +45,13 @@ class SharedCache:
     def __init__(
         self, folder: Path, options: CacheOptions, *, host: str, first_version: int, memory: Path | None = None
     ) -> None:
-        """In `memory` neighbours are remembered, so that a pilot that comes back finds room for what it had."""
+        """In the folder `memory` neighbours and uses are remembered, so that a pilot that comes back finds room for
+        what it had, and knows what it is worth."""
         self.mark = 0  # of the neighbours that it knows
         self._folder = folder
         self._options = options
         self._host = host
-        self._on_host, self._on_site = Host(memory), Site()
+        self._on_host, self._on_site = Host(memory and memory / "neighbours.json"), Site()
         self._serving: Serving | None = None
         self._address = ""
         policy = policy_named(options.policy)
@@ -61,7 +62,8 @@ class SharedCache:
             pilots=alive + 1,
         )
         sharers = (self._on_host, self._on_site)
-        self.disk = DiskCache(folder, size_bytes, policy, first_version=first_version, sharers=sharers)
+        uses = memory and memory / "cache.uses"
+        self.disk = DiskCache(folder, size_bytes, policy, first_version=first_version, sharers=sharers, memory=uses)
 
     def serve(self, server_url: str) -> None:
         """Let neighbours of the site fetch from here, if that was asked for."""
@@ -76,6 +78,7 @@ class SharedCache:
         self._address = f"[{host}]:{self._serving.port}" if ":" in host else f"{host}:{self._serving.port}"
 
     def close(self) -> None:
+        self.disk.remember()
         if self._serving is not None:
             self._serving.close()
             self._serving = None

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+from itertools import count
 
 from mendflow.pilot.agent import Agent
 from mendflow.pilot.cache.shared import SharedCache
@@ -9,6 +10,8 @@ from mendflow.pilot.cache.shared import SharedCache
 log = logging.getLogger("mendflow.pilot")
 
 LOOK_S = 2.0
+REMEMBER_AFTER = 15
+"""So many looks later the uses of files are noted, in case this process is killed."""
 
 
 async def tend(cache: SharedCache, agent: Agent) -> None:
@@ -16,10 +19,12 @@ async def tend(cache: SharedCache, agent: Agent) -> None:
     until they are over: which files they use nobody remembers."""
     inherited = set(agent.attempts.all)
     pins = cache.disk.pin_all() if inherited else []
-    while True:
+    for look in count(1):
         version = cache.version
         try:
             await asyncio.to_thread(cache.look_around)
+            if look % REMEMBER_AFTER == 0:
+                await asyncio.to_thread(cache.disk.remember)
         except OSError as error:
             log.warning("the cache could not be looked after: %s", error)
         if cache.version != version:
