@@ -73,6 +73,17 @@ async def watched(tmp_path: Path) -> AsyncIterator[Watched]:
     await world.house.close()
 
 
+async def test_a_hidden_file_is_its_writers_until_it_is_renamed(watched: Watched) -> None:  # PJ-9
+    half = watched.write(".a.dat")
+    watched.write("b.dat")
+    await watched.watch(stable_ms=0)
+    await watched.until(known=1, unsettled=0)
+    assert await watched.files() == ["/in/b.dat"]
+    half.rename(half.with_name("a.dat"))
+    await watched.until(known=2)
+    assert await watched.files() == ["/in/a.dat", "/in/b.dat"]
+
+
 async def test_a_file_that_arrives_starts_a_case(watched: Watched) -> None:  # PJ-9
     watched.write("a.dat")
     watched.write("b.txt")

@@ -246,5 +246,10 @@ class Watches:
 
 
 def _matches(watch: Watch, path: str) -> bool:
+    """Names that begin with a dot are for whoever writes the file, who renames it when it is whole: they count only
+    where the pattern says so itself, as in a shell."""
     below = path.removeprefix(watch.prefix.strip("/")).lstrip("/")
+    name = below.rpartition("/")[2]
+    if name.startswith(".") and not watch.match.rpartition("/")[2].startswith("."):
+        return False
     return fnmatch.fnmatchcase(below, watch.match)
