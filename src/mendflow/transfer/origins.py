@@ -20,7 +20,7 @@ from mendflow.transfer.problems import BeginsAnew, NotThere, TransferFailed
 
 PASSING_STATUS: Final = frozenset({408, 425, 429, 500, 502, 503, 504})
 NO_KERNEL_COPY: Final = frozenset({errno.EXDEV, errno.EINVAL, errno.ENOSYS, errno.EOPNOTSUPP, errno.EPERM, errno.EBADF})
-LASTING_ERRORS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, NotImplementedError)
+LASTING_ERRORS: Final = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError, RuntimeError)
 KERNEL_BYTES: Final = 8 << 20
 WEB_BYTES: Final = 1 << 20
 AHEAD: Final = 4
