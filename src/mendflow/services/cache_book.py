@@ -26,7 +26,8 @@ class CacheBook:
         news = request.cache
         if news is not None:
             pilot.cache = msgspec.structs.replace(news, added=[], gone=[])  # all but what is in it
-            self._caches.hear(pilot.id, news, f"{pilot.owner}\n{pilot.host}" if news.folder else "")
+            shares = news.folder and self.neighbourhood.sites.get(pilot.site) != "none"
+            self._caches.hear(pilot.id, news, f"{pilot.owner}\n{pilot.host}" if shares else "")
             self.neighbourhood.meet(_card(pilot, pilot.cache))
         elif not request.cache_version and pilot.cache is not None:
             pilot.cache = None

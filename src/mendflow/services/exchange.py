@@ -45,9 +45,8 @@ _EXPIRY_CHECK_MS = 200
 STRANGE_MS = 250
 """After so long a pilot is answered whose attempts, or reports, somebody else would have to answer for and does not."""
 
-IDLE_BETWEEN_MS, IDLE_ABROAD_MS = 1_000, 5_000
-"""A pilot that was answered without a job asks again within this time; one that speaks to another server is heard of
-within that."""
+IDLE_BETWEEN_MS = 1_000
+"""A pilot that was answered without a job asks again within this time."""
 
 _decode = msgspec.json.Decoder(Job).decode
 
@@ -171,8 +170,7 @@ class Exchange:
         while True:
             waits = relay is not None and said.strange  # for others: more jobs would only be killed with the rest
             if not (request.leaving or self._stopping or waits):
-                idle_ms = IDLE_ABROAD_MS if request.front else self._hold_ms(request, said) + IDLE_BETWEEN_MS
-                self._desk.hand_out(pilot, request, said, idle_ms)
+                self._desk.hand_out(pilot, request, said, self._hold_ms(request, said) + IDLE_BETWEEN_MS)
             said.orders += pilot.take_orders()
             if said.anything or self._stopping or request.leaving or told_at_once:
                 break

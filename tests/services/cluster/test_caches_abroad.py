@@ -24,16 +24,16 @@ def digest(name: str) -> str:
     return name.encode().hex().ljust(64, "0")
 
 
-async def begin(world: World, server: str, **reads: str) -> None:
+async def begin(world: World, server: str, case: str = "align", **reads: str) -> None:
     """Jobs of a case, by number, and the file that each of them reads."""
     there = world.servers[server]
-    world.homes[CaseId("align")] = server
-    there.loaded.add(CaseId("align"))
+    world.homes[CaseId(case)] = server
+    there.loaded.add(CaseId(case))
     jobs = []
     for number, (item, name) in enumerate(reads.items()):
         inputs = {name: FileRef(sha256=digest(name), bytes=1_000, name=name)}
         spec = JobSpec(item=ItemId(item), command="true", inputs=inputs)
-        jobs.append(NewJob(JobId(f"align/{number}"), CaseId("align"), spec))
+        jobs.append(NewJob(JobId(f"{case}/{number}"), CaseId(case), spec))
     await there.meta.submit(jobs)
     await there.ledger.settled()
     there.document.waiting = len(jobs)
@@ -87,6 +87,21 @@ async def test_a_server_that_forgot_is_told_everything_again(world: World) -> No
     for _ in range(2):
         await say(pilot, "z", want=1)
     assert there.caches.seen(pilot.name) == 2
+
+
+async def test_a_job_is_kept_for_an_idle_pilot_that_speaks_to_another_server(world: World) -> None:  # PJ-4
+    await begin(world, "a", first="x")
+    far, near = Hand(world, "far", "b"), Hand(world, "near", "a")
+    await say(far, "y", want=1)
+    far.end(JobId("align/0"))
+    for _ in range(5):
+        await say(far, "y")
+        await world.time.pass_by(1_000)
+    await begin(world, "a", "next", second="y")
+    assert not (await near.sync(want=1)).jobs
+    for _ in range(2):
+        await say(far, "y", want=1)
+    assert list(far.held) == ["next/0"]
 
 
 async def test_pilots_of_one_host_find_each_other_through_different_servers(world: World) -> None:  # PJ-2 PJ-6

@@ -59,5 +59,13 @@ class Acquaintance:
         if known is None or known.seen_at < seen_at:
             meta.pilot(view.id).meet(view, server, seen_at)
             meta.leases.hear(view.id, now=meta.steady())
-            if not view.free_slots:
-                meta.queue.busy(view.id)
+            self._count_idle(view)
+
+    def _count_idle(self, view: PilotView) -> None:
+        """A pilot that has nothing to do elsewhere may have the data of jobs that live here."""
+        meta, now = self._meta, self._clock.now()
+        if not view.free_slots:
+            meta.queue.busy(view.id)
+        elif meta.caches.holds(view.id):
+            offer = meta.pilot(view.id).offer((), rounds=1, now=now, idle_ms=2 * self._every_ms)
+            meta.queue.expect(offer, view.free_slots, now)
