@@ -17,11 +17,10 @@ from tests.e2e.site import Site
 
 FILES = 24
 KILLS = 4
-FLOW = (
-    """
+FLOW = """
 name: publish
 steps:
-  - for-each: {from: 1, to: COUNT}
+  - for-each: {from: 1, to: 24}
     steps:
       - name: make
         run: echo "number ${{ item }}" > out; sleep 0.1
@@ -32,7 +31,7 @@ steps:
         inputs: {in: "lfn:/store/made/${{ item }}"}
         files: {copy: copy}
         publish: {copy: "/store/read/${{ item }}"}
-""".replace("COUNT", str(FILES))
+"""
 
 
 @pytest.fixture
