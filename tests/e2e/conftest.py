@@ -65,10 +65,10 @@ class World:
             str(self.folder),
         )
 
-    def start_pilot(self, name: str, slots: int = 2) -> None:
+    def start_pilot(self, name: str, slots: int = 2, *words: str) -> None:
         work = self.folder / "pilots" / name
         self.pilots[name] = self._start(
-            "pilot", "--server", self.url, "--work", str(work), "--slots", str(slots), "--cpus", str(slots)
+            "pilot", "--server", self.url, "--work", str(work), "--slots", str(slots), "--cpus", str(slots), *words
         )
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:
