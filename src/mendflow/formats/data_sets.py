@@ -14,13 +14,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import msgspec
-import yaml
 
 from mendflow.core.data.set_wishes import check_wish
 from mendflow.core.model.data_sets import DataSetWish, Gathering, Watch
 from mendflow.core.model.problems import Invalid
 from mendflow.formats.files import flow_text
-from mendflow.formats.measured import measured
+from mendflow.formats.measured import measured, settings_in
 from mendflow.formats.spelling import nearest
 
 _PARTS = ("data_sets", "watches")
@@ -40,11 +39,7 @@ def load_sets(path: Path) -> SetsFile:
 
 
 def read_sets(text: str, source: str = "sets") -> SetsFile:
-    try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise Invalid(f"{source}: this is not YAML: {' '.join(str(error).split())}") from error
-    whole = _map(found, source, "the file")
+    whole = _map(settings_in(text, source), source, "the file")
     _demand(whole, _PARTS, source, "the file")
     sets = _map(whole.get("data_sets"), source, "data_sets")
     watches = _map(whole.get("watches"), source, "watches")

@@ -6,10 +6,19 @@ What is told in milliseconds or bytes elsewhere is written without its unit here
 from typing import Any
 
 import msgspec
+import yaml
 
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.spelling import nearest
+
+
+def settings_in(text: str, source: str) -> Any:
+    """What a text in YAML holds. Raises Invalid."""
+    try:
+        return yaml.safe_load(text)
+    except yaml.YAMLError as error:
+        raise Invalid(f"{source}: this is not YAML: {' '.join(str(error).split())}") from error
 
 
 def measured(found: dict[Any, Any], kind: Any, source: str) -> dict[str, Any]:

@@ -3,12 +3,11 @@
 from pathlib import Path
 
 import msgspec
-import yaml
 
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.sites import Site, flaw
 from mendflow.formats.files import flow_text
-from mendflow.formats.measured import measured
+from mendflow.formats.measured import measured, settings_in
 
 
 def load_site(path: Path) -> Site:
@@ -17,10 +16,7 @@ def load_site(path: Path) -> Site:
 
 
 def read_site(text: str, source: str = "site") -> Site:
-    try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise Invalid(f"{source}: this is not YAML: {' '.join(str(error).split())}") from error
+    found = settings_in(text, source)
     if not isinstance(found, dict):
         raise Invalid(f"{source}: a site file has names and values, such as `name: cluster`")
     try:

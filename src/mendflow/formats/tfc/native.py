@@ -21,7 +21,7 @@ from mendflow.core.data.elements import checked_element
 from mendflow.core.model.data import NameRule, NameRules, StorageElement
 from mendflow.core.model.problems import Invalid
 from mendflow.formats.files import flow_text
-from mendflow.formats.measured import measured
+from mendflow.formats.measured import measured, settings_in
 from mendflow.formats.tfc.cms import read_cms
 
 
@@ -100,10 +100,7 @@ def _plain(rules: tuple[_Rule, ...]) -> tuple[NameRule, ...]:
 
 
 def _mapping(text: str, source: str) -> dict[Any, Any]:
-    try:
-        found = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise Invalid(f"{source}: this is not YAML: {' '.join(str(error).split())}") from error
+    found = settings_in(text, source)
     if not isinstance(found, dict):
         raise Invalid(f"{source}: names and values are expected, such as `name: near`")
     return found
