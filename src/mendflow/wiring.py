@@ -358,12 +358,16 @@ class LocalPilot:
         self.process = process
         self.log = log
 
-    async def stop(self) -> None:
-        """Ask it to end its jobs and leave; insist if it does not."""
+    def ask_to_leave(self) -> None:
+        """The first time it lets its jobs end within their grace, the second time it leaves at once."""
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
+
+    async def stop(self, patience_s: float) -> None:
+        """Ask it to end its jobs and leave; insist if it does not."""
+        self.ask_to_leave()
         try:
-            await asyncio.to_thread(self.process.wait, STOP_PILOT_S)
+            await asyncio.to_thread(self.process.wait, patience_s)
         except subprocess.TimeoutExpired:
             self.process.kill()
             await asyncio.to_thread(self.process.wait)

@@ -5,9 +5,10 @@ import os
 import re
 import signal
 import stat
+import subprocess
 from pathlib import Path
 
-from tests.cli.conftest import Shell
+from tests.cli.conftest import PATIENCE_S, Shell
 
 HELLO = """\
 name: hello
@@ -217,3 +218,41 @@ def test_whoever_puts_a_password_among_the_words_of_a_command_is_told(shell: She
         assert told.returncode != 0 and "can read the password in --store" in " ".join(told.stderr.split())
         assert "secret" not in told.stderr
         assert "--store" not in shell(*words, MENDFLOW_STORE=url).stderr
+
+
+PATIENT = """\
+name: patient
+jobs:
+  wait: {run: 'touch $HOME/begun; while [ ! -e $HOME/go ]; do sleep 0.05; done'}
+"""
+
+
+def stopped_amid_a_job(shell: Shell) -> subprocess.Popen[str]:
+    """A server that was told to stop, with a job in its slot that does not end by itself."""
+    shell.environment["MENDFLOW_DATA"] = "server"
+    served(shell, "--slots", "1", "--grace", "3600")
+    shell.write("patient.yaml", PATIENT)
+    shell.ok("start", "patient.yaml")
+    shell.until((shell.folder / "begun").exists)
+    server = shell.started[-1]
+    server.send_signal(signal.SIGTERM)
+    assert server.stdout is not None
+    while "ending" not in server.stdout.readline():
+        pass
+    return server
+
+
+def test_a_server_that_is_stopped_lets_the_jobs_in_its_slots_end(shell: Shell) -> None:
+    server = stopped_amid_a_job(shell)
+    (shell.folder / "go").touch()
+    assert server.wait(PATIENCE_S) == 0
+    (job,) = shell.json("jobs")
+    assert job["state"] == "completed" and job["fence"] == 1
+
+
+def test_a_server_that_is_told_twice_to_stop_does_not_wait_for_its_jobs(shell: Shell) -> None:
+    server = stopped_amid_a_job(shell)
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(PATIENCE_S) == 0
+    (job,) = shell.json("jobs")
+    assert job["state"] == "available" and [each["end"] for each in job["history"]] == ["lost"]

@@ -18,21 +18,31 @@ ORPHAN_MS = 60_000
 COMES_OVER_S = 5.0
 """A pilot that was left behind and does not come over within this time is replaced."""
 
+GRACE_S = 5
 PILOT_STARTS_MAX = 4
 LOOK_EVERY_S = 0.5
 
 
 class Manning:
-    """`trouble` is called with a sentence when no pilot can live here."""
+    """`trouble` is called with a sentence when no pilot can live here. `grace_s` is how long what runs may go on when
+    it is stopped."""
 
     def __init__(
-        self, server: RunningServer, data: Path, *, slots: int, keep: bool, trouble: Callable[[str], None]
+        self,
+        server: RunningServer,
+        data: Path,
+        *,
+        slots: int,
+        keep: bool,
+        trouble: Callable[[str], None],
+        grace_s: int = GRACE_S,
     ) -> None:
         self._server = server
         self._data = data
         self._slots = slots or os.cpu_count() or 1
         self._keep_folders = keep
         self._trouble = trouble
+        self._grace_s = grace_s
         self._hopeless = False  # whoever holds the work folder neither came over nor could be killed
         self._pilot = self._hire()
 
@@ -46,7 +56,10 @@ class Manning:
             slots=self._slots,
             token=self._server.pilot_token,
             server_file=self._data / "server.json",
-            extra=["--away-exit-ms", str(ORPHAN_MS), *(["--keep"] if self._keep_folders else [])],
+            extra=[
+                *("--away-exit-ms", str(ORPHAN_MS), "--grace-ms", str(self._grace_s * 1000)),
+                *(["--keep"] if self._keep_folders else []),
+            ],
         )
 
     async def keep(self) -> None:
@@ -74,10 +87,11 @@ class Manning:
                 self._hopeless = orphan.alive
 
     async def stop(self) -> None:
-        if isinstance(self._pilot, Orphan):
-            await self._pilot.stop(STOP_PILOT_S)
-        else:
-            await self._pilot.stop()
+        await self._pilot.stop(self._grace_s + STOP_PILOT_S)
+
+    def hurry(self) -> None:
+        """It was told to stop, and is not to wait for what runs."""
+        self._pilot.ask_to_leave()
 
 
 def _last_words(log: Path) -> str:

@@ -13,7 +13,7 @@ import typer
 from mendflow.cli.alert_rules import alert_rules
 from mendflow.cli.exits import Unfit
 from mendflow.cli.level_waits import level_waits
-from mendflow.cli.manning import Manning
+from mendflow.cli.manning import GRACE_S, Manning
 from mendflow.cli.options import Data, Store, Target
 from mendflow.cli.passwords import warn_of_password
 from mendflow.cli.printing import say
@@ -47,6 +47,12 @@ def serve(
         typer.Option("--tokens", metavar="FILE", help="Who may ask; without it MENDFLOW_TOKEN.", show_default=False),
     ] = "",
     slots: Annotated[int, typer.Option("--slots", min=0, metavar="N", help="Also run a pilot here, with N slots.")] = 0,
+    grace: Annotated[
+        int,
+        typer.Option(
+            "--grace", min=0, metavar="SECONDS", help="How long jobs in its slots may go on when it is stopped."
+        ),
+    ] = GRACE_S,
     lease: Annotated[int, typer.Option("--lease", min=2, metavar="SECONDS", help="How long a lease lasts.")] = 30,
     data_wait: Annotated[
         int,
@@ -118,7 +124,7 @@ def serve(
         webhooks_to_private=webhooks_to_private,
     )
     warn_of_password(store)
-    run(_serve(options, slots))
+    run(_serve(options, slots, grace))
 
 
 def _demand_address(url: str) -> None:
@@ -132,11 +138,11 @@ def _demand_address(url: str) -> None:
         raise Invalid(f"--url {url!r} is no address of a server: write one such as http://one.example.org:8642")
 
 
-async def _serve(options: ServerOptions, slots: int) -> None:
+async def _serve(options: ServerOptions, slots: int, grace_s: int) -> None:
     refuse_if_taken(options.data)
-    end = asyncio.Event()
+    end, hurry = asyncio.Event(), asyncio.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
-        asyncio.get_running_loop().add_signal_handler(number, end.set)
+        asyncio.get_running_loop().add_signal_handler(number, lambda: (hurry if end.is_set() else end).set())
     async with AsyncExitStack() as stack:
         try:
             server = await stack.enter_async_context(running_server(options))
@@ -147,10 +153,22 @@ async def _serve(options: ServerOptions, slots: int) -> None:
                 f"{error.message}. This server has ended: start it again when its store is there"
             ) from error
         if slots:
-            manning = Manning(server, options.data, slots=slots, keep=False, trouble=say)
-            stack.push_async_callback(manning.stop)
+            manning = Manning(server, options.data, slots=slots, keep=False, trouble=say, grace_s=grace_s)
+            stack.push_async_callback(_stopped, manning, hurry)
             keeping = asyncio.create_task(manning.keep())
             stack.callback(keeping.cancel)
         say(f"mendflow serves {server.url} from {server.place}; Ctrl-C ends it")
         await end.wait()
         say("ending; nothing is lost")
+
+
+async def _stopped(manning: Manning, hurry: asyncio.Event) -> None:
+    """Let the jobs of our slots end within their grace, unless we are told to stop once more."""
+
+    async def heed() -> None:
+        await hurry.wait()
+        manning.hurry()
+
+    hurrying = asyncio.create_task(heed())
+    await manning.stop()
+    hurrying.cancel()

@@ -26,9 +26,13 @@ class Orphan:
     def kill(self) -> None:
         self._send(signal.SIGKILL)
 
+    def ask_to_leave(self) -> None:
+        """The first time it lets its jobs end within their grace, the second time it leaves at once."""
+        self._send(signal.SIGTERM)
+
     async def stop(self, patience_s: float) -> None:
         """Ask it to end its jobs and leave; insist if it does not."""
-        self._send(signal.SIGTERM)
+        self.ask_to_leave()
         give_up_at = time.monotonic() + patience_s
         while self.alive:
             if time.monotonic() > give_up_at:

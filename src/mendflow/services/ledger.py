@@ -76,7 +76,7 @@ class Ledger:
         if self._task is None:
             return
         if not self.broken:
-            # Whatever it ends with was told to everyone already; what was not acknowledged is not lost, it never happened.
+            # What it ends with was told to everyone; what was not acknowledged is not lost, it never happened.
             await asyncio.gather(self.settled(), return_exceptions=True)
         self._task.cancel()
         await asyncio.gather(self._task, return_exceptions=True)
