@@ -1,22 +1,13 @@
 """Sites by command: described in a file, looked at, paused, removed."""
 
-import json
-
 from tests.cli.conftest import Shell
+from tests.cli.test_server import served
 
 SITE = "name: here\nmax_pilots: 2\nbatch: {kind: local}\n"
 
 
-def served(shell: Shell, **environment: str) -> None:
-    shell.environment |= environment
-    shell.start("serve", "--port", "0", "--data", "server")
-    file = shell.folder / "server" / "server.json"
-    shell.until(file.exists)
-    shell.environment["MENDFLOW_SERVER"] = json.loads(file.read_text())["url"]
-
-
 def test_a_site_is_added_looked_at_paused_and_removed(shell: Shell) -> None:  # PJ-8
-    served(shell)
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
     assert "Pilots are submitted nowhere" in shell.ok("sites")
     shell.write("here.yaml", SITE)
     assert shell.ok("sites", "add", "here.yaml") == "here gets up to 2 pilots, 60 an hour\n"
@@ -33,7 +24,7 @@ def test_a_site_is_added_looked_at_paused_and_removed(shell: Shell) -> None:  # 
 
 
 def test_what_is_wrong_with_a_site_is_told_in_a_sentence(shell: Shell) -> None:
-    served(shell)
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("bad.yaml", "name: here\nmax_pilot: 2\n")
     for words, said in (
         (("add", "bad.yaml"), "did you mean `max_pilots`?"),

@@ -163,4 +163,4 @@ class Server:
 
     async def told(self) -> None:
         """Until what pilots said is written."""
-        await asyncio.gather(*self.monitor._telling)
+        await self.monitor.heard_out()

@@ -333,6 +333,21 @@ async def test_a_removed_site_can_have_its_pilots_ended(server: Server, batch: B
     assert batch.cancelled == [name]
 
 
+async def test_a_site_whose_batch_system_never_answers_again_can_be_removed(server: Server, batch: Batch) -> None:
+    await server.book.put(SITE, who="ann")
+    await server.wait_for(1)
+    await server.look()
+    batch.away = "it was sold"
+    await server.look()
+    await server.book.remove("t0", force=False)
+    await server.look()
+    assert (await server.document()).open, "nobody knows what became of it"
+    await server.book.remove("t0", force=True)
+    await server.look()
+    with pytest.raises(NotFound):
+        await server.document()
+
+
 async def test_settings_can_change_while_pilots_work(server: Server, batch: Batch) -> None:
     await server.book.put(SITE, who="ann")
     await server.wait_for(1)

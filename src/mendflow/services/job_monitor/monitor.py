@@ -96,8 +96,8 @@ class Monitor:
         the pilot would, and mean the same episode."""
         now = self._clock.now()
         leaving = pilot.ends_at and now >= pilot.ends_at
-        if not pilot.seen_at or leaving or len(self._gone) >= GONE_MAX:
-            return
+        if not pilot.seen_at or leaving or pilot.submission or len(self._gone) >= GONE_MAX:
+            return  # one that was submitted is replaced if it is needed, and its site tells what became of it
         if not pilot.front:
             episode = f"{self._membership.id}-{pilot.newest}"
         elif self._membership.find(pilot.front) is None:

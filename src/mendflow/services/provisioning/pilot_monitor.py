@@ -104,6 +104,10 @@ class PilotMonitor:
         self._telling.add(task)
         task.add_done_callback(self._telling.discard)
 
+    async def heard_out(self) -> None:
+        """Wait until what pilots have said is written down."""
+        await asyncio.gather(*self._telling)
+
     async def _change(self, site: str, change: Callable[[SiteDocument], SiteDocument]) -> None:
         try:
             document = await self._book.change(site, change) if site else None
@@ -129,7 +133,8 @@ class PilotMonitor:
         wait for their batch systems are left to it."""
         if self._batches is None or not self._batches.ready or not self._membership.may_promise():
             return
-        waiting, sites = self.demand(), await self._book.all()
+        sites = await self._book.all()
+        waiting = self.demand() if sites else []
         shares = {each.document.site.name: each.document.site.pilots.share for each in sites}
         self._meta.caches.neighbourhood.sites = {name: share for name, share in shares.items() if share is not None}
         for known in sites:
@@ -161,7 +166,7 @@ class PilotMonitor:
             if fresh is None:
                 return
             decided = self._decided(fresh.document, found, why, waiting)
-            gone = decided.document.removed and not decided.document.open
+            gone = decided.document.removed and self._is_empty(decided.document, found)
             written = await self._book.write(fresh, None if gone else decided.document)
             if gone:
                 return
@@ -169,6 +174,12 @@ class PilotMonitor:
                 await self._alerts.look(decided.document, self._clock.now())
                 await self._do(batches, decided)
                 return
+
+    def _is_empty(self, document: SiteDocument, found: Mapping[str, Found] | None) -> bool:
+        """Whether nothing is left of its pilots. Where they are to be ended and nobody can be asked, those that are not
+        heard are left to themselves."""
+        given_up = document.emptied and found is None and not self._heard_at(document)
+        return not document.open or given_up
 
     async def _do(self, batches: BatchSystems, decided: _Decided) -> None:
         document, site = decided.document, decided.document.site
@@ -274,7 +285,7 @@ class PilotMonitor:
 
 def groups_of(meta: QueueAndPilots, now: Instant) -> list[Group]:
     """What waits in a server's queue, by what it needs."""
-    groups = [Group(each.needs, each.jobs, max(0, now - each.since)) for each in meta.waiting()]
+    groups = [Group(each.needs, each.jobs, max(0, now - each.since)) for each in meta.queue.waiting(())]
     return sorted(groups, key=lambda group: -group.jobs)[:GROUPS_MAX]
 
 
