@@ -158,6 +158,7 @@ class Catalogue:
                     message=f"{name}: {mistake.message}",
                     stage=Stage.STAGE_OUT,
                     file=name,
+                    data={"logical": ref.logical, "element": "", "reason": mistake.message},
                 )
                 return Outcome(fault=fault, measures=outcome.measures, log_tail=outcome.log_tail)
         return outcome
