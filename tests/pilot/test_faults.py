@@ -19,7 +19,7 @@ from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import FunctionRef, JobSpec, Limits, Resources
 from mendflow.core.model.values import Value
-from mendflow.pilot import processes, shell
+from mendflow.pilot import memory, processes, shell
 from mendflow.pilot.home import Home
 from mendflow.pilot.leash import Leash
 from mendflow.pilot.memory import KernelKills, counters, near_bound
@@ -258,6 +258,13 @@ def test_the_kernels_kill_is_known_by_its_count_or_by_how_much_the_job_had(tmp_p
     events.write_text("low 0\noom 9\noom_kill 4\n")
     assert kernel.look() and not kernel.look()
     assert not KernelKills([tmp_path / "none"]).look()
+    events.write_text("oom_kill 5\n")
+    kernel.pulse()
+    assert kernel.look() and not kernel.look(), "what happened just before the last pulse may be why the job ends now"
+    events.write_text("oom_kill 6\n")
+    kernel.pulse()
+    kernel.pulse()
+    assert not kernel.look(), "what it has outlived for a whole pulse was not done to it"
     for status in (signal.SIGKILL, 137 << 8):
         plain = died(status, str(tmp_path / "a"), memory_bytes=100 * MB, peak_bytes=50 * MB)
         counted = died(status, str(tmp_path / "a"), peak_bytes=50 * MB, kernel_kill=True)
@@ -270,12 +277,35 @@ def test_the_kernels_kill_is_known_by_its_count_or_by_how_much_the_job_had(tmp_p
     assert near_bound(1 << 62, 0) and not near_bound(1 << 20, 0)
 
 
+def test_the_memory_of_a_machine_is_no_more_than_any_group_around_allows(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:  # PJ-2
+    monkeypatch.setattr(memory, "CGROUPS", tmp_path / "groups")
+    inner = tmp_path / "groups" / "memory" / "batch" / "job"
+    inner.mkdir(parents=True)
+    own = tmp_path / "own"
+    own.write_text("4:memory:/batch/job\n0::/\n")
+    whole = memory.machine_bytes(str(own))
+    assert whole == memory.machine_bytes(str(tmp_path / "none")) > 100 * MB
+    (inner / "memory.limit_in_bytes").write_text(f"{1 << 62}\n")
+    assert memory.machine_bytes(str(own)) == whole
+    (inner.parent / "memory.limit_in_bytes").write_text(f"{100 * MB}\n")
+    assert memory.machine_bytes(str(own)) == 100 * MB
+    own.write_text("0::/box\n")
+    (tmp_path / "groups" / "box").mkdir()
+    (tmp_path / "groups" / "box" / "memory.max").write_text("max\n")
+    assert memory.machine_bytes(str(own)) == whole
+    (tmp_path / "groups" / "box" / "memory.max").write_text(f"{90 * MB}\n")
+    assert memory.machine_bytes(str(own)) == 90 * MB
+
+
 def test_the_kernel_counts_in_the_group_of_processes_that_this_one_is_in(tmp_path: Path) -> None:
     (tmp_path / "new").write_text("0::/box/inner\n")
     (tmp_path / "old").write_text("9:cpu,cpuacct:/x\n4:memory:/box\n0::/\n")
     new = [str(path) for path in counters(str(tmp_path / "new"))]
     old = [str(path) for path in counters(str(tmp_path / "old"))]
-    assert new == ["/sys/fs/cgroup/box/inner/memory.events", "/sys/fs/cgroup/memory.events", "/proc/vmstat"]
+    top = "/sys/fs/cgroup"
+    assert new == [*(f"{top}/{group}memory.events" for group in ("box/inner/", "box/", "")), "/proc/vmstat"]
     assert old[0] == "/sys/fs/cgroup/memory/box/memory.oom_control" and old[-1] == "/proc/vmstat"
     assert [str(path) for path in counters(str(tmp_path / "none"))] == ["/proc/vmstat"]
 

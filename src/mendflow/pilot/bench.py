@@ -114,7 +114,7 @@ class Bench:
             self._chatty = self._lane.bound_log()
         news = now >= self._next_report and self._hear_report(watch, now)
         if now >= watch.next_pulse:
-            self._kernel_kills.look()  # what the kernel has done until now was not done to this attempt
+            self._kernel_kills.pulse()
             news = True
         return news
 

@@ -15,6 +15,7 @@ from tests.servers import slurm as servers
 from tests.servers.slurm import Slurm
 
 collect_ignore_glob = ["test_*.py"] if servers.lacking() else []
+collect_ignore = [] if servers.can_bound_memory() else ["test_memory.py"]
 
 FLOW = """
 name: ticks
