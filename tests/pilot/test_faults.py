@@ -25,7 +25,7 @@ from mendflow.pilot.leash import Leash
 from mendflow.pilot.memory import KernelKills, counters, near_bound
 from mendflow.pilot.processes import Reaper
 from mendflow.pilot.raised import CannotEnter, NoValue, fault_of
-from mendflow.pilot.staging import StagingFailed
+from mendflow.pilot.stage_faults import StagingFailed
 from mendflow.pilot.verdicts import End, cannot_start, died, not_cleaned, stopped
 from mendflow.pilot.wire import NIL, Work
 from tests.pilot.conftest import Pilot, Server
