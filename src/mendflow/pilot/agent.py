@@ -277,7 +277,7 @@ class Agent:
 
     def _brought(self, held: Held, fault: Fault | None) -> None:
         """An attempt has been staged, or could not be; and it may not be wanted any more."""
-        if held.forgotten or (self.leaving and fault is None):
+        if held.forgotten or self.leaving:
             self._drop(held)
         elif fault is not None:
             self._fail(held, fault)

@@ -107,9 +107,8 @@ class WebFile:
                 if offset and (answer.status != 206 or not _begins_at(answer.headers.get("Content-Range", ""), offset)):
                     raise BeginsAnew
                 end = offset + int(length) if (length := answer.headers.get("Content-Length") or "").isdigit() else -1
-                buffer = memoryview(bytearray(min(self._chunk_bytes, WEB_BYTES)))
-                while got := answer.readinto(buffer):
-                    offset = self._write(descriptor, buffer[:got], offset)
+                while piece := answer.read1(min(self._chunk_bytes, WEB_BYTES)):  # what there is: a cut loses none of it
+                    offset = self._write(descriptor, piece, offset)
                     grown(offset)
         except urllib.error.HTTPError as error:
             if error.code == 416:
@@ -133,7 +132,7 @@ class WebFile:
             raise TransferFailed(str(error) or type(error).__name__, passing=True) from None
 
     @staticmethod
-    def _write(descriptor: int, piece: memoryview, offset: int) -> int:
+    def _write(descriptor: int, piece: bytes, offset: int) -> int:
         try:
             return write_all(descriptor, piece, offset)
         except OSError as error:
