@@ -6,24 +6,24 @@ with what was found that way. A job that is first for a pilot is overtaken, beca
 at most so many times; then it is its turn."""
 
 from heapq import heappop, heappush
-from itertools import islice
+from itertools import islice, repeat
 from typing import NamedTuple
 
 from mendflow.core.model.ids import Instant, JobId
 from mendflow.core.scheduling.caches import Caches, Shelf
 from mendflow.core.scheduling.data_wait import DataWait
 from mendflow.core.scheduling.match import Match
-from mendflow.core.scheduling.ranked import Entry, level, level_end
+from mendflow.core.scheduling.ranked import LEVEL_BITS, Entry, level, level_end
 from mendflow.core.scheduling.wanted import Wanted
 
 OVERTAKEN_MAX = 16
 """How often a job that is first for a pilot may be overtaken because of data."""
 
-FILES_LOOKED = 256
+FILES_LOOKED = 128
 """How many files, of the pilot and then of others on its host, one match looks for; the next goes on elsewhere. If
 fewer than these are wanted at all, every one of them is looked for."""
 
-JOBS_LOOKED = 64
+JOBS_LOOKED = 48
 """How many jobs that read these files are compared; twice as many as are wanted at least."""
 
 OWN_SHIFT = 10
@@ -73,8 +73,7 @@ class AtHand:
 
     def count(self, entry: Entry) -> int:
         """By which jobs are compared: about the bytes of its input that are at hand."""
-        get = self.counts.get
-        return sum([get(file, 0) for file in entry[4]])
+        return sum(map(self.counts.get, entry[4], repeat(0)))
 
     def of(self, entry: Entry) -> Chosen:
         """What is at hand, in bytes."""
@@ -208,5 +207,6 @@ class DataMatch:
                 place, _, _, shape, wants = entry
                 if shape in fitting and (lowest is None or place < lowest) and place not in seen:
                     seen.add(place)
-                    self._candidates.append((level(entry), -sum([get(each, 0) for each in wants]), place, entry))
+                    here = sum(map(get, wants, repeat(0)))
+                    self._candidates.append((place >> LEVEL_BITS, -here, place, entry))
         self._candidates.sort()

@@ -17,13 +17,14 @@ that it reads. A tuple of plain values, which the garbage collector learns to pa
 
 SINCE_BITS = 56
 SERIAL_BITS = 40
+LEVEL_BITS = SINCE_BITS + SERIAL_BITS
 """A job's place in the order is one number: its priority, since when it waits, and a serial, from high to low bits."""
 
 _DEAD_MIN = 64
 
 
 def order(priority: int, since: Instant, serial: int) -> int:
-    return (-priority << SINCE_BITS + SERIAL_BITS) + (since << SERIAL_BITS) + serial
+    return (-priority << LEVEL_BITS) + (since << SERIAL_BITS) + serial
 
 
 def since(entry: Entry) -> Instant:
@@ -32,12 +33,12 @@ def since(entry: Entry) -> Instant:
 
 def level(entry: Entry) -> int:
     """Of jobs with a higher priority it is less."""
-    return entry[0] >> SINCE_BITS + SERIAL_BITS
+    return entry[0] >> LEVEL_BITS
 
 
 def level_end(entry: Entry) -> int:
     """The place before which all of its priority stand."""
-    return level(entry) + 1 << SINCE_BITS + SERIAL_BITS
+    return level(entry) + 1 << LEVEL_BITS
 
 
 class Ranked:
