@@ -27,15 +27,22 @@ HERE = Path(__file__).resolve().parent
 FLOWS = ("repack", "merge", "reco", "alca")
 LAST = ("alca-muons", "alca-electrons")
 MENDFLOW = [sys.executable, "-m", "mendflow"]
+PATIENCE_S = 60
+NO_ANSWER = 4
+"""How commands end that no server answers."""
 FOUND = {"cached_files": "from the cache", "fetched_files": "from elsewhere"}
 
 
 def mendflow(*words: str) -> str:
-    """What a command prints; its complaint ends the run."""
-    done = subprocess.run([*MENDFLOW, *words], stdout=subprocess.PIPE, text=True, check=False)
-    if done.returncode:
-        sys.exit(f"mendflow {' '.join(words)} ended with {done.returncode}\n{done.stdout}")
-    return done.stdout
+    """What a command prints; its complaint ends the run. A server that is away for a moment is asked again."""
+    end = time.monotonic() + PATIENCE_S
+    while True:
+        done = subprocess.run([*MENDFLOW, *words], stdout=subprocess.PIPE, text=True, check=False)
+        if done.returncode == 0:
+            return done.stdout
+        if done.returncode != NO_ANSWER or time.monotonic() > end:
+            sys.exit(f"mendflow {' '.join(words)} ended with {done.returncode}\n{done.stdout}")
+        time.sleep(0.5)
 
 
 def asked(*words: str) -> Any:

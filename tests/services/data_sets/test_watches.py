@@ -87,6 +87,7 @@ async def test_a_hidden_file_is_its_writers_until_it_is_renamed(watched: Watched
 async def test_a_file_that_arrives_starts_a_case(watched: Watched) -> None:  # PJ-9
     watched.write("a.dat")
     watched.write("b.txt")
+    watched.write(".draft.dat")
     watched.write("deep/c.dat")
     await watched.watch()
     await watched.until(known=2, unsettled=0)
