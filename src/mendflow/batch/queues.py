@@ -2,7 +2,7 @@
 
 All of it goes by name. Where a batch system takes back by number only, these are asked for by name just before."""
 
-import getpass
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -55,6 +55,10 @@ def _cells(text: str, count: int, command: str) -> list[list[str]]:
     return rows
 
 
+_OURS = f"--user={os.geteuid()}"
+"""By number: the name in the environment may be another's, and then everything of ours would be missing."""
+
+
 class Slurm:
     """A pilot that was requeued, or is being ended, is still there: two of one name may even run at a time."""
 
@@ -64,7 +68,7 @@ class Slurm:
     }
 
     async def listed(self, site: Site) -> dict[str, Found]:
-        words = ["squeue", "--noheader", "--states=all", f"--user={getpass.getuser()}", "--format=%j|%i|%T|%r"]
+        words = ["squeue", "--noheader", "--states=all", _OURS, "--format=%j|%i|%T|%r"]
         rows = _cells(await answer_of(site, words), 4, "squeue")
         return chosen(site, [(name, self._found(state, native, why)) for name, native, state, why, *_ in rows])
 
@@ -74,7 +78,7 @@ class Slurm:
 
     async def take_back(self, site: Site, names: Sequence[str]) -> None:
         for name in names:
-            await answer_of(site, ["scancel", "--quiet", f"--user={getpass.getuser()}", f"--name={name}"])
+            await answer_of(site, ["scancel", "--quiet", _OURS, f"--name={name}"])
 
 
 class Lsf:

@@ -1,0 +1,66 @@
+"""Two servers on one PostgreSQL look after one site; the one that acts is killed while its pilots work."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from mendflow.client import SyncClient
+from mendflow.core.model.jobs import JobState
+from mendflow.core.model.sites import BatchSettings, PilotSettings, SubmissionState
+from mendflow.core.model.sites import Site as Farm
+from mendflow.core.model.views import JobQuery
+from mendflow.formats import load
+from tests.e2e.site import Site
+from tests.e2e.test_several_servers import FLOW
+from tests.servers.postgresql import postgresql_server
+
+pytestmark = [pytest.mark.alone, pytest.mark.timeout(240)]
+
+JOBS, MOST = 6, 2
+
+
+@pytest.fixture
+def site(tmp_path: Path) -> Iterator[Site]:
+    with postgresql_server() as store:
+        site = Site(tmp_path, store.url)
+        try:
+            yield site
+        finally:
+            site.close()
+
+
+def working(client: SyncClient) -> int:
+    return sum(each.state is SubmissionState.WORKING for each in client.site("farm").submissions)
+
+
+def test_the_other_server_goes_on_with_the_pilots_that_are_there(site: Site) -> None:  # PJ-8, JS-7
+    clients = {name: site.serve(name) for name in ("east", "west")}
+    site.until(lambda: len(clients["west"].servers()) == 2, "the servers to see each other")
+    farm = Farm(
+        name="farm",
+        max_pilots=MOST,
+        batch=BatchSettings(folder=str(site.folder / "farm")),
+        pilots=PilotSettings(idle_exit_ms=3_000, away_exit_ms=60_000),
+    )
+    clients["east"].put_site(farm)
+    (site.folder / "twelve.yaml").write_text(FLOW)
+    clients["west"].deploy(load(site.folder / "twelve.yaml"))
+    ids = {view.id: name for view in clients["west"].servers() for name, url in site.urls.items() if url == view.url}
+    inputs = {"jobs": list(range(JOBS)), "folder": str(site.folder)}
+    cases = [client.start("twelve", dict(inputs)).id for client in clients.values()]
+    site.until(lambda: working(clients["west"]) == MOST, "both pilots to work")
+    acting = ids[clients["west"].site("farm").submissions[0].by]
+    site.processes[acting].kill()
+    left = clients[next(name for name in clients if name != acting)]
+    for case in cases:
+        site.until(lambda case=case: left.case(case).status == "completed", "the case to be over", 120)  # type: ignore[misc]  # a lambda in a loop
+    jobs = [job for case in cases for job in left.jobs(JobQuery(case=case, limit=100))]
+    assert len(jobs) == 2 * JOBS and all(job.state is JobState.COMPLETED for job in jobs)
+    assert all(len(job.history) == 1 for job in jobs), "something was stopped, or ran twice"
+    pilots = {job.history[0].pilot for job in jobs}
+    assert len(pilots) == MOST, "there was no need for others"
+    site.until(lambda: not left.site("farm").submissions, "the pilots to leave")
+    assert {each.how for each in left.site("farm").endings} == {"left"}
+    left.remove_site("farm")
+    assert left.sites() == []
