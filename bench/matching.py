@@ -155,8 +155,7 @@ def memory(jobs: int = 50_000, files: int = 50_000, pilots: int = 500) -> dict[s
     """Bytes that the queue itself keeps: for a waiting job with three inputs, which few others read, beyond one without
     any; and for a file in a pilot's cache."""
     dice = random.Random(7)
-    names = [key_of(digest(number)) for number in range(files)]
-    drawn = [tuple({dice.choice(names) for _ in range(3)}) for _ in range(jobs)]
+    drawn = [{digest(dice.randrange(files)) for _ in range(3)} for _ in range(jobs)]
     ids, needs = [JobId(f"case-7f3k/{number}") for number in range(jobs)], Resources()
     tracemalloc.start()
     queue = Queue()
@@ -166,7 +165,7 @@ def memory(jobs: int = 50_000, files: int = 50_000, pilots: int = 500) -> dict[s
     del queue
     queue, (before, _) = Queue(), tracemalloc.get_traced_memory()
     for number, id in enumerate(ids):
-        queue.add(id, needs, 0, NOW + number, files=tuple([*drawn[number]]))
+        queue.add(id, needs, 0, NOW + number, files=tuple(map(key_of, drawn[number])))
     wanted, _ = tracemalloc.get_traced_memory()
     for number in range(pilots):
         added = [CachedFile(digest(dice.randrange(files)), 1_000_000 + number) for _ in range(FILES)]
