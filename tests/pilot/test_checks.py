@@ -9,9 +9,11 @@ import msgspec
 import pytest
 
 from mendflow.core.model.checks import Checks
-from mendflow.core.model.data import StorageElement
+from mendflow.core.model.data import LocateAnswer, PlaceAnswer, Placing, StorageElement
+from mendflow.core.model.ids import JobId
 from mendflow.core.model.problems import Invalid
-from mendflow.pilot.checking import shortcomings, unreachable, version
+from mendflow.pilot.checking import shortcomings, unreachable, unreached, version
+from mendflow.pilot.http import ServerAway, ServerRefused
 from mendflow.pilot.options import parse, read_checks
 from tests.pilot.conftest import CommandLine, Pilot, Server
 from tests.pilot.test_survival import waiting_command
@@ -98,6 +100,30 @@ def test_checks_that_cannot_be_made_are_refused_before_anything_is_looked_at(tmp
             read_checks(path)
         with pytest.raises(SystemExit):
             parse(["--server", "http://h:1", "--work", str(tmp_path), "--checks", str(path)])
+
+
+class Told:
+    """A server that says this of the pilot's storage element."""
+
+    def __init__(self, answer: LocateAnswer | Exception) -> None:
+        self._answer = answer
+
+    def locate(self, names: list[str]) -> LocateAnswer:
+        assert not names
+        if isinstance(self._answer, Exception):
+            raise self._answer
+        return self._answer
+
+    def place(self, job: JobId, files: dict[str, Placing]) -> PlaceAnswer:
+        raise AssertionError("nothing is published before a pilot registers")
+
+
+def test_a_pilot_looks_whether_it_reaches_the_storage_element_that_it_is_near(tmp_path: Path) -> None:  # PJ-2
+    there, gone = (StorageElement(name="disk", url=f"file://{tmp_path}{path}") for path in ("", "/gone"))
+    assert unreached("disk", Told(LocateAnswer(near=there))) == ""
+    assert "storage element disk: " in unreached("disk", Told(LocateAnswer(near=gone)))
+    for unknown in (LocateAnswer(), ServerAway("no answer"), ServerRefused(404, "what?")):
+        assert unreached("disk", Told(unknown)) == "", "what nobody can say is not held against the place"
 
 
 def written(folder: Path, checks: Checks) -> str:

@@ -4,6 +4,7 @@ All of it is looked at, and all that is missing is said at once: whoever puts th
 time only."""
 
 import importlib.util
+import logging
 import os
 import re
 import shutil
@@ -15,9 +16,13 @@ from pathlib import Path
 from mendflow.core.model.checks import Checks
 from mendflow.core.model.data import StorageElement
 from mendflow.core.scheduling.amounts import size
+from mendflow.pilot.http import ServerAway, ServerRefused
+from mendflow.pilot.places import Places
 from mendflow.pilot.shell import SHELL
 from mendflow.transfer.element import Element
 from mendflow.transfer.problems import BadPlace, TransferFailed
+
+log = logging.getLogger("mendflow.pilot")
 
 WORDS_BYTES = 300
 
@@ -40,6 +45,21 @@ def unreachable(element: StorageElement) -> str:
     except (BadPlace, TransferFailed) as error:
         return str(error)
     return ""
+
+
+def unreached(storage: str, places: Places) -> str:
+    """Why the storage element of this name cannot be reached from here. What nobody can say is not held against the
+    place: the server may be away for a moment."""
+    try:
+        element = places.locate([]).near
+    except (ServerAway, ServerRefused) as error:
+        log.warning("whether storage element %s is reached from here is not known: %s", storage, error)
+        return ""
+    if element is None:
+        log.warning("the server knows no storage element %s; mendflow storage lists those that there are", storage)
+        return ""
+    why = unreachable(element)
+    return f"storage element {storage}: {why}" if why else ""
 
 
 def version(text: str) -> tuple[int, ...] | None:

@@ -17,7 +17,7 @@ from mendflow.core.model.problems import Invalid, Mistake
 from mendflow.pilot.agent import Agent
 from mendflow.pilot.cache.shared import SharedCache
 from mendflow.pilot.cache.tending import tend
-from mendflow.pilot.checking import shortcomings, unreachable
+from mendflow.pilot.checking import shortcomings, unreachable, unreached
 from mendflow.pilot.environment import BadEnvironment, capacity, check, shortage, usable_cpus
 from mendflow.pilot.family import slots_in
 from mendflow.pilot.farewell import say_unfit
@@ -57,7 +57,7 @@ def run_pilot(options: PilotOptions) -> int:
         log.error("%s", error)
         return BAD_OPTIONS
     comes_back = bool(slots_in(str(home.folder))) or home.has_results
-    if (unfit := _look_around(home, options, comes_back)) and not comes_back:
+    if (unfit := _look_around(home, options, servers, comes_back)) and not comes_back:
         return _end_unfit(options, servers, unfit)
     try:
         home.make()
@@ -75,8 +75,9 @@ def run_pilot(options: PilotOptions) -> int:
         os.close(lock)
 
 
-def _look_around(home: Home, options: PilotOptions, comes_back: bool) -> str:
-    """Why jobs cannot run here; empty if they can. One that comes back to what it has left waits for a better disk."""
+def _look_around(home: Home, options: PilotOptions, servers: Servers, comes_back: bool) -> str:
+    """Why jobs cannot run here; empty if they can. One that comes back to what it has left waits for a better disk, and
+    asks nobody first."""
     try:
         check(home.folder)
     except BadEnvironment as error:
@@ -84,7 +85,11 @@ def _look_around(home: Home, options: PilotOptions, comes_back: bool) -> str:
             return error.message
         log.warning("%s", error)
     memory_bytes = machine_bytes() if options.memory_bytes is None else options.memory_bytes
-    return "; ".join(shortcomings(options.checks, home.folder, memory_bytes=memory_bytes, reach=unreachable))
+    lacks = shortcomings(options.checks, home.folder, memory_bytes=memory_bytes, reach=unreachable)
+    if options.storage and not comes_back:
+        places = AskedPlaces(Files(servers.address), "", site=options.site, storage=options.storage)
+        lacks.append(unreached(options.storage, places))
+    return "; ".join(filter(None, lacks))
 
 
 def _end_unfit(options: PilotOptions, servers: Servers, why: str) -> int:

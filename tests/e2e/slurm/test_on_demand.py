@@ -3,6 +3,7 @@
 import pytest
 
 from mendflow.core.model.checks import Checks
+from mendflow.core.model.data import StorageElement
 from mendflow.core.model.sites import PilotSettings
 from tests.e2e.slurm.conftest import Farm
 
@@ -37,12 +38,13 @@ def test_a_site_has_its_least_its_idle_and_never_more_than_its_most(farm: Farm) 
 
 
 def test_a_site_whose_pilots_cannot_work_is_paused_and_no_job_goes_there(farm: Farm) -> None:  # PJ-2, PJ-8
+    farm.client.put_element(StorageElement(name="disk", url=f"file://{farm.folder}/no-such-disk"))
     lacks = Checks(executables=("no-such-program",))
-    farm.put(max_pilots=2, failures_max=2, pilots=PilotSettings(checks=lacks))
+    farm.put(max_pilots=2, failures_max=2, pilots=PilotSettings(checks=lacks, storage="disk"))
     case = farm.start(2, seconds=0.1)
     farm.until(lambda: farm.view().state == "paused", "the site to be paused", 90)
     view = farm.view()
-    assert view.paused is not None and "no-such-program" in view.paused.why
+    assert view.paused is not None and "no-such-program" in view.paused.why and "no-such-disk" in view.paused.why
     assert {ending.how for ending in view.endings} == {"unfit"} and len(view.endings) <= 3
     assert any("farm" in alert.sentence for alert in farm.client.alerts())
     assert not farm.begun() and all(not job.history for job in farm.jobs(case))

@@ -170,6 +170,15 @@ async def located(domain: LocalDomain, *names: str, site: str = "", storage: str
     }
 
 
+async def test_a_pilot_that_asks_for_nothing_is_told_what_its_own_element_is(data: LocalDomain) -> None:  # PJ-2
+    await data.put_element(element("own"), who=WHO)
+    known, unknown, none = [
+        await data.locate(LocateRequest(pilot=PilotId("p"), names=[], storage=name)) for name in ("own", "other", "")
+    ]
+    assert known.near is not None and known.near.name == "own"
+    assert unknown.near is None and none.near is None
+
+
 async def test_a_pilot_is_told_the_nearest_replica_first(data: LocalDomain) -> None:  # PJ-7
     for each in (element("far", sites=("T",)), element("all"), element("own", sites=("T",))):
         await data.put_element(each, who=WHO)

@@ -95,7 +95,8 @@ class Located(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class LocateRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot asks where it can read logical files. `storage` is the element that it reaches best, if it knows one."""
+    """A pilot asks where it can read logical files. `storage` is the element that it reaches best, if it knows one.
+    Without a name it asks what that element is, to see whether it reaches it."""
 
     pilot: PilotId
     names: list[str]
@@ -105,10 +106,11 @@ class LocateRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 class LocateAnswer(msgspec.Struct, frozen=True, kw_only=True):
     """The places of each name, the nearest first. A name that can be read nowhere is in `wrong` instead, with a
-    sentence that says why."""
+    sentence that says why. `near` is the pilot's element, told to one that asked for nothing else."""
 
     files: dict[str, list[Located]] = {}
     wrong: dict[str, str] = {}
+    near: StorageElement | None = None
 
 
 class Placing(msgspec.Struct, frozen=True, kw_only=True):

@@ -196,6 +196,8 @@ class Catalogue:
 
     async def locate(self, request: LocateRequest) -> LocateAnswer:
         _demand_few(request.names)
+        if not request.names:
+            return LocateAnswer(near=await self.elements.find(request.storage) if request.storage else None)
         known = await self.files.many(request.names)
         files: dict[str, list[Located]] = {}
         wrong: dict[str, str] = {}
