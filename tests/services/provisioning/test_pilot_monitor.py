@@ -378,3 +378,16 @@ async def test_settings_that_nobody_can_mean_are_refused(server: Server, site: S
 def most_in_an_hour(batch: Batch) -> int:
     at = batch.submitted_at
     return max((sum(one <= other < one + HOUR_MS for other in at) for one in at), default=0)
+
+
+async def test_many_pilots_that_come_at_once_cost_few_writes(server: Server, batch: Batch) -> None:
+    await server.book.put(Site(name="t0", max_pilots=40, submissions_per_hour=100), who="ann")
+    await server.wait_for(40)
+    await server.look()
+    before = (await server.book.get("t0")).version
+    for name in batch.has:
+        server.heard(name)
+    await server.told()
+    known = await server.book.get("t0")
+    assert known.version - before <= 2
+    assert {each.state for each in known.document.open.values()} == {SubmissionState.WORKING}

@@ -9,7 +9,7 @@ Each site is looked at by itself. One whose batch system hangs holds up no other
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 
 import msgspec
 
@@ -72,7 +72,8 @@ class PilotMonitor:
         self._started_at = clock.now()
         self._task: asyncio.Task[None] | None = None
         self._looking: dict[str, asyncio.Task[None]] = {}
-        self._telling: set[asyncio.Task[None]] = set()
+        self._said: dict[str, list[SyncRequest]] = {}  # by site, and not written yet
+        self._telling: asyncio.Task[None] | None = None
         self._tidied: dict[str, Instant] = {}
 
     def start(self) -> None:
@@ -82,7 +83,7 @@ class PilotMonitor:
         self._task = asyncio.create_task(self._run(), name="pilot monitor")
 
     async def stop(self) -> None:
-        tasks = [*self._looking.values(), *self._telling, *([self._task] if self._task is not None else [])]
+        tasks = [task for task in (*self._looking.values(), self._telling, self._task) if task is not None]
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
@@ -90,31 +91,41 @@ class PilotMonitor:
     # What pilots say
 
     def heard(self, request: SyncRequest) -> None:
-        """A pilot that was submitted says that it is there, that it leaves, or that it cannot work."""
-        name, now = request.submission, self._clock.now()
-
-        def change(document: SiteDocument) -> SiteDocument:
-            if request.unfit:
-                known = submissions.heard_of(document, name, now)
-                return submissions.close(known, name, "unfit", now=now, why=request.unfit, pilot=request.pilot)
-            document = submissions.worked(document, name, request.pilot, now)
-            return submissions.close(document, name, "left", now=now) if request.leaving else document
-
-        task = asyncio.get_running_loop().create_task(self._change(submissions.site_of(name), change))
-        self._telling.add(task)
-        task.add_done_callback(self._telling.discard)
+        """A pilot that was submitted says that it is there, that it leaves, or that it cannot work. What comes while
+        something is being written is written together."""
+        if not (site := submissions.site_of(request.submission)):
+            return  # somebody has submitted it by hand
+        self._said.setdefault(site, []).append(request)
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._tell(), name="what pilots of sites say")
 
     async def heard_out(self) -> None:
         """Wait until what pilots have said is written down."""
-        await asyncio.gather(*self._telling)
+        if self._telling is not None:
+            await self._telling
 
-    async def _change(self, site: str, change: Callable[[SiteDocument], SiteDocument]) -> None:
-        try:
-            document = await self._book.change(site, change) if site else None
-            if document is not None:
-                await self._alerts.look(document, self._clock.now())
-        except Mistake as error:  # the store is away: the next look sees what this would have told
-            log.warning("what a pilot of site %s said could not be written: %s", site, error.message)
+    async def _tell(self) -> None:
+        while self._said:
+            site, said = self._said.popitem()
+            try:
+                document = await self._book.change(site, lambda it, said=said: self._told(it, said))  # type: ignore[misc]  # a lambda in a loop
+                if document is not None:
+                    await self._alerts.look(document, self._clock.now())
+            except Mistake as error:  # the store is away: the next look sees what this would have told
+                log.warning("what pilots of site %s said could not be written: %s", site, error.message)
+
+    def _told(self, document: SiteDocument, said: list[SyncRequest]) -> SiteDocument:
+        now = self._clock.now()
+        for request in said:
+            name, pilot = request.submission, request.pilot
+            if request.unfit:
+                document = submissions.heard_of(document, name, now)
+                document = submissions.close(document, name, "unfit", now=now, why=request.unfit, pilot=pilot)
+                continue
+            document = submissions.worked(document, name, pilot, now)
+            if request.leaving:
+                document = submissions.close(document, name, "left", now=now)
+        return document
 
     # Looking
 
