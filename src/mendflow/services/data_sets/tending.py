@@ -12,7 +12,7 @@ from typing import Final, Protocol
 
 import msgspec
 
-from mendflow.core.data.gathering import Batch, DataSet, closing, inputs_of, key_of, may_close, set_of_key
+from mendflow.core.data.gathering import Batch, DataSet, closing, inputs_of, key_of, may_close, next_due, set_of_key
 from mendflow.core.model.data_sets import BatchStatus, Ended, SetFact, Started
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.problems import Mistake, NotNow, StoreUnavailable
@@ -120,7 +120,7 @@ class Tending:
                 await self.look()
             except StoreUnavailable as error:
                 log.warning("data sets could not be looked at: %s", error.message)
-            except Exception:  # what is wrong with one look, or one set, must not stop all that follow
+            except Exception:  # what is wrong with one look must not stop all that follow
                 log.exception("data sets could not be looked at")
             await self._pause()
 
@@ -133,26 +133,31 @@ class Tending:
             waiting.cancel()
             sleeping.cancel()
             await asyncio.gather(waiting, sleeping, return_exceptions=True)
+            self._woken.clear()
 
     async def look(self) -> None:
         """Tend the sets in which something happened here, and now and then those that this server looks after."""
         if not self._membership.may_promise():
             return  # others may have its cases by now, and will look after the sets too
-        self._woken.clear()
         wanted, self._wanted = self._wanted, {}
         thorough = self._clock.now() - self._listed_at >= LIST_MS
         if thorough:
             self._names |= set(await self._book.going_on())
             self._listed_at = self._clock.now()
-        for name in [
-            *wanted,
-            *(each for each in sorted(self._names) if each not in wanted and self._turns.mine(f"data set {each}")),
-        ]:
+        mine = [each for each in sorted(self._names - wanted.keys()) if self._turns.mine(f"data set {each}")]
+        for name in [*wanted, *(each for each in mine if thorough or self._is_due(each))]:
             try:
                 await self._tend(name, here=name in wanted, thorough=thorough)
             except StoreUnavailable:
                 self._wanted |= wanted
                 raise
+            except Exception:  # whatever is wrong with one set, the others go on
+                log.exception("data set %s could not be looked at", name)
+
+    def _is_due(self, name: str) -> bool:
+        """Whether a batch is to be made because time has passed."""
+        state = self._book.at_hand(name)
+        return state is not None and 0 < next_due(state) <= self._clock.now()
 
     async def _tend(self, name: str, *, here: bool, thorough: bool) -> None:
         if thorough:
@@ -166,14 +171,15 @@ class Tending:
             await self._hear_ends(state)
         await self._close_after(state)
         if before != _sum(state):
-            for other in self._after(name):
+            for other in await self._after(name):
                 self.wake(other)
         if state.drained:
             await self._book.over(name)
             self._names.discard(name)
 
-    def _after(self, name: str) -> list[str]:
-        known = ((each, self._book.at_hand(each)) for each in self._names)
+    async def _after(self, name: str) -> list[str]:
+        """The sets that come after this one."""
+        known = [(each, self._book.at_hand(each) or await self._book.find(each)) for each in self._names - {name}]
         return [each for each, state in known if state is not None and name in state.after]
 
     # Batches become cases
