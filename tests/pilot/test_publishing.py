@@ -25,6 +25,7 @@ from mendflow.pilot.stage_faults import StagingFailed
 from mendflow.pilot.staging import Staging
 from mendflow.pilot.wire import Done
 from mendflow.transfer.problems import NoLongerOurs
+from mendflow.transfer.targets import ASIDE
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_parts import Shelf, kept, stage
 from tests.servers import s3
@@ -148,7 +149,6 @@ async def test_no_file_gets_its_name_while_the_lease_is_over(
     server.ledger.lease_ms = 1_500
     server.ledger.element = storage
     lease, target = tmp_path / "work" / "lease", tmp_path / "store" / "reco" / "out.dat"
-    seen = []
 
     async def late() -> None:
         server.ledger.silent = True
@@ -157,10 +157,11 @@ async def test_no_file_gets_its_name_while_the_lease_is_over(
     server.before_place = late
     hire()
     job = await server.submit(publishing("echo x > out.dat"))
-    await server.until(lambda: len(server.ledger.placed) > 2, "it to be tried more than once")
-    seen.append(target.exists())
+    await server.until(lambda: target.parent.exists(), "it to be written")
+    await server.until(lambda: not any(path.name.startswith(ASIDE) for path in target.parent.iterdir()), "its end")
+    assert not target.exists()
     server.before_place, server.ledger.silent = None, False
-    assert (await server.outcome(job)).ok and seen == [False]
+    assert (await server.outcome(job)).ok and len(server.ledger.placed) == 2
     assert target.read_text() == "x\n" and os.listdir(target.parent) == ["out.dat"]
 
 

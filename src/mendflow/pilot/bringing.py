@@ -5,6 +5,7 @@ then hears whether all is there."""
 
 import asyncio
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 from mendflow.core.model.faults import Fault
 from mendflow.pilot.attempts import Held
@@ -13,6 +14,10 @@ from mendflow.pilot.home import Home
 from mendflow.pilot.stage_faults import StagingFailed
 from mendflow.pilot.staging import Staging, needs_files
 from mendflow.pilot.works import work_of
+
+ATTEMPTS_MAX = 8
+"""So many attempts are staged at a time. They have threads of their own: whatever else is done in threads, results that
+are to be kept among it, does not wait for files that come slowly."""
 
 
 class Bringing:
@@ -25,6 +30,7 @@ class Bringing:
         self._staging = staging
         self._background = background
         self._brought = brought
+        self._threads = ThreadPoolExecutor(ATTEMPTS_MAX, thread_name_prefix="mendflow-bring")
 
     def prepare(self, held: Held) -> bool:
         """Make the attempt ready for a slot; False if something has to be fetched first."""
@@ -44,7 +50,10 @@ class Bringing:
         assert spec is not None
         code, fault = "", None
         try:
-            held.pins, held.brought = await asyncio.to_thread(self._staging.bring, spec, self._home.attempt(*held.key))
+            bring = asyncio.get_running_loop().run_in_executor(
+                self._threads, self._staging.bring, spec, self._home.attempt(*held.key)
+            )
+            held.pins, held.brought = await bring
             if spec.function is not None:
                 known = self._staging.code_at_hand(spec.function)
                 code = known if known is not None else await asyncio.to_thread(self._staging.bring_code, spec.function)

@@ -64,6 +64,9 @@ class Keeping:
         """The result is told only when its files are safe with the server, however long that takes."""
         while not held.forgotten and held.key in self._attempts.all:
             assert held.done is not None
+            if held.done.publish and not self._holds():
+                await asyncio.sleep(KEEP_AGAIN_S)  # written now, it could not be given its name
+                continue
             try:
                 outcome = await asyncio.to_thread(
                     self._staging.keep, held.done, lambda: self._holds() and not held.forgotten

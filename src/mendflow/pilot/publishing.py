@@ -47,6 +47,7 @@ class Publishing:
         self._elements = elements
         self._places = places or Nowhere()
         self._wanted = wanted
+        self._hashed: dict[str, tuple[tuple[int, int, int, int], FileRef]] = {}
 
     def keep(self, done: Done, may_rename: Callable[[], bool] = always) -> msgspec.Raw:
         """Take all files of a finished attempt to where they are safe; the outcome with their references. Raises
@@ -56,10 +57,10 @@ class Publishing:
         began, path = time.monotonic(), ""
         try:
             for path in done.spills:
-                self._upload(path, _reference(path, "value.json"))
+                self._upload(path, self._reference(path, "value.json"))
             refs = {}
             for name, path in done.files.items():
-                refs[name] = _reference(os.path.join(folder, path), path)
+                refs[name] = self._reference(os.path.join(folder, path), path)
                 if name not in done.publish:
                     self._upload(os.path.join(folder, path), refs[name])
                     self._cache.adopt(os.path.join(folder, path), refs[name].sha256)
@@ -69,8 +70,27 @@ class Publishing:
             outcome = _spoiled(outcome, failure)
         except (OSError, ServerRefused) as error:
             outcome = _spoiled(outcome, StagingFailed(not_kept(path, error)))
+        self._forget(folder)
         took_ms = int((time.monotonic() - began) * 1000) if done.files or done.spills else 0
         return msgspec.Raw(msgspec.msgpack.encode(_measured(outcome, done.brought, took_ms)))
+
+    def _reference(self, path: str, name: str) -> FileRef:
+        """What a file is. Remembered until it is safe: a server may be away for long, and the file be large."""
+        with open(path, "rb") as file:
+            status = os.fstat(file.fileno())
+            seal = (status.st_ino, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
+            known = self._hashed.get(path)
+            if known is not None and known[0] == seal:
+                return known[1]
+            digest = hashlib.file_digest(file, "sha256").hexdigest()
+            ref = FileRef(sha256=digest, bytes=file.tell(), name=os.path.basename(name)[-NAME_BYTES_MAX:])
+        self._hashed[path] = (seal, ref)
+        return ref
+
+    def _forget(self, folder: str) -> None:
+        for path in list(self._hashed):
+            if path.startswith(folder + "/"):
+                self._hashed.pop(path, None)
 
     def _upload(self, path: str, ref: FileRef) -> None:
         with open(path, "rb") as file:
@@ -112,12 +132,6 @@ class Publishing:
                 raise NoLongerOurs(str(error)) from None
             raise StagingFailed(_refusal(done, name, storage.name, str(error))) from None
         self._cache.adopt(path, wish.file.sha256)
-
-
-def _reference(path: str, name: str) -> FileRef:
-    with open(path, "rb") as file:
-        digest = hashlib.file_digest(file, "sha256").hexdigest()
-        return FileRef(sha256=digest, bytes=file.tell(), name=os.path.basename(name)[-NAME_BYTES_MAX:])
 
 
 def _refusal(done: Done, name: str, element: str, reason: str) -> Fault:
