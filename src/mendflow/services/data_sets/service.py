@@ -24,7 +24,8 @@ class DataSets:
 
     async def all(self, *, every: bool) -> list[DataSetView]:
         """Those that are over only if wanted."""
-        return [await self.view(each.name) for each in await self._book.all() if every or not each.over]
+        views = [await self.view(each.name) for each in await self._book.all() if every or not each.over]
+        return [view for view in views if every or view.state != "over"]
 
     async def view(self, name: str) -> DataSetView:
         state = await self._book.get(name)
