@@ -12,7 +12,7 @@ CAPACITY = Capacity(slots=2, cpus=2.0, memory_bytes=1 << 30, disk_bytes=1 << 30)
 
 def request(serial: int, name: str, **said: object) -> SyncRequest:
     told = {"pilot": PilotId("p-1"), "host": "node", "site": "t0", "capacity": CAPACITY, "want": 1}
-    return SyncRequest(**{**told, "serial": serial, "submission": name, **said})  # type: ignore[arg-type]  # as told
+    return SyncRequest(**{**told, "serial": serial, "submission": name, **said})  # type: ignore[arg-type]  # as a test has it
 
 
 async def submitted(domain: LocalDomain, house: House) -> str:

@@ -10,6 +10,7 @@ Each site is looked at by itself. One whose batch system hangs holds up no other
 import asyncio
 import logging
 from collections.abc import Mapping
+from functools import partial
 
 import msgspec
 
@@ -108,13 +109,13 @@ class PilotMonitor:
         while self._said:
             site, said = self._said.popitem()
             try:
-                document = await self._book.change(site, lambda it, said=said: self._told(it, said))  # type: ignore[misc]  # a lambda in a loop
+                document = await self._book.change(site, partial(self._told, said))
                 if document is not None:
                     await self._alerts.look(document, self._clock.now())
             except Mistake as error:  # the store is away: the next look sees what this would have told
                 log.warning("what pilots of site %s said could not be written: %s", site, error.message)
 
-    def _told(self, document: SiteDocument, said: list[SyncRequest]) -> SiteDocument:
+    def _told(self, said: list[SyncRequest], document: SiteDocument) -> SiteDocument:
         now = self._clock.now()
         for request in said:
             name, pilot = request.submission, request.pilot
