@@ -1,6 +1,7 @@
 """Caches of several pilots on one machine, which share by hard links."""
 
 import os
+import threading
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,43 @@ def test_a_file_lives_until_its_last_link_goes_and_each_removal_is_told(tmp_path
         assert news is not None and news.gone == [digest]
         assert cache.disk.last_links == (1 if number == 2 else 0)
     assert folder_bytes(*(tmp_path / f"p{number}" for number in range(3))) == 0
+
+
+def test_what_two_pilots_have_fetched_at_once_is_soon_on_the_disk_once(tmp_path: Path) -> None:  # PJ-6
+    one, two = pilots_of_a_host(tmp_path, 2, SPACE)
+    digest = digest_of(b"shared")
+
+    def fetch_too(target: str) -> None:
+        fill(two.disk, b"shared")
+        Path(target).write_bytes(b"shared")
+
+    one.disk.pin(digest)
+    one.disk.take_in(digest, fetch_too)
+    assert folder_bytes(tmp_path / "p0", tmp_path / "p1") == 12
+    two.disk.pin(digest)
+    for cache in (one, two):
+        cache.look_around()
+    assert folder_bytes(tmp_path / "p0", tmp_path / "p1") == 12, "what is in use is left as it is"
+    two.disk.release([digest])
+    for cache in (one, two):
+        cache.look_around()
+    assert folder_bytes(tmp_path / "p0", tmp_path / "p1") == 6
+    assert read(one.disk, digest) == read(two.disk, digest) == b"shared"
+
+
+def test_a_file_that_is_being_fetched_holds_up_nobody_who_looks_around(tmp_path: Path) -> None:
+    one, two = pilots_of_a_host(tmp_path, 2, SPACE)
+
+    def fetch(target: str) -> None:
+        fill(two.disk, b"shared")
+        looking = threading.Thread(target=one.look_around)
+        looking.start()
+        looking.join(10)
+        assert not looking.is_alive()
+        Path(target).write_bytes(b"shared")
+
+    one.disk.pin(digest_of(b"shared"))
+    assert one.disk.take_in(digest_of(b"shared"), fetch).origin is Origin.FETCHED
 
 
 def test_what_was_brought_in_part_goes_when_a_neighbour_has_the_whole(tmp_path: Path) -> None:

@@ -237,6 +237,8 @@ class DiskCache:
         """Take in by a link what a neighbour has, if there is room without letting anything go. It is hashed when it is
         first asked for."""
         arriving = self._path(digest) + entries.ARRIVING
+        if self._turns.taken(digest):
+            return False  # it is being brought
         with self._turns.of(digest):
             if self._has(digest):
                 return False
@@ -249,6 +251,27 @@ class DiskCache:
                     self._arrive(digest, hashed=False)
                     return True
             entries.discard(arriving)
+            return False
+
+    def merge(self, digest: str, twin: str) -> bool:
+        """Have a link to a neighbour's file in the place of one of our own with the same content, if nobody uses it:
+        then the disk has it once."""
+        path = self._path(digest)
+        if self._turns.taken(digest):
+            return False
+        with self._turns.of(digest):
+            entries.discard(path + entries.ARRIVING)
+            try:
+                os.link(twin, path + entries.ARRIVING, follow_symlinks=False)
+                right = entries.is_right(path + entries.ARRIVING, digest)
+                with self._guard:
+                    if right and digest in self._shelf and not self._shelf.in_use(digest):
+                        os.replace(path + entries.ARRIVING, path)
+                        return True
+            except OSError:
+                pass  # it is gone, or on another disk
+            finally:
+                entries.discard(path + entries.ARRIVING)
             return False
 
     def give(self, digest: str, target: str, *, link: bool) -> None:

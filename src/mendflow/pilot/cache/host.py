@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -29,6 +29,7 @@ class _Folder:
     def __init__(self, path: str) -> None:
         self.path = path
         self.files: dict[str, int] = {}
+        self.merged: set[str] = set()  # what we have too, by a link to the same file
         self._changed_ns = -1
 
     def look(self) -> list[str] | None:
@@ -113,6 +114,17 @@ class Host:
             theirs |= folder.files
         return sum(size for digest, size in theirs.items() if digest not in own)
 
+    def twins(self, own: set[str], folder: str) -> Iterator[tuple[str, str]]:
+        """Files of ours that a neighbour has too, but as another file: both have fetched it. Only of neighbours that
+        come before us by name, so that of two pilots one takes the other's."""
+        for near in [near for near in list(self._folders.values()) if near.path < folder]:
+            for digest in (own & near.files.keys()) - near.merged:
+                theirs = f"{near.path}/{digest}"
+                if _same(theirs, f"{folder}/{digest}"):
+                    near.merged.add(digest)
+                elif entries.whole_bytes(theirs, digest) is not None:
+                    yield digest, theirs
+
     def link(self, digest: str, target: str) -> bool:
         return any(_linked(source, digest, target) for source in self._having(digest))
 
@@ -124,6 +136,13 @@ class Host:
     def _having(self, digest: str) -> list[str]:
         sources = [f"{path}/{digest}" for path in list(self._folders)]
         return [source for source in sources if entries.whole_bytes(source, digest) is not None]
+
+
+def _same(one: str, other: str) -> bool:
+    try:
+        return os.path.samefile(one, other)
+    except OSError:
+        return False
 
 
 def _linked(source: str, digest: str, target: str) -> bool:

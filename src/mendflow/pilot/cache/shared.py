@@ -20,6 +20,9 @@ from mendflow.pilot.cache.site import Site
 
 log = logging.getLogger("mendflow.pilot")
 
+MERGED_AT_ONCE = 8
+"""Each has to be read whole, and jobs want the disk too."""
+
 
 class CacheOptions(msgspec.Struct, frozen=True, kw_only=True):
     """`space_bytes` is the disk that a pilot is given; `threshold_bytes` of it stay free for its jobs, and the disk is
@@ -123,6 +126,8 @@ class SharedCache:
         for digest in new:
             if digest not in own:
                 self.disk.link_in(digest, self._on_host.link)
+        for digest, twin in list(self._on_host.twins(own, str(self._folder)))[:MERGED_AT_ONCE]:
+            self.disk.merge(digest, twin)
         self._resize(self.disk.digests(), pilots=alive + 1)
         self.disk.look_at_links()
 

@@ -25,3 +25,8 @@ class Turns:
                     self._locks[digest] = (lock, waiting - 1)
                 else:
                     del self._locks[digest]
+
+    def taken(self, digest: str) -> bool:
+        """Whether somebody has it just now; whoever may come again later need not wait."""
+        with self._guard:
+            return digest in self._locks
