@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -137,6 +138,17 @@ def test_sources_that_cannot_serve_say_why(tmp_path: Path, mirror: Mirror) -> No
     for nonsense in ("kept:../../etc/passwd", "kept:", "kept:" + "Z" * 64):
         with pytest.raises(BadPlace, match="is no SHA-256"):
             sources.fetch(nonsense, target, None)
+
+
+def test_no_password_of_a_source_is_in_a_fault(tmp_path: Path, mirror: Mirror) -> None:
+    staging, _ = stage(tmp_path)
+    port = mirror.server_address[1]
+    places = (f"http://me:hunter2@127.0.0.1:{port}/none?sig=abc", f"http://me:hunter3@127.0.0.1:{port}/b?sig=def")
+    with pytest.raises(StagingFailed) as failure:
+        staging.bring(spec(replicas={"a": places}, transfer={"tries": 1}), str(tmp_path / "one"))
+    told = msgspec.json.encode(failure.value.fault).decode()
+    assert f"http://me@127.0.0.1:{port}/b?..." in told
+    assert not any(secret in told for secret in ("hunter2", "hunter3", "abc", "def"))
 
 
 def test_no_digest_of_a_job_becomes_a_path(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Files from web servers: with ranges, without, and cut."""  # FM-6
 
+import base64
 import hashlib
 import os
 from collections.abc import Iterator
@@ -63,3 +64,13 @@ def test_it_can_be_reached_as_long_as_somebody_answers(server: Web) -> None:
     element(server).reach()
     with pytest.raises(TransferFailed):
         Element(StorageElement(name="web", url="http://127.0.0.1:1/x")).reach()
+
+
+def test_a_name_and_a_password_in_the_url_are_used_and_not_told(server: Web, tmp_path: Path) -> None:
+    url = server.url.replace("http://", "http://me:hun%2Fter@")
+    Element(StorageElement(name="web", url=url)).fetch(url, str(tmp_path / "file"), REF)
+    assert server.asked[0]["Authorization"] == "Basic " + base64.b64encode(b"me:hun/ter").decode()
+    server.status = 403
+    with pytest.raises(TransferFailed) as failure:
+        Element(StorageElement(name="web", url=url)).fetch(url, str(tmp_path / "other"), REF)
+    assert "hun" not in str(failure.value)

@@ -22,17 +22,18 @@ class StagingFailed(Exception):
 
 
 def missing(path: str, sources: tuple[str, ...], reason: str) -> Fault:
-    """An input that could not be had. A repair chooses another source from `others`, so they stand there as they are,
-    as in the job itself; what people read has no password in it."""
+    """An input that could not be had. No password stands in it, nor what a query may carry: a repair that chooses
+    another source finds them in the job itself."""
     what = f"input {path}" if path else "an argument"
-    others = f"; it may also be had from {', '.join(map(shown, sources[1:]))}" if sources[1:] else ""
+    rest = [shown(each) for each in sources[1:]]
+    others = f"; it may also be had from {', '.join(rest)}" if rest else ""
     return Fault(
         name="missingInput",
         category=Category.DATA,
         message=f"{what} could not be had from {_short(sources[0])}: {reason}{others}",
         stage=Stage.STAGE_IN,
         file=path,
-        data={"source": sources[0], "others": list(sources[1:]), "reason": reason},
+        data={"source": shown(sources[0]), "others": rest, "reason": reason},
     )
 
 

@@ -3,12 +3,14 @@
 Each can begin in the middle. A local file goes through the kernel and never through this process; pieces of a far one
 are asked for ahead of time, so that the line is not idle while one of them is written."""
 
+import base64
 import errno
 import hashlib
 import http.client
 import os
 import stat
 import urllib.error
+import urllib.parse
 import urllib.request
 from collections import deque
 from collections.abc import Callable
@@ -100,8 +102,9 @@ class WebFile:
         self._chunk_bytes = chunk_bytes
 
     def send(self, descriptor: int, offset: int, grown: Grown) -> None:
-        headers = {"Range": f"bytes={offset}-"} if offset else {}
-        request = urllib.request.Request(self._url, headers={**headers, "Accept-Encoding": "identity"})
+        request = self._request("GET")
+        if offset:
+            request.add_header("Range", f"bytes={offset}-")
         try:
             with urllib.request.urlopen(request, timeout=self._timeout_s) as answer:
                 if offset and (answer.status != 206 or not _begins_at(answer.headers.get("Content-Range", ""), offset)):
@@ -122,10 +125,21 @@ class WebFile:
         if end >= 0 and offset != end:
             raise TransferFailed(f"it ended after {offset} of {end} bytes", passing=True)
 
+    def _request(self, method: str) -> urllib.request.Request:
+        """A name and a password in the URL are shown to its own server, and to none that it sends us on to."""
+        parts = urllib.parse.urlsplit(self._url)
+        who, at, host = parts.netloc.rpartition("@")
+        plain = urllib.parse.urlunsplit(parts._replace(netloc=host))
+        request = urllib.request.Request(plain, method=method, headers={"Accept-Encoding": "identity"})
+        if at:
+            basic = base64.b64encode(urllib.parse.unquote(who).encode()).decode()
+            request.add_unredirected_header("Authorization", f"Basic {basic}")
+        return request
+
     def reach(self) -> None:
         """Raise if nobody answers."""
         try:
-            urllib.request.urlopen(urllib.request.Request(self._url, method="HEAD"), timeout=self._timeout_s).close()
+            urllib.request.urlopen(self._request("HEAD"), timeout=self._timeout_s).close()
         except urllib.error.HTTPError as error:
             error.close()  # it is there, and speaks
         except (OSError, http.client.HTTPException, ValueError) as error:
