@@ -50,6 +50,7 @@ from mendflow.core.model.repair_views import (
     TriggerView,
 )
 from mendflow.core.model.rules import RuleSet
+from mendflow.core.model.sites import Site, SiteView
 from mendflow.core.model.stats import StatsView
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
@@ -74,6 +75,7 @@ from mendflow.server.routes.data_sets import Arrived
 from mendflow.server.routes.engines import Done, Registration
 from mendflow.server.routes.repairs import Raised
 from mendflow.server.routes.rules import PutRules, Restore
+from mendflow.server.routes.sites import SitePause
 from mendflow.server.routes.tasks import Completion, Rejection
 
 Json = dict[str, Any]
@@ -105,6 +107,7 @@ _TYPES = [
         Explanation,
     ),
     StatsView,
+    *(Site, SiteView, SitePause),
     *(LogicalFile, StorageElement, Replica, Located, FileWish, ElementWish),
     *(LocateRequest, LocateAnswer, PlaceRequest, PlaceAnswer),
     *(DataSetView, DataSetWish, Arrived, BatchView, Watch, WatchView),
