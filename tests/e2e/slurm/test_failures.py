@@ -121,3 +121,20 @@ def test_while_the_controller_is_away_jobs_go_on_and_nothing_is_submitted(farm: 
     farm.slurm.start_controller()
     farm.until_over(more)
     assert farm.most <= 3 and 60 - farm.view().left_this_hour <= spent + 3
+
+
+def test_a_server_that_is_killed_and_comes_back_knows_its_pilots_and_sends_no_others(farm: Farm) -> None:  # PJ-8, JS-6
+    farm.put(max_pilots=2, pilots=BRIEF, lost_ms=5_000)
+    case = farm.start(2, seconds=15)
+    farm.until(lambda: len(farm.view().submissions) == 2, "two pilots to be planned")
+    farm.world.kill_server()  # before or after Slurm was told of them
+    farm.world.start_server()
+    farm.world.wait_for_server()
+    farm.until(lambda: farm.begun() == 2, "both jobs to run")
+    farm.world.kill_server()
+    farm.world.start_server()
+    farm.world.wait_for_server()
+    farm.until_over(case)
+    farm.each_ran_alone(2)
+    assert farm.most <= 2 and 60 - farm.view().left_this_hour <= 4
+    assert all(len(job.history) == 1 for job in farm.jobs(case))
