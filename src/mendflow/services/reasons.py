@@ -101,7 +101,8 @@ def of_job(house: House, job: Job) -> Why:
         if job.spec.inputs:
             data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken(job.id))
         sentence = f"{job.spec.item}: {explain_data.kept_back(job.spec, kept, now)}" if kept else told.sentence
-        return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *_attempts(job)])
+        sites = house.services.sites.monitor.about(job.spec.resources)
+        return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *sites, *_attempts(job)])
     how = f"completed in attempt {job.fence}" if job.fence else "was not run again"
     facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
     return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)

@@ -348,6 +348,21 @@ async def test_a_site_whose_batch_system_never_answers_again_can_be_removed(serv
         await server.document()
 
 
+async def test_a_job_that_waits_can_be_told_what_sites_do_about_it(server: Server) -> None:
+    assert server.monitor.about(Resources()) == []
+    await server.book.put(SITE, who="ann")
+    await server.wait_for(1)
+    await server.look()
+    await server.look()
+    [told] = server.monitor.about(Resources())
+    assert told.startswith("site t0: 1 pilots are coming, 0 are idle and 0 busy; ")
+    assert server.monitor.about(Resources(gpus=8)) == ["no site has pilots that could take it"]
+    await server.book.pause("t0", who="ann", why="the roof leaks")
+    await server.look()
+    await server.look()
+    assert "the site is paused: the roof leaks" in server.monitor.about(Resources())[0]
+
+
 async def test_settings_can_change_while_pilots_work(server: Server, batch: Batch) -> None:
     await server.book.put(SITE, who="ann")
     await server.wait_for(1)

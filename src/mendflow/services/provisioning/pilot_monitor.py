@@ -15,11 +15,12 @@ from functools import partial
 import msgspec
 
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.jobs import Resources
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.sites import Answer, BatchAway, Found, PilotSubmission, Purpose, SiteDocument
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.scheduling import submissions
-from mendflow.core.scheduling.provision import Group, Plan, Standing, plan
+from mendflow.core.scheduling.provision import Group, Plan, Standing, could_run, plan
 from mendflow.core.scheduling.submissions import Seen
 from mendflow.services.cluster.contract import ServerDocument
 from mendflow.services.cluster.membership import OwnMembership
@@ -76,6 +77,7 @@ class PilotMonitor:
         self._said: dict[str, list[SyncRequest]] = {}  # by site, and not written yet
         self._telling: asyncio.Task[None] | None = None
         self._tidied: dict[str, Instant] = {}
+        self._sites: list[SiteDocument] = []  # as they were at the last look
 
     def start(self) -> None:
         self._started_at = self._clock.now()
@@ -146,6 +148,7 @@ class PilotMonitor:
         if self._batches is None or not self._batches.ready or not self._membership.may_promise():
             return
         sites = await self._book.all()
+        self._sites = [each.document for each in sites]
         waiting = self.demand() if sites else []
         shares = {each.document.site.name: each.document.site.pilots.share for each in sites}
         self._meta.caches.neighbourhood.sites = {name: share for name, share in shares.items() if share is not None}
@@ -273,6 +276,20 @@ class PilotMonitor:
             idle=sum(free),
             busy=len(here) - sum(free),
             free_slots=sum(pilot.free_slots for pilot in here),
+        )
+
+    def about(self, needs: Resources) -> list[str]:
+        """What sites do about a job that waits, in sentences."""
+        able = [document for document in self._sites if could_run(document.site, needs)]
+        if self._sites and not able:
+            return ["no site has pilots that could take it"]
+        return [self._sentence(document) for document in able]
+
+    def _sentence(self, document: SiteDocument) -> str:
+        has = self.standing(document)
+        counts = f"{has.inactive} pilots are coming, {has.idle} are idle and {has.busy} busy"
+        return (
+            f"site {document.site.name}: {counts}; {document.reasons[-1] if document.reasons else 'not looked at yet'}"
         )
 
     def _heard_at(self, document: SiteDocument) -> dict[str, str]:
