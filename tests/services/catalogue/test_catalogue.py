@@ -199,6 +199,11 @@ async def test_what_can_be_read_nowhere_is_told_with_its_reason(data: LocalDomai
         await data.places("/store/a")
 
 
+@pytest.mark.parametrize("name", ["", "x", "/../a", "/" + "x" * 100_000, "/a\0b", "lfn:/store/a"])
+async def test_what_is_no_name_is_nowhere(data: LocalDomain, name: str) -> None:  # PJ-7
+    assert "can be had nowhere" in (await located(data, name))[name][0]
+
+
 async def test_rules_that_lead_out_of_their_element_give_no_place(data: LocalDomain) -> None:  # PJ-7
     rules = NameRules(to_physical=(NameRule(protocol="p", match="/store/(.*)", result="/etc/$1"),))
     await data.add_data(file(), who=WHO)
@@ -329,6 +334,7 @@ async def test_only_the_pilot_that_runs_a_job_places_its_files(making: Making) -
         await making.place(output="other")
     with pytest.raises(Forbidden):
         await making.place(logical="/store/other")
+    assert "SHA-256" in (await making.place("../../etc/passwd")).wrong["out"]
     making.job = JobId("nobody/1")
     with pytest.raises(NotFound):
         await making.place()

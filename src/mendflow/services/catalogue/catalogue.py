@@ -14,7 +14,7 @@ from typing import Final
 from msgspec.structs import replace
 
 from mendflow.core.data.names import place_of, replica_place
-from mendflow.core.data.paths import logical_name
+from mendflow.core.data.paths import logical_name, name_flaw
 from mendflow.core.model.data import (
     LocateAnswer,
     Located,
@@ -43,6 +43,7 @@ from mendflow.stores.contract import Store
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 REPLICAS_MAX: Final = 1_000
 ASKED_MAX: Final = 10_000
+NO_CONTENT: Final = "a file has a SHA-256, in small hexadecimal digits, and a size"
 NOT_PUBLISHED: Final = "notPublished"
 """The fault of a job that did its work, and whose file could not get its name."""
 
@@ -91,7 +92,7 @@ class Catalogue:
         if given.name.startswith("lfn:"):
             raise Invalid("a name in the catalogue has no `lfn:` before it", field="name")
         if not SHA256.fullmatch(given.sha256) or given.bytes < 0:
-            raise Invalid("a file has a SHA-256, in small hexadecimal digits, and a size", field="sha256")
+            raise Invalid(NO_CONTENT, field="sha256")
         if not 0 < len(given.replicas) <= REPLICAS_MAX:
             raise Invalid(f"say where the file lies: it has {len(given.replicas)} replicas", field="replicas")
         texts = [given.data_set, *given.meta.keys(), *given.meta.values()]
@@ -198,7 +199,7 @@ class Catalogue:
         _demand_few(request.names)
         if not request.names:
             return LocateAnswer(near=await self.elements.find(request.storage) if request.storage else None)
-        known = await self.files.many(request.names)
+        known = await self.files.many([name for name in request.names if not name_flaw(name)])
         files: dict[str, list[Located]] = {}
         wrong: dict[str, str] = {}
         for name in request.names:
@@ -255,6 +256,8 @@ class Catalogue:
 
     async def _place(self, placing: Placing, request: PlaceRequest) -> Located:
         wanted, job = placing.publication, known_id(request.job)
+        if not SHA256.fullmatch(placing.file.sha256) or placing.file.bytes < 0:
+            raise Invalid(NO_CONTENT, field="sha256")
         element = await self._target(wanted, request.site, request.storage)
         located = Located(element=element, url=place_of(element, wanted.logical, request.site))
         free = await self._writers.free(await self.files.find(wanted.logical), placing.file, unless=job)

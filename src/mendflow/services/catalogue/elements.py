@@ -69,13 +69,17 @@ class ElementBook:
             if await self._ledger.put_now(STORAGE_KIND, element.name, element, found.version if found else 0):
                 self._known[element.name] = element
                 return element
-        raise Conflict(f"storage element {element.name} is changed by several at once, again and again; try once more")
+        raise _contended(element.name)
 
     async def remove(self, name: str) -> StorageElement:
         """Files keep the replicas that they have there; nobody finds them any more."""
-        element = await self.get(name)
-        found = await self._store.get(STORAGE_KIND, name)
-        if found is not None:
-            await self._ledger.put_now(STORAGE_KIND, name, None, found.version)
-        self._known.pop(name, None)
-        return element
+        for _ in range(TRIES):
+            element, found = await self.get(name), await self._store.get(STORAGE_KIND, name)
+            if found is None or await self._ledger.put_now(STORAGE_KIND, name, None, found.version) is not None:
+                self._known.pop(name, None)
+                return element
+        raise _contended(name)
+
+
+def _contended(name: str) -> Conflict:
+    return Conflict(f"storage element {name} is changed by several at once, again and again; try once more")
