@@ -218,6 +218,14 @@ def test_an_output_that_changes_after_it_was_adopted_is_not_given(cache: DiskCac
     assert read(cache, digest_of(b"made")) is None
 
 
+def test_that_a_guest_was_hashed_says_nothing_of_a_file_that_comes_after_it(cache: DiskCache, tmp_path: Path) -> None:
+    content = b"x" * 200
+    digest = fill(cache, content)
+    (tmp_path / "output").write_bytes(b"y" * 20)
+    cache.adopt(str(tmp_path / "output"), digest)
+    assert read(cache, digest) is None
+
+
 def test_an_output_of_another_content_than_was_said_is_not_given(cache: DiskCache, tmp_path: Path) -> None:
     made = tmp_path / "output"
     made.write_bytes(b"made otherwise")
