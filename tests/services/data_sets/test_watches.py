@@ -1,5 +1,6 @@
 """A watched folder of a storage element: what lies there whole comes into its set, once."""
 
+import hashlib
 import os
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -14,6 +15,7 @@ from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import WatchedElements
+from tests.servers import s3
 from tests.services.data_sets.kit import EACH, cases_of, names_in, wish
 from tests.services.exceptions.kit import World
 
@@ -166,3 +168,18 @@ async def test_what_cannot_be_watched_is_refused(watched: Watched) -> None:
         await watched.watch(every_ms=1)
     with pytest.raises(NotFound, match="no watch"):
         await watched.world.services.watches.remove("w")
+
+
+async def test_a_bucket_of_a_real_s3_server_is_watched(
+    watched: Watched, monkeypatch: pytest.MonkeyPatch
+) -> None:  # PJ-9
+    for name, value in s3.ENVIRONMENT.items():
+        monkeypatch.setenv(name, value)
+    element = s3.server().element()
+    await watched.world.services.catalogue.elements.put(element, replace=False)
+    s3.server().raw().pipe_file(f"{element.url}/in/a.dat", b"raw data")
+    watch = Watch(name="w", element=element.name, data_set="raw", prefix="in", every_ms=100, stable_ms=100)
+    await watched.world.services.watches.add(watch, who="me")
+    await watched.until(known=1, unsettled=0)
+    [file] = await watched.world.services.data_sets.files("raw")
+    assert (file.logical, file.sha256) == ("/in/a.dat", hashlib.sha256(b"raw data").hexdigest())
