@@ -60,6 +60,7 @@ class LocalFile:
         except OSError as error:
             raise TransferFailed(str(error)) from None
         try:
+            os.posix_fadvise(source, 0, 0, os.POSIX_FADV_SEQUENTIAL)
             copy = _in_kernel
             while True:
                 try:
