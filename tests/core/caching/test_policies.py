@@ -28,21 +28,21 @@ def test_lfu_lets_go_of_what_was_used_least_often_and_of_the_older_among_equals(
     assert shelf.in_order() == ["b", "c", "a"]
 
 
-def test_lru_k_keeps_what_is_read_again_through_a_pass_over_many_files_that_are_read_once() -> None:  # PJ-11
-    shelf = filled("lru-k", {"hot": 50})
+def after_a_pass(policy: str) -> Shelf:
+    """A file that was read twice, and then many that are read once."""
+    shelf = filled(policy, {"hot": 50})
     shelf.use("hot")
     for number in range(20):
         for victim in shelf.victims(10) or ():
             shelf.evict(victim)
         shelf.put(f"once {number}", 10)
+    return shelf
+
+
+def test_lru_k_keeps_what_is_read_again_through_a_pass_over_many_files_that_are_read_once() -> None:  # PJ-11
+    shelf = after_a_pass("lru-k")
     assert "hot" in shelf and len(shelf) == 6
-    plain = filled("lru", {"hot": 50})
-    plain.use("hot")
-    for number in range(20):
-        for victim in plain.victims(10) or ():
-            plain.evict(victim)
-        plain.put(f"once {number}", 10)
-    assert "hot" not in plain, "which the plain one does not"
+    assert "hot" not in after_a_pass("lru"), "which the plain one does not"
 
 
 def test_cost_keeps_small_files_that_are_dear_to_bring_before_large_ones_that_are_cheap() -> None:  # PJ-11
