@@ -53,6 +53,11 @@ def test_a_pilot_with_several_slots_covers_as_many_jobs() -> None:
     assert plan(site(slots=4), Standing(inactive=2), waiting(9)).for_jobs == 1
 
 
+def test_the_slots_that_one_group_leaves_are_for_the_next() -> None:
+    groups = [Group(Resources(cpus=1), 1, LONG), Group(Resources(cpus=0.5), 3, LONG)]
+    assert plan(site(slots=4), Standing(), groups).for_jobs == 1
+
+
 def test_a_pilot_that_is_coming_for_jobs_will_not_be_idle() -> None:
     assert plan(site(idle=1), Standing(inactive=2), waiting(2)).ready == 1
     assert plan(site(idle=1), Standing(inactive=3), waiting(2)).ready == 0

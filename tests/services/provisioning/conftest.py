@@ -3,7 +3,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from mendflow.stores.memory import MemoryStore
-from tests.services.provisioning.kit import Batch, HandClock, Server
+from tests.services.provisioning.kit import Batch, HandClock, Server, SlowStore
 
 
 @pytest.fixture
@@ -18,7 +18,7 @@ def batch(clock: HandClock) -> Batch:
 
 @pytest.fixture
 async def store() -> AsyncIterator[MemoryStore]:
-    store = MemoryStore()
+    store = SlowStore()
     await store.open()
     yield store
     await store.close()

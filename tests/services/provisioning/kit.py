@@ -18,6 +18,7 @@ from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.provisioning.pilot_monitor import PilotMonitor
 from mendflow.services.provisioning.site_alerts import SiteAlerts
 from mendflow.services.provisioning.site_book import SiteBook
+from mendflow.stores.contract import Document, Done, Taken, Write
 from mendflow.stores.memory import MemoryStore
 
 LEASE_MS = 30_000
@@ -36,6 +37,20 @@ class HandClock:
 
     async def sleep(self, ms: int) -> None:
         await asyncio.sleep(0)
+
+
+class SlowStore(MemoryStore):
+    """One that lets others go first, before it answers and before it writes."""
+
+    async def get(self, kind: str, id: str) -> Document | None:
+        await asyncio.sleep(0)
+        found = await super().get(kind, id)
+        await asyncio.sleep(0)
+        return found
+
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        await asyncio.sleep(0)
+        return await super().write(writes)
 
 
 class Batch:
