@@ -4,6 +4,7 @@ import asyncio
 import os
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mendflow.batch import commands
@@ -95,6 +96,19 @@ async def test_a_submission_without_an_answer_may_have_been_taken_and_the_rest_a
     monkeypatch.setattr("mendflow.batch.psij.START_MS", 5_000)
     one, two, three = (await PsijBatch().submit(site(tmp_path, sbatch=sbatch), launches(tmp_path))).values()
     assert isinstance(one, kind) and isinstance(two, Untried) and isinstance(three, Untried)
+
+
+async def test_without_psij_it_is_said_what_to_install(tmp_path: Path) -> None:
+    (tmp_path / "psij.py").write_text("raise ImportError(\"No module named 'psij'\")")
+    bare = site(tmp_path)
+    bare = msgspec.structs.replace(bare, batch=msgspec.structs.replace(bare.batch, environment=shadow(tmp_path)))
+    one, *_ = (await PsijBatch().submit(bare, launches(tmp_path))).values()
+    assert isinstance(one, Rejected) and "pip install 'mendflow[batch]'" in one.why
+
+
+def shadow(folder: Path) -> dict[str, str]:
+    """What is in this folder goes before what is installed."""
+    return {"PYTHONPATH": f"{folder}:{os.environ.get('PYTHONPATH', '')}"}
 
 
 async def test_what_was_taken_before_a_refusal_is_taken(tmp_path: Path) -> None:

@@ -46,6 +46,8 @@ class PsijBatch:
             return {each.name: Untried() if place else Rejected(str(error)) for place, each in enumerate(launches)}
         told = {each.name: each for each in _told(said.out)}
         why = "it did not answer in time" if said.code is None else said.last_line
+        if "No module named 'psij" in why:
+            why = "PSI/J is not installed where the server runs: pip install 'mendflow[batch]'"
         return _answers([each.name for each in launches], told, why, ended=said.code is not None)
 
     async def find(self, site: Site) -> dict[str, Found]:
