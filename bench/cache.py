@@ -236,7 +236,7 @@ def section(found: dict[str, object]) -> str:
             f"neighbour's, which is hashed once, at {large['host']:,.0f} MB/s,",
             f"and from another host of the site at {large['site']:,.0f} MB/s (both ends on this machine's "
             f"cores); SHA-256 alone",
-            f"does {large['sha256']:,.0f} MB/s here. Machine: {machine()}.",
+            f"does {large['sha256']:,.0f} MB/s here. Machine: {machine()}; load {os.getloadavg()[0]:.1f} at the end.",
         ]
     )
 
