@@ -179,9 +179,16 @@ def test_what_earlier_attempts_left_half_is_removed_and_they_cannot_name_it_any_
         return True
 
     other, other_ref = made(tmp_path, b"of an attempt that was slow", "slow")
-    with pytest.raises(OSError):
+    with pytest.raises(TransferFailed, match="No such file"):
         disk.publish(other, url, other_ref, a_later_attempt_comes, mark="job", turn=1)
     assert (tmp_path / "top" / "a").read_bytes() == b"x" * 100 and os.listdir(tmp_path / "top") == ["a"]
+
+
+def test_a_disk_that_will_not_have_a_file_says_so(disk: Element, tmp_path: Path) -> None:
+    source, ref = made(tmp_path, b"x")
+    (tmp_path / "top" / "a").write_text("a file, where a folder would have to be")
+    with pytest.raises(TransferFailed, match=r"Not a directory|File exists"):
+        disk.publish(source, f"{disk.storage.url}/a/b", ref)
 
 
 def test_what_is_published_can_be_read_by_whom_the_system_lets(disk: Element, tmp_path: Path) -> None:

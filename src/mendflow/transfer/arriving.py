@@ -42,7 +42,7 @@ class Digesting:
         self._over = False
         self._changed = threading.Condition()
         self._thread: threading.Thread | None = None
-        self._error: OSError | None = None
+        self._error: Exception | None = None
 
     def grown(self, size: int) -> None:
         assert size >= self._hashed, "what was hashed already was written again"
@@ -77,7 +77,7 @@ class Digesting:
                         return
                     size = self._grown
                 self._read_to(size)
-        except OSError as error:
+        except (OSError, TransferFailed) as error:
             self._error = error
 
     def _read_to(self, size: int) -> None:

@@ -25,6 +25,9 @@ from mendflow.transfer.targets import ASIDE, ByRename, InObjects, OnDisk, Writin
 COPIES: Final = "fsspec.spec"
 """Where the rename is from that copies and removes; a file system with a real one has its own."""
 
+PASSING_ERRORS: Final = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EHOSTDOWN})
+"""What a disk says that is really somewhere else."""
+
 LASTING_NAMES: Final = ("NoCredentialsError", "PartialCredentialsError", "ParamValidationError", "NoRegionError")
 
 
@@ -111,6 +114,9 @@ class Element:
             except TransferFailed as error:
                 if not error.passing or each == turns[-1] or not wanted():
                     raise self._without_secrets(error) from None
+            except OSError as error:
+                if error.errno not in PASSING_ERRORS or each == turns[-1] or not wanted():
+                    raise TransferFailed(str(error)) from None
             pause(each)
 
     def _writing(self, place: Address, mark: str, turn: int) -> Writing:
