@@ -364,12 +364,13 @@ async def test_a_pilot_leaves_when_it_has_nothing_to_do_or_its_time_is_over(
     assert ttls and max(ttls) <= 300
 
 
-async def test_a_pilot_that_cannot_work_here_says_why_and_never_registers(server: Server, tmp_path: Path) -> None:
+async def test_a_pilot_that_cannot_work_here_says_why_and_takes_no_job(server: Server, tmp_path: Path) -> None:  # PJ-2
     (tmp_path / "file").write_text("")
     command = [sys.executable, "-m", "mendflow.pilot", "--server", server.url, "--work", str(tmp_path / "file" / "x")]
     ended = await asyncio.to_thread(subprocess.run, command, capture_output=True, timeout=20, check=False)
     assert ended.returncode == 3 and b"cannot be written to" in ended.stderr
-    assert not server.ledger.requests
+    assert ["cannot be written to" in request.unfit for request in server.ledger.requests] == [True]
+    assert server.ledger.requests[0].want == 0
 
 
 async def test_a_server_that_wants_a_token_gets_it_or_ends_the_pilot(
