@@ -35,7 +35,8 @@ def test_a_cancelled_pilot_costs_no_job(farm: Farm) -> None:  # PJ-8, JS-7
     farm.slurm.run("scancel", str(pilot.id))
     farm.until_over(case)
     farm.each_ran_alone(1)
-    assert state_of(farm, pilot.name) == "CANCELLED" and farm.begun() == 2
+    assert farm.begun() == 2
+    farm.until(lambda: state_of(farm, pilot.name) == "CANCELLED", "Slurm to call the pilot cancelled")
 
 
 def test_a_pilot_whose_node_is_cut_off_finishes_what_it_has_begun(farm: Farm) -> None:  # PJ-8, JS-7
@@ -88,7 +89,8 @@ def test_a_pilot_leaves_before_its_time_is_over_and_one_that_does_not_costs_no_j
     (first,) = farm.pilots()
     farm.until_over(case, 200)
     farm.each_ran_alone(2)
-    assert (state_of(farm, "late"), state_of(farm, first.name)) == ("TIMEOUT", "COMPLETED")
+    farm.until(lambda: state_of(farm, "late") == "TIMEOUT", "Slurm to have ended the one that stayed")
+    assert state_of(farm, first.name) == "COMPLETED"
 
 
 def test_a_job_that_slurm_took_and_lost_is_noticed_though_its_number_is_given_again(farm: Farm) -> None:  # PJ-8
