@@ -291,7 +291,18 @@ def _wishes(spec: JobSpec) -> list[_Wish]:
         if chosen := digest_in(sources[0]):
             ref = ref if ref is not None and ref.sha256 == chosen else _by_digest(chosen, path)
         wishes.append(_Wish(path, _certain(ref, path), sources))
+    _demand_apart([wish.path for wish in wishes])
     return wishes
+
+
+def _demand_apart(paths: list[str]) -> None:
+    """Where one input stands, no folder of another can be. Told before any of them is brought, so that it is always
+    told of the same one."""
+    taken = {PurePosixPath(path) for path in paths}
+    for path in paths:
+        if over := taken.intersection(PurePosixPath(path).parents):
+            text = f"{path} cannot be put into the job's folder: {min(over)} is a file there"
+            raise StagingFailed(wrong("badPath", text, path))
 
 
 def _certain(ref: FileRef | None, path: str) -> FileRef | None:

@@ -57,6 +57,8 @@ class Element:
             return file_system(self.root.protocol, options, self.storage.timeout_ms)
         except BadPlace as error:
             raise BadPlace(redacted(str(error), self._secrets)) from None
+        except TransferFailed as error:
+            raise self._without_secrets(error) from None
 
     # from it
 

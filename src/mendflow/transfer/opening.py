@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from mendflow.core.model.data import StorageElement
 from mendflow.transfer.addresses import shown
-from mendflow.transfer.problems import BadPlace
+from mendflow.transfer.problems import BadPlace, TransferFailed
 
 ENV: Final = "env:"
 OWN: Final = "MENDFLOW_"
@@ -56,6 +56,8 @@ def file_system(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> A
         made = kind(**_with_times(protocol, options, timeout_ms), skip_instance_cache=True, use_listings_cache=False)
     except (TypeError, ValueError, KeyError, ImportError) as error:
         raise BadPlace(f"{protocol}:// does not take these options: {error}") from None
+    except Exception as error:  # noqa: BLE001 - some protocols connect here, and each raises what it likes
+        raise TransferFailed(f"{protocol}:// cannot be reached: {error}", passing=True) from None
     if protocol in ("s3", "s3a"):
         made.retries = 1  # tries are counted in one place
     return made
