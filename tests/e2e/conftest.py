@@ -2,7 +2,6 @@
 
 import os
 import signal
-import socket
 import subprocess
 import sys
 import time
@@ -13,12 +12,7 @@ import pytest
 
 from mendflow.client import SyncClient
 from mendflow.core.model.problems import Mistake
-
-
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return int(listener.getsockname()[1])
+from tests.servers.processes import free_port
 
 
 def descendants(pid: int) -> list[int]:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from mendflow.client import SyncClient
 from mendflow.core.model.problems import Mistake
-from tests.e2e.conftest import free_port
+from tests.servers.processes import free_port
 
 
 class Site:

