@@ -9,7 +9,7 @@ from mendflow.core.model.sync import Capacity
 from mendflow.core.model.values import FileRef
 from mendflow.core.scheduling import explain_data
 from mendflow.core.scheduling.caches import FILES_MAX, Caches, key_of
-from mendflow.core.scheduling.data_match import OVERTAKEN_MAX, Chosen
+from mendflow.core.scheduling.data_match import KEPT_LOOKED, OVERTAKEN_MAX, Chosen
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, KeptBack
 from mendflow.core.scheduling.offer import Offer
 from mendflow.core.scheduling.queue import Queue
@@ -305,6 +305,16 @@ def test_many_idle_holders_are_found_by_the_file() -> None:
     add(queue, "job", "f33")
     assert ask(queue, "other") == []
     assert queue.kept_back(JobId("job"), NOW) == KeptBack(PilotId("idle33"), 10, NOW + DATA_WAIT_MS)
+
+
+def test_a_pilot_is_not_sent_away_because_very_much_is_kept_back() -> None:
+    queue = Queue()
+    for number in range(KEPT_LOOKED + 5):
+        has(queue, f"idle{number}", "", **{f"f{number}": 10})
+        idle(queue, f"idle{number}")
+    for number in range(KEPT_LOOKED + 5):
+        add(queue, f"job{number}", f"f{number}")
+    assert ask(queue, "other") == [f"job{KEPT_LOOKED}"]
 
 
 # What is known of caches

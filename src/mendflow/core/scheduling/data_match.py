@@ -29,8 +29,12 @@ JOBS_LOOKED = 48
 OWN_SHIFT = 10
 """A file in the pilot's own cache counts a little more than one of its host: by one part in 1024."""
 
-KEPT_LOOKED = 32
-"""How many jobs that are kept back for others one match goes past."""
+KEPT_LOOKED = 16
+"""How many jobs that are kept back for others one match goes past; then it takes what comes, so that no pilot is sent
+away while there is work."""
+
+STEPS_MAX = 256
+"""How many jobs that are gone or do not fit it goes past in order, beside those that it takes."""
 
 
 class Chosen(NamedTuple):
@@ -108,6 +112,7 @@ class DataMatch:
         self._now = now
         self._behind: list[tuple[Entry, int]] = []  # what follows on heads that were passed, and its place in its heap
         self._past = 0
+        self._steps = STEPS_MAX
         self._candidates: list[Candidate] = []
         self._next = 0
         self._entries: dict[JobId, Entry] = {}
@@ -116,6 +121,7 @@ class DataMatch:
     def take(self, most: int, before: int | None = None) -> list[JobId]:
         """The best that fit; with `before`, only of those that stand before that place."""
         self._gather(most)
+        self._steps += 2 * most
         while len(self._entries) < most:
             first, best = self._first(before), self._best(before)
             entry = self._choose(first, best)
@@ -150,7 +156,8 @@ class DataMatch:
     def _first(self, before: int | None) -> Entry | None:
         """The first in order that fits and is not kept back; it stays the first until it is taken."""
         heads, behind, match = self._match.heads, self._behind, self._match
-        while (heads or behind) and self._past < KEPT_LOOKED:
+        while (heads or behind) and self._steps > 0:
+            self._steps -= 1
             head = not behind or (bool(heads) and heads[0] < behind[0][0])
             entry = heads[0] if head else behind[0][0]
             if before is not None and entry[0] >= before:
@@ -173,11 +180,12 @@ class DataMatch:
         match = self._match
         if entry[1] in self._entries or match.line.waiting.get(entry[1]) is not entry or not match.fits(entry):
             return False
-        here = self._at_hand
-        if entry[4] and self._wait and self._wait.keeps(entry, here.shelf, here.count(entry), self._now):
-            self._past += 1
-            return False
-        return True
+        here, wait = self._at_hand, self._wait
+        if not entry[4] or not wait or self._past >= KEPT_LOOKED:
+            return True
+        kept = wait.keeps(entry, here.shelf, here.count(entry), self._now)
+        self._past += kept
+        return not kept
 
     # By data
 

@@ -21,7 +21,7 @@ DATA_WAIT_MS = 3_000
 MUCH_MORE = 2
 """A job is kept back from a pilot if an idle one has more than so many times the bytes."""
 
-HOLDERS_LOOKED = 16
+HOLDERS_LOOKED = 8
 """Of the pilots that have a file, so many are looked at."""
 
 
