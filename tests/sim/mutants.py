@@ -16,12 +16,12 @@ from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired, Leases
 from mendflow.pilot.lease import LeaseClock
 from mendflow.services import exchange, unbegun
-from mendflow.services.cluster.homes import HomeBook
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.house import Services
 from mendflow.services.ledger import Ledger
 from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.sim.storm import WRITING
 from mendflow.sim.world import Scene
 from mendflow.stores.contract import Append, Done, Taken
 from mendflow.stores.memory import MemoryStore
@@ -35,6 +35,17 @@ USUAL = Scene(seed=1, recovery=False)
 VIOLENT = Scene(seed=1, faults=40, recovery=False)
 FEW_LONG_JOBS = Scene(seed=1, jobs=12, long_s=60.0, faults=20, recovery=False)
 """A server that has nothing to write is the last to notice that it is alone."""
+
+SLEEPY_SERVERS = Scene(seed=1, jobs=40, faults=10, kinds=(WRITING,), recovery=False)
+"""They fall asleep when they have decided, and others take over: what a fence is for."""
+
+SLEEPY_PILOTS = Scene(
+    seed=1,
+    faults=30,
+    kinds=("agent stopped", "pilot stopped", "cut between pilot and server", "bad lines"),
+    recovery=False,
+)
+"""They come late with what they have to say, and hear late what they are told."""
 
 
 def mutant(first_seed: int = 1, scene: Scene = USUAL) -> Callable[[Change], Change]:
@@ -55,7 +66,7 @@ def a_report_is_taken_whatever_its_fence(patch: Patch) -> None:
     patch.setattr(life, "report", report)
 
 
-@mutant(first_seed=8)
+@mutant(first_seed=2, scene=SLEEPY_PILOTS)
 def a_report_is_taken_whatever_its_fence_if_the_pilot_holds_the_job(patch: Patch) -> None:
     judge = life.report
 
@@ -83,7 +94,7 @@ def a_grant_does_not_raise_the_fence(patch: Patch) -> None:
     patch.setattr(life, "evolve", unasserted)
 
 
-@mutant()
+@mutant(scene=SLEEPY_PILOTS)
 def attempts_are_renewed_that_the_pilot_does_not_name(patch: Patch) -> None:
     """And nobody takes them for given up, which would make that harmless."""
     renew = Leases.renew
@@ -113,7 +124,7 @@ def attempts_never_expire(patch: Patch) -> None:
     patch.setattr(Leases, "expired", lambda self, *, now: [])
 
 
-@mutant(first_seed=39)
+@mutant(scene=SLEEPY_SERVERS)
 def a_journal_is_added_to_wherever_it_ends(patch: Patch) -> None:
     append = MemoryStore._append
 
@@ -131,19 +142,11 @@ def nothing_waits_for_the_ledger(patch: Patch) -> None:
     patch.setattr(Ledger, "settled", settled)
 
 
-@mutant(scene=VIOLENT)
+@mutant(scene=SLEEPY_SERVERS)
 def the_old_home_of_a_case_is_not_fenced_out(patch: Patch) -> None:
     async def fence(self: FlowManager, live: object) -> None: ...
 
     patch.setattr(FlowManager, "_fence", fence)
-
-
-@mutant(first_seed=654)
-def a_taker_that_slept_passes_the_fence_of_the_next(patch: Patch) -> None:
-    async def still_ours(self: HomeBook, root: object) -> bool:
-        return True
-
-    patch.setattr(HomeBook, "still_ours", still_ours)
 
 
 @mutant()
@@ -154,7 +157,7 @@ def a_server_that_takes_over_does_not_wait_for_what_was_promised(patch: Patch) -
     patch.setattr(Services, "_promised_until", long_ago)
 
 
-@mutant(first_seed=42)
+@mutant(scene=SLEEPY_SERVERS)
 def a_home_is_let_go_before_anybody_knows_whether_its_case_began(patch: Patch) -> None:
     async def settle(*_: object) -> bool:
         return False

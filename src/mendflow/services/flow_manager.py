@@ -97,7 +97,7 @@ class FlowManager:
                 continue
             if case.live or case.posted:
                 self._ledger.known(CASE_KIND, document.id, document.version)
-                live = await self._read_or_fail(case, moved=tree.moved)
+                live = await self._read_or_fail(case, fenced=tree.moved or tree.again)
                 found += [live] if live is not None else []
         if tree.begins and not there and await self._settled(tree.root):
             return await self.load(tree)
@@ -112,10 +112,10 @@ class FlowManager:
             if live.id in self.live:
                 await self.errands.carry_out(live, owed(live.case), again=True)
 
-    async def _read_or_fail(self, document: CaseDocument, *, moved: bool) -> LiveCase | None:
+    async def _read_or_fail(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
         """One case that cannot be read is told about and over; it does not keep the others from going on."""
         try:
-            return await self._read(document, moved=moved)
+            return await self._read(document, fenced=fenced)
         except StoreUnavailable:
             raise
         except Exception as error:  # whatever is wrong with one case, the others must go on
@@ -141,7 +141,7 @@ class FlowManager:
         self.live.pop(case, None)
         self._homes.let_go(case, case)
 
-    async def _read(self, document: CaseDocument, *, moved: bool) -> LiveCase | None:
+    async def _read(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
         case, position, version = Case.blank(), 0, 0
         kept = await self._store.get(SNAPSHOT_KIND, document.id)
         if kept is not None:
@@ -157,8 +157,8 @@ class FlowManager:
             if document.id != root_of(document.id):
                 self._ledger.drop(CASE_KIND, document.id)  # whoever wanted it begins it again
                 return None
-            return await self._read(document, moved=moved) if await self._settled(document.id) else None
-        if moved:
+            return await self._read(document, fenced=fenced) if await self._settled(document.id) else None
+        if fenced:
             await self._fence(live)
         await self._recount(live)
         return live
@@ -179,10 +179,12 @@ class FlowManager:
         return moved
 
     async def _fence(self, live: LiveCase) -> None:
-        """Take the place in the journal that whoever had the case before would write to next. What it wrote until then
-        is true. A server that slept since it took the case has read the fence of whoever took it from there, and would
-        pass it: so after the journal the home is looked at. Who takes it later than that fences before our place, or
-        finds us in it."""
+        """Take the place in the journal that whoever had the case before would write to next: another server, or
+        ourselves, with a write that was given up and may come through later. What was written until then is true.
+
+        A server that slept since it took the case has read the fence of whoever took it from there, and would pass it:
+        so after the journal the home is looked at. Who takes it later than that fences before our place, or finds us in
+        it."""
         taken = f"another server has taken case {live.id}; reading everything again"
         if not await self._homes.still_ours(root_of(live.id)):
             raise StoreUnavailable(taken)
@@ -196,7 +198,8 @@ class FlowManager:
                 raise StoreUnavailable(taken)
         evolve(live.case, event)
         live.position += 1
-        self._happenings.tell(event.at, "case", live.id, state=live.document.status, message="another server goes on")
+        message = f"server {self._homes.server} goes on with it"
+        self._happenings.tell(event.at, "case", live.id, state=live.document.status, message=message)
 
     async def _recount(self, live: LiveCase) -> None:
         told = set()

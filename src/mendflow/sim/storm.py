@@ -4,7 +4,7 @@ Each kind is a method; which come, and how often, follows from the seed. After t
 started, everything that stands still goes on, and every line carries again."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from random import Random
 from typing import Protocol
 
@@ -18,6 +18,9 @@ from mendflow.sim.servers import VirtualServer
 
 FUSE_STEPS_MAX = 400
 """A process that is to be hit in the middle of something is hit at one of its next so many steps."""
+
+WRITING = "server stopped that is about to write"
+"""Comes only where it is asked for: what usually takes dozens of storms to happen."""
 
 KINDS_SHARE = 0.5
 """How many of the kinds of faults come in one storm."""
@@ -38,11 +41,16 @@ class Stage(Protocol):
 
 
 class Storm:
-    def __init__(self, world: Stage, chance: Random, *, lasts_s: float, faults: int) -> None:
+    """`only` are the kinds of faults that come; without it they are drawn."""
+
+    def __init__(
+        self, world: Stage, chance: Random, *, lasts_s: float, faults: int, only: Collection[str] = ()
+    ) -> None:
         self._world = world
         self._chance = chance
         self._lasts_s = lasts_s
         self._faults = faults
+        self._only = only
         self._gone: set[VirtualPilot] = set()
         self._kinds: list[tuple[str, Callable[[], Awaitable[None]], int]] = [
             ("server killed", self._kill_server, 4),
@@ -62,13 +70,15 @@ class Storm:
             ("store failing", self._failing_store, 5),
             ("store away", self._store_away, 1),
         ]
+        if WRITING in only:
+            self._kinds.append((WRITING, self._stop_writing_server, 1))
 
     def _drawn_kinds(self) -> list[tuple[str, Callable[[], Awaitable[None]], float]]:
         """Each storm has its own character: some kinds do not come at all, and others come the more often. A mixture of
         everything hides what takes many faults of one kind."""
         chance = self._chance
         drawn = [(name, befall, weight * chance.uniform(0.2, 3.0)) for name, befall, weight in self._kinds]
-        kept = [each for each in drawn if chance.random() < KINDS_SHARE]
+        kept = [each for each in drawn if (each[0] in self._only if self._only else chance.random() < KINDS_SHARE)]
         return kept or drawn
 
     async def rage(self) -> None:
@@ -137,6 +147,14 @@ class Storm:
         if process is not None:
             self._in_the_middle(process, process.stop)
             await self._last(0.05, 2.0)
+            _spare(process)
+
+    async def _stop_writing_server(self) -> None:
+        """When it is about to write, for longer than it takes others to find it dead."""
+        process = self._server().process
+        if process is not None:
+            process.snare = (self._chance.choice(("journal", "journal", "write")), process.stop)
+            await self._last(0.6, 1.6)
             _spare(process)
 
     # pilots

@@ -57,6 +57,7 @@ class Scene(msgspec.Struct, frozen=True, kw_only=True):
     lease_ms: int = 6_000
     storm_s: float = 30.0
     faults: int = -1  # so many; -1: drawn
+    kinds: tuple[str, ...] = ()  # of these only; none: drawn
     recovery: bool | None = None  # whether rules are asked when something fails; None: drawn
 
 
@@ -138,7 +139,7 @@ class World:
             pilot.start()
         chance = self.chance("storm")
         faults = self.scene.faults if self.scene.faults >= 0 else chance.choice(FAULTS)
-        storm = Storm(self, chance, lasts_s=self.scene.storm_s, faults=faults)
+        storm = Storm(self, chance, lasts_s=self.scene.storm_s, faults=faults, only=self.scene.kinds)
         clients = self._clients()
         visits = self.loop.create_task(self.judge.visit_now_and_then())
         await asyncio.gather(storm.rage(), *clients)

@@ -15,6 +15,7 @@ from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.services.cluster.contract import HOME_KIND, SERVER_KIND
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.cluster.terms import terms_of
+from mendflow.sim.disk import at_once
 from mendflow.stores.contract import Append, Write
 from tests.services.cluster.kit import LEASE_MS, TRAVEL_S, Cluster, Server, completed, pilot_of, run
 from tests.services.conftest import HandPilot
@@ -244,6 +245,30 @@ def test_a_taker_that_slept_between_home_and_journal_does_not_pass_the_next_take
         assert await cluster.home(case) == "three"
         await until_ended(cluster, case, pilot_of(cluster, "three"))
         await demand_told_once(cluster, case)
+
+    run(story)
+
+
+def test_what_a_server_gave_up_to_write_changes_nothing_when_it_comes_through_later() -> None:  # laws 4 and 5
+    async def story(cluster: Cluster) -> None:
+        [one] = await cluster.start("one")
+        case = await begun(one)
+        pilot = pilot_of(cluster, "one")
+        await pilot.sync(want=1)
+
+        async def give_up(writes: Many[Write]) -> None:
+            if any(isinstance(write, Append) for write in writes):
+                one.line.before = None
+                cluster.loop.at(cluster.loop.true_s + 2, lambda: at_once(cluster.store.write(writes)))
+                raise StoreUnavailable("it does not answer")
+
+        one.line.before = give_up
+        await work(pilot)
+        await asyncio.sleep(3)
+        assert one.services.manager.live[CaseId(case)].position == len(await cluster.journal(case))
+        await until_ended(cluster, case, pilot)
+        await demand_told_once(cluster, case)
+        assert all(job.finished for job in await cluster.jobs(case))
 
     run(story)
 

@@ -40,11 +40,13 @@ _decode_case = msgspec.json.Decoder(_Case).decode
 
 class Tree(NamedTuple):
     """A tree that is ours by its home and not in memory yet. `moved`: another server may still take it for its own, and
-    is to be fenced out. `promised_ms`: for so long may pilots count on what they hold of it; None: a whole lease.
+    is to be fenced out. `again`: it was ours before, and what we wrote last may still be on its way: that is to be
+    fenced out as well. `promised_ms`: for so long may pilots count on what they hold of it; None: a whole lease.
     `begins`: its home was made for a new case, and nobody has looked yet whether that began."""
 
     root: CaseId
     moved: bool = False
+    again: bool = False
     promised_ms: int | None = None
     begins: bool = False
 
@@ -200,7 +202,7 @@ class HomeBook:
             roots = [root for root in await self._roots() if root not in known]
             taken += await self._claim([(0, self._document(root)) for root in roots])
             await self._store.write([Put(LAYOUT_KIND, HOME_KIND, b"{}", 0)])
-        return taken
+        return [tree._replace(again=shared) for tree in taken]
 
     async def take(self, found: Sequence[Document]) -> list[Tree]:
         """Make these homes ours; those at which nobody else was faster, and where no case is being begun here."""
