@@ -11,8 +11,9 @@ from mendflow.core.scheduling import explain_data
 from mendflow.core.scheduling.caches import FILES_MAX, Caches, key_of
 from mendflow.core.scheduling.data_match import KEPT_LOOKED, OVERTAKEN_MAX, Chosen
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS, KeptBack
+from mendflow.core.scheduling.line import EXACT_MAX
 from mendflow.core.scheduling.offer import Offer
-from mendflow.core.scheduling.queue import Queue
+from mendflow.core.scheduling.queue import LOOK_BEHIND_EVERY, Queue
 
 NOW = 1_700_000_000_000
 GB = 1 << 30
@@ -161,6 +162,20 @@ def test_those_that_went_past_are_forgotten_with_the_job() -> None:
     assert queue.overtaken(JobId("old")) == 1
     queue.remove(JobId("old"))
     assert queue.overtaken(JobId("old")) == 0
+
+
+def test_a_job_of_an_odd_size_behind_one_that_does_not_fit_comes_although_data_keeps_the_pilot_busy() -> None:
+    queue = Queue()
+    has(queue, "p", a=1000)
+    for number in range(EXACT_MAX):
+        add(queue, f"huge{number}", needs=Resources(memory_bytes=(1 << 40) + number), age=500)
+    add(queue, "too large", needs=Resources(memory_bytes=9 * GB), age=400)
+    add(queue, "hidden", needs=Resources(memory_bytes=7 * GB), age=300)
+    got: list[str] = []
+    for number in range(3 * LOOK_BEHIND_EVERY):
+        add(queue, f"young{number}", "a", priority=1)
+        got += ask(queue, "p")
+    assert "hidden" in got
 
 
 def test_why_a_job_was_taken_is_told_in_bytes() -> None:

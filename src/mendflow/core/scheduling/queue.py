@@ -241,31 +241,32 @@ class Queue:
         if kept is None:
             kept = self._keep(match, offer, now)
         self._turn += kept is None
-        if self._line.wanted.jobs:
-            here = AtHand(self.caches, self._line.wanted, self.caches.of(offer.pilot), self._turn)
-            if here.counts or self._wait:
-                return self._take_by_data(DataMatch(match, here, self._wait, self._overtaken, now), match, most, kept)
-        if kept is not None:
-            return match.take(most, before=kept[0])
-        return self._take_all(match, most)
+        by_data = self._by_data(match, offer, now)
+        taken = self._take_by(by_data or match, match, most, kept)
+        if by_data is not None:
+            self.chosen = by_data.chosen
+        return taken
 
-    def _take_by_data(self, found: DataMatch, match: Match, most: int, kept: Entry | None) -> list[JobId]:
-        taken = found.take(most, before=kept[0] if kept is not None else None)
-        self.chosen = found.chosen
-        if kept is None and len(taken) < most:
+    def _by_data(self, match: Match, offer: Offer, now: Instant) -> DataMatch | None:
+        """If data has anything to do with it: jobs that wait read what is at hand, or what an idle pilot may have."""
+        wanted = self._line.wanted
+        if not wanted.jobs:
+            return None
+        here = AtHand(self.caches, wanted, self.caches.of(offer.pilot), self._turn)
+        return DataMatch(match, here, self._wait, self._overtaken, now) if here.counts or self._wait else None
+
+    def _take_by(self, order: Match | DataMatch, match: Match, most: int, kept: Entry | None) -> list[JobId]:
+        if kept is not None:
+            return order.take(most, before=kept[0])
+        taken = match.take_behind(most, self._turn) if self._turn % LOOK_BEHIND_EVERY == 0 else []
+        taken += order.take(most - len(taken))
+        if len(taken) < most:
             taken += match.take_behind(most - len(taken), self._turn)
         return taken
 
     def _gone(self, id: JobId) -> None:
         self._overtaken.pop(id, None)
         self._wait.gone(id)
-
-    def _take_all(self, match: Match, most: int) -> list[JobId]:
-        taken = match.take_behind(most, self._turn) if self._turn % LOOK_BEHIND_EVERY == 0 else []
-        taken += match.take(most - len(taken))
-        if len(taken) < most:
-            taken += match.take_behind(most - len(taken), self._turn)
-        return taken
 
     def _kept_entry(self, offer: Offer, now: Instant) -> Entry | None:
         """The job that this pilot is kept for, if that still makes sense."""
