@@ -169,8 +169,8 @@ def test_a_job_of_an_odd_size_behind_one_that_does_not_fit_comes_although_data_k
     has(queue, "p", a=1000)
     for number in range(EXACT_MAX):
         add(queue, f"huge{number}", needs=Resources(memory_bytes=(1 << 40) + number), age=500)
-    add(queue, "too large", needs=Resources(memory_bytes=9 * GB), age=400)
-    add(queue, "hidden", needs=Resources(memory_bytes=7 * GB), age=300)
+    add(queue, "too large", needs=Resources(cpus=1.5, memory_bytes=GB), age=400)
+    add(queue, "hidden", needs=Resources(memory_bytes=GB + 1), age=300)
     got: list[str] = []
     for number in range(3 * LOOK_BEHIND_EVERY):
         add(queue, f"young{number}", "a", priority=1)
