@@ -7,6 +7,7 @@ turn. `python -m bench.matching --write` puts the figures into docs/benchmarks.m
 
 import gc
 import json
+import os
 import random
 import sys
 import time
@@ -217,7 +218,10 @@ def section(found: dict[str, object]) -> str:
             "",
             f"The queue keeps {kept['a_job_with_three']} bytes for a waiting job with three inputs, "
             f"{kept['a_job_without_inputs']} for one without any,",
-            f"and {kept['a_file_in_a_cache']} for a file in a pilot's cache. Machine: {machine()}.",
+            f"and {kept['a_file_in_a_cache']} for a file in a pilot's cache. Where other programs have their "
+            "turn in the middle of a match,",
+            f"the processor time tells what the match took. Machine: {machine()}; load {os.getloadavg()[0]:.1f} at the "
+            "end.",
         ]
     )
 
