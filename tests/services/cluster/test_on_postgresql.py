@@ -100,4 +100,4 @@ async def test_a_silent_server_loses_its_case_and_what_it_still_writes_is_refuse
     await until(ended, "the end of the case")
     facts = [msgspec.json.decode(entry, type=Event).fact for entry in await two.store.read(journal_of(CaseId(case)))]
     assert [fact.serial for fact in facts if isinstance(fact, FinishItem)] == [1, 2]
-    assert [fact.server for fact in facts if isinstance(fact, Moved)] == ["two"]
+    assert {fact.server for fact in facts if isinstance(fact, Moved)} == {"two"}  # again, if it had to read it again
