@@ -56,7 +56,9 @@ def test_every_file_is_in_one_batch_and_batches_keep_their_rule(
     for batch in batches:
         assert batch.files
         assert not rule.count or batch.count <= rule.count
-        assert not rule.size_bytes or sum(each.bytes for each in batch.files[:-1]) < rule.size_bytes, "no file more than wanted"
+        assert not rule.size_bytes or sum(each.bytes for each in batch.files[:-1]) < rule.size_bytes, (
+            "no file more than wanted"
+        )
     read = DataSet(name="s")
     for entry in msgspec.json.decode(msgspec.json.encode(journal), type=list[SetEvent]):
         evolve(read, entry)

@@ -19,6 +19,7 @@ ALL = set(ROLES)
 READ = {"admin", "user", "reader", "editor"}
 CHANGE = {"admin", "user"}
 ADMINISTER = {"admin"}
+PULL = frozenset({"admin", "pilot"})
 DO_TASKS = CHANGE | {"editor"}
 FETCH = READ | {"pilot"}
 SERVED = {"admin", "engine"}
@@ -43,7 +44,7 @@ WHO: dict[str, set[str]] = {
     **dict.fromkeys(("webhooks", "add_webhook", "remove_webhook", "try_webhook"), ADMINISTER),
     **dict.fromkeys(("sites", "site"), READ),
     **dict.fromkeys(("put_site", "pause_site", "resume_site", "remove_site"), ADMINISTER),
-    **dict.fromkeys(("sync", "locate", "place"), {"admin", "pilot"}),
+    **dict.fromkeys(("sync", "locate", "place"), PULL),
     **dict.fromkeys(("data", "datum", "places", "elements", "element"), READ),
     **dict.fromkeys(("add_data", "add_replica"), CHANGE),
     **dict.fromkeys(("remove_data", "remove_replica", "put_element", "remove_element"), ADMINISTER),
