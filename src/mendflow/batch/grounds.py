@@ -16,12 +16,10 @@ import msgspec
 from mendflow.batch.contract import Launch, names_of
 from mendflow.core.model.checks import Checks
 from mendflow.core.model.sites import PilotSubmission, Site
+from mendflow.core.scheduling.site_fit import life_ms
 
 KEPT_S = 86_400
 """How long the folder of a pilot is kept that did not leave in good order: somebody may want to look into it."""
-
-ENDS_BEFORE_MS = 60_000
-"""A pilot leaves by itself so long before its time at the batch system is over, or after nine tenths of it."""
 
 WORDS_BYTES = 4096
 PSIJ_LEAVES = (".job", ".out", ".ec", ".nodefile")
@@ -126,12 +124,6 @@ class Grounds:
         servers = pilot.servers or tuple(self._servers())
         words = [word for server in servers for word in ("--server", server)]
         return words + [str(word) for pair in given.items() if pair[1] or pair[0] == "--gpus" for word in pair]
-
-
-def life_ms(site: Site) -> int:
-    """How long a pilot may live, so that it leaves by itself before it is killed; 0: without end."""
-    wall_ms = site.batch.wall_ms
-    return max(wall_ms - ENDS_BEFORE_MS, wall_ms * 9 // 10) if wall_ms else 0
 
 
 def _expanded(path: str) -> str:

@@ -91,18 +91,20 @@ def of_job(house: House, job: Job) -> Why:
         return _of_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
     if job.state is JobState.AVAILABLE:
         meta, now = house.services.meta, house.clock.now()
+        sites = house.services.sites.monitor.about(job.spec.resources)
         told = explain.why_waiting(
             job,
             [_facts(house, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
             meta.queue.ahead(job.id),
             now,
+            coming=sites.helps,
         )
         kept, data = meta.queue.kept_back(job.id, now), []
         if job.spec.inputs:
             data = explain_data.facts(job.spec, meta.queue.caches, meta.queue.overtaken(job.id))
         sentence = f"{job.spec.item}: {explain_data.kept_back(job.spec, kept, now)}" if kept else told.sentence
-        sites = house.services.sites.monitor.about(job.spec.resources)
-        return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *sites, *_attempts(job)])
+        about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
+        return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *about, *_attempts(job)])
     how = f"completed in attempt {job.fence}" if job.fence else "was not run again"
     facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
     return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)

@@ -56,6 +56,14 @@ def test_without_a_pilot_that_is_the_reason() -> None:
     assert said(job()) == "align[3]: no pilot is connected; `mendflow pilot` starts one"
 
 
+def test_a_site_that_has_a_pilot_coming_is_what_it_waits_for() -> None:
+    coming = ["site t0: 1 pilot is coming"]
+    alone = why_waiting(job(), [], 0, NOW, coming=coming)
+    assert alone.sentence == "align[3]: no pilot is connected; site t0: 1 pilot is coming"
+    bound = why_waiting(job(Resources(site="t0")), [pilot("p-1", site="t1")], 0, NOW, coming=coming)
+    assert bound.sentence == "align[3]: it is bound to site t0, and no pilot is there; site t0: 1 pilot is coming"
+
+
 def test_a_need_that_no_pilot_can_meet_is_named_with_the_best_pilot() -> None:
     why = why_waiting(job(Resources(memory_bytes=64 * GB)), [pilot("p-6", memory=8), pilot("p-7", memory=16)], 0, NOW)
     assert why.sentence == (

@@ -5,8 +5,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sites import BatchSettings, PilotSettings, Site
-from mendflow.core.scheduling.provision import SETTLE_MS, Group, Standing, could_run, plan
+from mendflow.core.model.sites import BatchSettings, Offered, PilotSettings, Site
+from mendflow.core.model.sync import Capacity
+from mendflow.core.scheduling.provision import SETTLE_MS, Group, Standing, plan
+from mendflow.core.scheduling.site_fit import could_run, lacking
 
 ANY = Resources()
 LONG = SETTLE_MS
@@ -90,8 +92,8 @@ def test_a_site_that_may_get_no_pilots_leaves_the_jobs_to_others_but_for_those_t
         (Resources(memory_bytes=2 << 30), True),
         (Resources(memory_bytes=3 << 30), False),
         (Resources(gpus=1), False),
-        (Resources(wall_ms=3_600_000), True),
-        (Resources(wall_ms=3_600_001), False),
+        (Resources(wall_ms=3_540_000), True),
+        (Resources(wall_ms=3_540_001), False),  # its pilots leave a minute before they would be killed
         (Resources(disk_bytes=1 << 50), True),  # of which the site says nothing
     ],
 )
@@ -107,9 +109,46 @@ def test_no_pilot_is_sent_for_a_job_that_it_could_not_take(needs: Resources, fit
 
 def test_the_plan_says_why() -> None:
     reasons = " ".join(plan(site(least=3, idle=1), Standing(busy=1), waiting(1)).reasons)
-    assert "1 jobs wait" in reasons and "should" in reasons
-    assert "at most 2" in plan(site(most=2), Standing(busy=2), waiting(1)).reasons[0]
+    assert "1 job waits" in reasons and "should" in reasons
+    assert "at most 2" in plan(site(most=2), Standing(busy=2), waiting(1)).reasons[-1]
     assert plan(site(), Standing(), []).reasons == ("nothing waits that its pilots are not enough for",)
+
+
+def test_what_may_not_be_sent_now_is_told_as_waiting_all_the_same() -> None:
+    assert plan(site(), Standing(), waiting(2), most=0).reasons == ("2 jobs wait that no pilot is coming for",)
+    assert "nothing waits" in plan(site(), Standing(inactive=2), waiting(2), most=0).reasons[0]
+
+
+def offered(*, memory: int = 8 << 30, disk: int = 1 << 40, ttl_ms: int = 0, host: str = "node") -> Offered:
+    has = Capacity(slots=1, cpus=1.0, memory_bytes=memory, disk_bytes=disk)
+    return Offered(at=1, capacity=has, ttl_ms=ttl_ms, host=host)
+
+
+@pytest.mark.parametrize(
+    ("needs", "lacks"),
+    [
+        (Resources(memory_bytes=8 << 30), ""),
+        (Resources(memory_bytes=900 << 30), "it asks for 900 GiB of memory, and the largest of the last 2 pilots had"),
+        (Resources(disk_bytes=2 << 40), "it asks for 2 TiB of disk"),
+        (Resources(wall_ms=50_001), "it asks for 50 s of time"),
+        (Resources(wall_ms=50_000), ""),
+        (Resources(memory_bytes=8 << 30, disk_bytes=1 << 40), "none of the last 2 pilots that came had all"),
+        (Resources(avoid_hosts=("node",)), "it keeps away from node"),
+        (Resources(avoid_hosts=("elsewhere",)), ""),
+    ],
+)
+def test_jobs_that_no_pilot_could_take_that_came_bring_no_more(needs: Resources, lacks: str) -> None:
+    came = [offered(disk=1 << 30, ttl_ms=50_000), offered(memory=1 << 30, ttl_ms=40_000)]
+    assert lacks in lacking(site(), needs, came) and bool(lacking(site(), needs, came)) is bool(lacks)
+    assert not lacking(site(), needs), "before one has come nobody knows"
+    decided = plan(site(), Standing(), [Group(needs, 3, LONG)], offered=came)
+    assert bool(decided.pilots) is not bool(lacks) and lacks in decided.reasons[0]
+    assert len(decided.uncovered) == bool(lacks), "another site may have larger ones"
+
+
+def test_a_batch_system_may_send_the_next_pilot_to_another_host() -> None:
+    cluster = Site(name="t0", batch=BatchSettings(kind="slurm"))
+    assert could_run(cluster, Resources(avoid_hosts=("node",)), [offered()])
 
 
 counts = st.integers(0, 30)

@@ -156,7 +156,9 @@ class Server:
     async def document(self, site: str = "t0") -> SiteDocument:
         return (await self.book.get(site)).document
 
-    def heard(self, name: str, *, unfit: str = "", leaving: bool = False, site: str = "t0", slots: int = 1) -> None:
+    def heard(
+        self, name: str, *, unfit: str = "", leaving: bool = False, site: str = "t0", slots: int = 1, memory: int = 1
+    ) -> None:
         """A pilot says something, as the exchange would hear it."""
         pilot = self.meta.pilot(PilotId(f"p-{name}"))
         request = SyncRequest(
@@ -164,7 +166,7 @@ class Server:
             serial=pilot.newest + 1,
             host="node",
             site=site,
-            capacity=Capacity(slots=slots, cpus=1.0, memory_bytes=1, disk_bytes=1),
+            capacity=Capacity(slots=slots, cpus=1.0, memory_bytes=memory, disk_bytes=1),
             want=slots,
             submission=name,
             unfit=unfit,

@@ -14,6 +14,7 @@ import msgspec
 from mendflow.core.model.checks import Checks
 from mendflow.core.model.data import Sharing
 from mendflow.core.model.ids import Instant
+from mendflow.core.model.sync import Capacity
 from mendflow.core.model.views import View
 
 BatchKind = Literal["local", "slurm", "lsf", "pbs", "htcondor"]
@@ -163,6 +164,15 @@ class Ending(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     pilot: str = ""
 
 
+class Offered(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a pilot had when it came, where, and how long it would stay; 0: without end."""
+
+    at: Instant
+    capacity: Capacity
+    host: str = ""
+    ttl_ms: int = 0
+
+
 class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     at: Instant
     why: str
@@ -172,7 +182,8 @@ class Pause(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class SiteDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """`spent` are the moments of the last hour's submissions. `failures` count since a pilot last worked; after one,
     the next submission waits until `not_before`. `unheard_since` is since when the batch system does not answer, and
-    `trouble` what it said last. `reasons` are why the last look decided as it did."""
+    `trouble` what it said last. `reasons` are why the last look decided as it did. `offered` is what the last pilots
+    had that came: a job that none of them could have taken brings no more."""
 
     site: Site
     made_at: Instant = 0
@@ -191,6 +202,7 @@ class SiteDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
     unheard_since: Instant = 0
     trouble: str = ""
     reasons: tuple[str, ...] = ()
+    offered: tuple[Offered, ...] = ()  # the newest last
 
 
 class SiteView(View, frozen=True):

@@ -53,16 +53,18 @@ class Demand(NamedTuple):
         return self.asked <= amount + CPU_GRAIN
 
 
-def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant) -> Why:
-    """Why nobody runs this job now. `ahead` is how many jobs stand before it in the queue."""
+def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant, coming: Sequence[str] = ()) -> Why:
+    """Why nobody runs this job now. `ahead` is how many jobs stand before it in the queue; `coming` says, of each site
+    whose pilots could take it, what becomes of these."""
     if job.suspended:
         return _why(job, "suspended", "it is suspended; `mendflow continue` lets it go on")
     if job.available_at > now:
         return _why_later(job, now)
     if not pilots:
-        return _why(job, "waiting", "no pilot is connected; `mendflow pilot` starts one")
+        how = coming[0] if coming else "`mendflow pilot` starts one"
+        return _why(job, "waiting", f"no pilot is connected; {how}")
     if job.spec.resources.site and not any(pilot.site == job.spec.resources.site for pilot in pilots):
-        return _why_site(job, pilots)
+        return _why_site(job, pilots, coming)
     there = [pilot for pilot in pilots if job.spec.resources.site in ("", pilot.site)]
     welcome = [pilot for pilot in there if pilot.host not in job.spec.resources.avoid_hosts]
     if not welcome:
@@ -106,8 +108,10 @@ def _why_later(job: Job, now: Instant) -> Why:
     return _why(job, "waiting", sentence, _attempts(job))
 
 
-def _why_site(job: Job, pilots: Sequence[PilotFacts]) -> Why:
+def _why_site(job: Job, pilots: Sequence[PilotFacts], coming: Sequence[str]) -> Why:
     site = job.spec.resources.site
+    if coming:
+        return _why(job, "waiting", f"it is bound to site {site}, and no pilot is there; {coming[0]}")
     known = sorted({pilot.site for pilot in pilots if pilot.site})
     others = f"pilots are at {', '.join(known)}" if known else "no connected pilot names a site"
     return _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")

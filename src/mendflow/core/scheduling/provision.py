@@ -14,12 +14,13 @@ group takes of them, the next does not have. And a free slot of a pilot that is 
 because that pilot is about to take it; a job that has waited for longer is evidently not to that pilot's taste. A job
 that any site may run is covered once, by the first that has room for it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.sites import PILOTS_MAX, Site
+from mendflow.core.model.sites import PILOTS_MAX, Offered, Site
+from mendflow.core.scheduling.site_fit import lacking
 
 SETTLE_MS = 15_000
 """A job that has waited for so long is not about to be taken by a pilot that is there."""
@@ -34,16 +35,18 @@ class Group(msgspec.Struct, frozen=True):
 
 
 class Standing(msgspec.Struct, frozen=True, kw_only=True):
-    """The pilots of a site. `free_slots` are those of pilots that were heard, busy ones included."""
+    """The pilots of a site. `free_slots` are those of pilots that were heard, busy ones included. `withdrawn` are being
+    taken back: they are still there, and no job may count on them."""
 
     inactive: int = 0
     idle: int = 0
     busy: int = 0
     free_slots: int = 0
+    withdrawn: int = 0
 
     @property
     def submitted(self) -> int:
-        return self.inactive + self.idle + self.busy
+        return self.inactive + self.idle + self.busy + self.withdrawn
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,24 +62,18 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
         return self.for_jobs + self.ready
 
 
-def could_run(site: Site, needs: Resources) -> bool:
-    """Whether a pilot of this site, were it empty, could take such a job. What the site does not say is not held
-    against it."""
-    pilots, wall_ms = site.pilots, site.batch.wall_ms
-    return (
-        needs.site in ("", site.name)
-        and needs.cpus <= pilots.cpus
-        and (not pilots.memory_bytes or needs.memory_bytes <= pilots.memory_bytes)
-        and (not pilots.disk_bytes or needs.disk_bytes <= pilots.disk_bytes)
-        and needs.gpus <= pilots.gpus
-        and (not wall_ms or needs.wall_ms <= wall_ms)
-    )
-
-
-def plan(site: Site, standing: Standing, groups: Iterable[Group], *, most: int = PILOTS_MAX) -> Plan:
-    """What to send to a site; no more than `most`, whatever its thresholds say."""
+def plan(
+    site: Site,
+    standing: Standing,
+    groups: Iterable[Group],
+    *,
+    most: int = PILOTS_MAX,
+    offered: Sequence[Offered] = (),
+) -> Plan:
+    """What to send to a site; no more than `most`, whatever its thresholds say. `offered` is what its last pilots had:
+    jobs that none of them could have taken bring no more."""
     room = site.max_pilots - standing.submitted
-    cover = _Cover(site, standing, max(0, min(room, most)))
+    cover = _Cover(site, standing, max(0, min(room, most)), offered)
     uncovered = [each for each in map(cover.group, groups) if each is not None]
     for_jobs = cover.sent
     ready = cover.to_be_idle()
@@ -90,8 +87,9 @@ def plan(site: Site, standing: Standing, groups: Iterable[Group], *, most: int =
 class _Cover:
     """What is left to cover jobs with, as groups take of it."""
 
-    def __init__(self, site: Site, standing: Standing, available: int) -> None:
+    def __init__(self, site: Site, standing: Standing, available: int, offered: Sequence[Offered]) -> None:
         self._site = site
+        self._offered = offered
         self._standing = standing
         self._slots = max(1, site.pilots.slots)
         self._free = standing.free_slots
@@ -102,7 +100,9 @@ class _Cover:
 
     def group(self, group: Group) -> Group | None:
         """Cover a group; what remains of it."""
-        if not could_run(self._site, group.needs):
+        if lacks := lacking(self._site, group.needs, self._offered):
+            if group.needs.site in ("", self._site.name):
+                self.reasons.append(f"{_jobs(group.jobs)} that no pilot of it could take: {lacks}")
             return group
         left = group.jobs
         if group.waited_ms < SETTLE_MS:
@@ -111,8 +111,11 @@ class _Cover:
         if not left:
             return None
         pilots = min(-(-left // self._slots), self.available)
+        waits = f"{_jobs(left)} that no pilot is coming for"
         if pilots:
-            self._send(pilots, f"{left} jobs wait that no pilot is coming for: {pilots} more for them")
+            self._send(pilots, f"{waits}: {pilots} more for them")
+        else:
+            self.reasons.append(waits)
         left, spare = _less(left, pilots * self._slots)
         self._coming += spare
         return msgspec.structs.replace(group, jobs=left) if left else None
@@ -138,6 +141,10 @@ class _Cover:
         self.sent += pilots
         self.available -= pilots
         self.reasons.append(why)
+
+
+def _jobs(count: int) -> str:
+    return "1 job waits" if count == 1 else f"{count} jobs wait"
 
 
 def _less(wanted: int, have: int) -> tuple[int, int]:

@@ -19,6 +19,7 @@ from mendflow.core.model.sites import (
     Ending,
     Found,
     How,
+    Offered,
     Pause,
     PilotSubmission,
     Purpose,
@@ -42,16 +43,21 @@ AT_ONCE_MAX = 50
 COMES_BACK: frozenset[How] = frozenset({"gone", "rejected", "lost", "ended", "silent"})
 """What was given up by our own judgement: should it be there after all, it counts again."""
 
+OFFERS_KEPT = 20
+OFFERS_KEPT_MS = 24 * HOUR_MS
+"""Of so many pilots it is kept what they had, and for so long."""
+
 _replace = msgspec.structs.replace
 
 
 class Seen(msgspec.Struct, frozen=True, kw_only=True):
     """What one look has seen. `found` is what the batch system knows by our names, None if it did not answer. `heard`
-    are pilots that live, by the name that they say. `silent_ms` is how long a pilot that works may be silent, and
-    `watched_since` since when somebody listens: before that nobody could be heard."""
+    are pilots that live, by the name that they say, and `offers` what they have. `silent_ms` is how long a pilot that
+    works may be silent, and `watched_since` since when somebody listens: before that nobody could be heard."""
 
     found: Mapping[str, Found] | None
     heard: Mapping[str, str]
+    offers: Mapping[str, Offered] = {}
     now: Instant
     silent_ms: int
     watched_since: Instant
@@ -183,12 +189,13 @@ def pause(document: SiteDocument, why: str, *, now: Instant, by: str = "") -> Si
 
 
 def resume(document: SiteDocument) -> SiteDocument:
-    """Go on as if nothing had failed; what was spent of the budget is spent."""
-    return _replace(document, paused=None, failures=0, not_before=0, trouble="")
+    """Go on as if nothing had failed, and nothing were known of its pilots; what was spent of the budget is spent."""
+    return _replace(document, paused=None, failures=0, not_before=0, trouble="", offered=())
 
 
-def worked(document: SiteDocument, name: str, pilot: str, now: Instant) -> SiteDocument:
-    """A pilot was heard under this name, and can work. One that was given up for lost comes back."""
+def worked(document: SiteDocument, name: str, pilot: str, now: Instant, offered: Offered | None = None) -> SiteDocument:
+    """A pilot was heard under this name, and can work. One that was given up for lost comes back. `offered` is what it
+    has."""
     known = document.open.get(name)
     if known is None:
         if not _comes_back(document, name):
@@ -199,6 +206,8 @@ def worked(document: SiteDocument, name: str, pilot: str, now: Instant) -> SiteD
     document = _replace(
         document, failures=0, not_before=0, trouble="" if not document.unheard_since else document.trouble
     )
+    if offered is not None:
+        document = _replace(document, offered=(*_still_known(document, now), offered)[-OFFERS_KEPT:])
     return _with(document, _moved(known, SubmissionState.WORKING, now, pilot=pilot))
 
 
@@ -211,10 +220,11 @@ def heard_of(document: SiteDocument, name: str, now: Instant) -> SiteDocument:
     )
 
 
+_NEVER_SEEN = "it was about to be submitted, and it never came to that, as far as can be seen"
 _HOW: dict[How, str] = {
     "unfit": "could not work there",
     "rejected": "was refused",
-    "lost": "was forgotten by the batch system",
+    "lost": "is not known to the batch system",
     "ended": "ended before its pilot was heard",
     "silent": "was started, and its pilot was not heard",
 }
@@ -222,8 +232,13 @@ _HOW: dict[How, str] = {
 
 def _heard(document: SiteDocument, seen: Seen) -> SiteDocument:
     for name, pilot in seen.heard.items():
-        document = worked(document, name, pilot, seen.now)
-    return document
+        document = worked(document, name, pilot, seen.now, seen.offers.get(name))
+    known = _still_known(document, seen.now)
+    return document if known == document.offered else _replace(document, offered=known)
+
+
+def _still_known(document: SiteDocument, now: Instant) -> tuple[Offered, ...]:
+    return tuple(each for each in document.offered if each.at > now - OFFERS_KEPT_MS)
 
 
 def _looked(
@@ -236,7 +251,8 @@ def _looked(
     if found is None:
         missed_at = known.missed_at or now
         if now - max(missed_at, known.planned_at) >= site.lost_ms:
-            return close(document, known.name, "lost", now=now)
+            never = known.state is SubmissionState.PLANNED
+            return close(document, known.name, "lost", now=now, why=_NEVER_SEEN if never else "")
         return document if known.missed_at else _with(document, _replace(known, missed_at=now))
     if found.state == "ended":
         return close(document, known.name, "ended", now=now, why=found.why)

@@ -17,10 +17,11 @@ import msgspec
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.core.model.sites import Answer, BatchAway, Found, PilotSubmission, Purpose, SiteDocument
+from mendflow.core.model.sites import Answer, BatchAway, Found, Offered, PilotSubmission, Purpose, SiteDocument
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.scheduling import submissions
-from mendflow.core.scheduling.provision import Group, Plan, Standing, could_run, plan
+from mendflow.core.scheduling.provision import Group, Plan, Standing, plan
+from mendflow.core.scheduling.site_fit import lacking
 from mendflow.core.scheduling.submissions import Seen
 from mendflow.services.cluster.contract import ServerDocument
 from mendflow.services.cluster.membership import OwnMembership
@@ -48,6 +49,13 @@ class _Decided(msgspec.Struct, frozen=True):
     document: SiteDocument
     new: list[PilotSubmission]
     cancel: tuple[str, ...]
+
+
+class About(msgspec.Struct, frozen=True):
+    """What sites do about a job: those whose pilots could take it, and why others' could not."""
+
+    helps: list[str]
+    cannot: list[str]
 
 
 class PilotMonitor:
@@ -125,7 +133,8 @@ class PilotMonitor:
                 document = submissions.heard_of(document, name, now)
                 document = submissions.close(document, name, "unfit", now=now, why=request.unfit, pilot=pilot)
                 continue
-            document = submissions.worked(document, name, pilot, now)
+            has = Offered(at=now, capacity=request.capacity, host=request.host, ttl_ms=request.ttl_ms)
+            document = submissions.worked(document, name, pilot, now, has)
             if request.leaving:
                 document = submissions.close(document, name, "left", now=now)
         return document
@@ -237,9 +246,11 @@ class PilotMonitor:
         self, document: SiteDocument, found: dict[str, Found] | None, why: str, waiting: list[Group]
     ) -> _Decided:
         now = self._clock.now()
+        heard = self._heard_at(document)
         seen = Seen(
             found=found,
-            heard=self._heard_at(document),
+            heard={name: pilot.id for name, pilot in heard.items()},
+            offers={name: _offered(pilot, now) for name, pilot in heard.items()},
             now=now,
             silent_ms=self._meta.leases.lease_ms,
             watched_since=self._started_at,
@@ -256,7 +267,7 @@ class PilotMonitor:
 
     def _plan(self, document: SiteDocument, waiting: list[Group]) -> Plan:
         most, _ = submissions.allowed(document, self._clock.now())
-        return plan(document.site, self.standing(document), waiting, most=most)
+        return plan(document.site, self.standing(document), waiting, most=most, offered=document.offered)
 
     # What is there
 
@@ -269,32 +280,36 @@ class PilotMonitor:
         """Pilots of the site as they are: those that were submitted, and those that somebody started by hand."""
         here = [pilot for pilot in self._pilots() if pilot.site == document.site.name]
         free = [pilot.free_slots == pilot.capacity.slots for pilot in here]
-        inactive = sum(each.inactive for each in document.open.values())
-        unheard = len(document.open) - inactive - sum(pilot.submission in document.open for pilot in here)
+        inactive = [each for each in document.open.values() if each.inactive]
+        withdrawn = sum(each.cancelled_at > 0 for each in inactive)
+        unheard = len(document.open) - len(inactive) - sum(pilot.submission in document.open for pilot in here)
         return Standing(
-            inactive=inactive + max(0, unheard),
+            inactive=len(inactive) - withdrawn + max(0, unheard),
+            withdrawn=withdrawn,
             idle=sum(free),
             busy=len(here) - sum(free),
             free_slots=sum(pilot.free_slots for pilot in here),
         )
 
-    def about(self, needs: Resources) -> list[str]:
+    def about(self, needs: Resources) -> About:
         """What sites do about a job that waits, in sentences."""
-        able = [document for document in self._sites if could_run(document.site, needs)]
-        if self._sites and not able:
-            return ["no site has pilots that could take it"]
-        return [self._sentence(document) for document in able]
+        lacks = [(each, lacking(each.site, needs, each.offered)) for each in self._sites]
+        return About(
+            helps=[self._sentence(each) for each, lack in lacks if not lack],
+            cannot=[f"site {each.site.name} has no pilots that could take it: {lack}" for each, lack in lacks if lack],
+        )
 
     def _sentence(self, document: SiteDocument) -> str:
         has = self.standing(document)
-        counts = f"{has.inactive} pilots are coming, {has.idle} are idle and {has.busy} busy"
+        coming = "1 pilot is coming" if has.inactive == 1 else f"{has.inactive} pilots are coming"
+        counts = f"{coming}, {has.idle} {'is' if has.idle == 1 else 'are'} idle and {has.busy} busy"
         return (
             f"site {document.site.name}: {counts}; {document.reasons[-1] if document.reasons else 'not looked at yet'}"
         )
 
-    def _heard_at(self, document: SiteDocument) -> dict[str, str]:
+    def _heard_at(self, document: SiteDocument) -> dict[str, PilotRecord]:
         return {
-            pilot.submission: pilot.id
+            pilot.submission: pilot
             for pilot in self._pilots()
             if pilot.submission and submissions.is_ours(document, pilot.submission)
         }
@@ -316,6 +331,11 @@ def groups_of(meta: QueueAndPilots, now: Instant) -> list[Group]:
     """What waits in a server's queue, by what it needs."""
     groups = [Group(each.needs, each.jobs, max(0, now - each.since)) for each in meta.queue.waiting(())]
     return sorted(groups, key=lambda group: -group.jobs)[:GROUPS_MAX]
+
+
+def _offered(pilot: PilotRecord, now: Instant) -> Offered:
+    ttl_ms = max(1, pilot.ends_at - now) if pilot.ends_at else 0
+    return Offered(at=now, capacity=pilot.capacity, host=pilot.host, ttl_ms=ttl_ms)
 
 
 def _is_at(server: ServerDocument, host: str) -> bool:

@@ -89,7 +89,7 @@ class SiteBook:
         return self._there(name, await self.change(name, lambda it: submissions.pause(it, told, now=now, by=who)))
 
     async def resume(self, name: str) -> SiteDocument:
-        return self._there(name, await self.change(name, submissions.resume))
+        return self._there(name, await self.change(name, _resumed))
 
     async def remove(self, name: str, *, force: bool) -> SiteDocument:
         """It goes when its last pilot does; with `force` these are ended."""
@@ -110,5 +110,13 @@ class SiteBook:
         return document
 
 
+def _resumed(known: SiteDocument) -> SiteDocument:
+    if known.removed:
+        raise Conflict(
+            f"the site {known.site.name} is being removed; `mendflow sites add FILE` with its settings keeps it"
+        )
+    return submissions.resume(known)
+
+
 def settled(known: SiteDocument, site: Site) -> SiteDocument:
-    return msgspec.structs.replace(known, site=site, removed=False, emptied=False)
+    return msgspec.structs.replace(known, site=site, removed=False, emptied=False, offered=())

@@ -1,0 +1,86 @@
+"""Whether a site's pilots could take a job, were they empty.
+
+A site's settings say some of it. What they leave open is learnt: each pilot says what it has when it comes, and the
+site's document keeps what the last ones said. A job that none of them could have taken brings no more of them. What was
+learnt is forgotten after a day, since disks get free and machines change, and when somebody looks after the site."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+from mendflow.core.model.jobs import Resources
+from mendflow.core.model.sites import Offered, Site
+from mendflow.core.scheduling.amounts import duration, size
+from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, Room
+
+ENDS_BEFORE_MS = 60_000
+"""So much before it would be killed a pilot leaves by itself; if that is little, after nine tenths of its time."""
+
+
+def life_ms(site: Site) -> int:
+    """How long a pilot may live, so that it leaves by itself before it is killed; 0: without end."""
+    wall_ms = site.batch.wall_ms
+    return max(wall_ms - ENDS_BEFORE_MS, wall_ms * 9 // 10) if wall_ms else 0
+
+
+def lacking(site: Site, needs: Resources, offered: Sequence[Offered] = ()) -> str:
+    """What pilots of this site lack for such a job, in words; nothing if they could take it. What neither the site nor
+    any pilot of it has said is not held against it."""
+    if needs.site not in ("", site.name):
+        return f"it is bound to site {needs.site}"
+    amounts = _amounts(needs)
+    said = [each for each in amounts if each.asked > each.settings(site) + CPU_GRAIN]
+    if said:
+        return "; ".join(f"it asks for {each.tell(each.asked)}, and its pilots get {_got(each, site)}" for each in said)
+    if not offered or any(_room(site, each).fits(needs) for each in offered):
+        return ""
+    return _not_offered(site, needs, amounts, offered)
+
+
+def could_run(site: Site, needs: Resources, offered: Sequence[Offered] = ()) -> bool:
+    return not lacking(site, needs, offered)
+
+
+class _Amount(NamedTuple):
+    """One thing that a job asks for: what a site's settings give of it, and what a pilot had."""
+
+    asked: float
+    settings: Callable[[Site], float]
+    had: Callable[[Offered], float]
+    tell: Callable[[float], str]
+
+
+def _amounts(needs: Resources) -> list[_Amount]:
+    return [
+        _Amount(needs.cpus, lambda s: s.pilots.cpus, lambda o: o.capacity.cpus, lambda n: f"{n:g} cpus"),
+        _Amount(needs.memory_bytes, lambda s: s.pilots.memory_bytes or FOREVER_MS,
+                lambda o: o.capacity.memory_bytes, lambda n: f"{size(n)} of memory"),
+        _Amount(needs.disk_bytes, lambda s: s.pilots.disk_bytes or FOREVER_MS,
+                lambda o: o.capacity.disk_bytes, lambda n: f"{size(n)} of disk"),
+        _Amount(needs.gpus, lambda s: s.pilots.gpus, lambda o: o.capacity.gpus, lambda n: f"{n:g} gpus"),
+        _Amount(needs.wall_ms, lambda s: life_ms(s) or FOREVER_MS, lambda o: o.ttl_ms or FOREVER_MS,
+                lambda n: f"{duration(n)} of time"),
+    ]  # fmt: skip
+
+
+def _got(amount: _Amount, site: Site) -> str:
+    return amount.tell(amount.settings(site))
+
+
+def _not_offered(site: Site, needs: Resources, amounts: Sequence[_Amount], offered: Sequence[Offered]) -> str:
+    came = "the last pilot that came" if len(offered) == 1 else f"the largest of the last {len(offered)} pilots"
+    lacks = []
+    for each in amounts:
+        most = max(map(each.had, offered))
+        if each.asked > most + CPU_GRAIN:
+            lacks.append(f"it asks for {each.tell(each.asked)}, and {came} had {each.tell(most)}")
+    hosts = sorted({each.host for each in offered})
+    if site.batch.kind == "local" and set(hosts) <= set(needs.avoid_hosts):
+        lacks.append(f"it keeps away from {', '.join(hosts)}, where its pilots are")
+    return "; ".join(lacks) or f"none of the last {len(offered)} pilots that came had all that it asks for"
+
+
+def _room(site: Site, offered: Offered) -> Room:
+    """A batch system may send the next pilot to another host; where there is none, it comes to the same."""
+    has = offered.capacity
+    host = offered.host if site.batch.kind == "local" else ""
+    return Room(has.cpus, has.memory_bytes, has.disk_bytes, has.gpus, offered.ttl_ms, host)
