@@ -27,7 +27,7 @@ def list_watches(ask: Ask) -> None:
     elif not views:
         say("Nothing is watched; see mendflow watches add --help.")
     else:
-        heads = ("watch", "where", "files", "for", "known", "unsettled", "problem")
+        heads = ("watch", "where", "files", "for", "known", "unsettled", "left out", "problem")
         rows = [
             (
                 view.watch.name,
@@ -36,11 +36,12 @@ def list_watches(ask: Ask) -> None:
                 view.watch.data_set,
                 str(view.known),
                 str(view.unsettled),
+                str(view.left_out),
                 view.problem,
             )
             for view in views
         ]
-        print_table(heads, rows, fold=6)
+        print_table(heads, rows, fold=7)
 
 
 @watches.command("add")

@@ -113,8 +113,12 @@ def test_a_replica_may_lie_elsewhere_on_its_element() -> None:
 
 
 def test_a_path_that_no_name_can_be_made_of_has_none() -> None:
-    assert name_at(element(), "in/ä.dat") is None
-    assert name_at(element(rules=CASTOR, protocol="direct"), "elsewhere") is None
+    with pytest.raises(OutsideElement, match=r"'ä.dat' cannot be a part"):
+        name_at(element(), "in/ä.dat")
+    with pytest.raises(OutsideElement, match="no rule of here"):
+        name_at(element(rules=CASTOR, protocol="direct"), "elsewhere")
+    with pytest.raises(OutsideElement, match="it has `#` in it"):
+        name_at(element(), "in/a#.dat")
 
 
 @pytest.mark.parametrize(

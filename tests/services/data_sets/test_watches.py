@@ -11,6 +11,7 @@ from mendflow.core.model.data import StorageElement
 from mendflow.core.model.data_sets import Gathering, Watch, WatchView
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.services.clock import SystemClock
+from mendflow.services.data_sets.elements import Seen
 from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain
 from mendflow.stores.memory import MemoryStore
@@ -30,8 +31,8 @@ class Watched:
         self.folder = folder
 
     async def watch(self, **settings: object) -> WatchView:
-        given = {"every_ms": 100, "stable_ms": 150, "prefix": "in", "match": "*.dat", **settings}
-        watch = Watch(name="w", element="disk", data_set="raw", **given)  # type: ignore[arg-type]  # as the test says
+        given = {"name": "w", "every_ms": 100, "stable_ms": 150, "prefix": "in", "match": "*.dat", **settings}
+        watch = Watch(element="disk", data_set="raw", **given)  # type: ignore[arg-type]  # as the test says
         return await self.world.services.watches.add(watch, who="me")
 
     def write(self, name: str, content: str = "hello") -> Path:
@@ -51,6 +52,11 @@ class Watched:
 
     async def files(self) -> list[str]:
         return sorted(each.logical for each in await self.world.services.data_sets.files("raw"))
+
+    async def left_out(self) -> list[str]:
+        """What the administrator was told of files that did not come."""
+        told = [each.message or "" for each in await self.world.domain.notices()]
+        return [each for each in told if "leaves out" in each]
 
 
 @pytest.fixture
@@ -117,14 +123,74 @@ async def test_a_file_that_still_grows_is_left_alone_until_it_does_not(watched: 
     assert known.bytes == len("half whole")
 
 
-async def test_a_file_that_changes_after_it_was_taken_in_starts_nothing(watched: Watched) -> None:
+@pytest.mark.parametrize("content", ["something else", "HELLO"])  # of another size, and of the same
+async def test_a_file_that_changes_after_it_was_taken_in_starts_nothing_and_is_told_of(
+    watched: Watched, content: str
+) -> None:
     path = watched.write("a.dat")
     await watched.watch()
     await watched.until(known=1)
-    path.write_text("something else")
+    path.write_text(content)
     watched.write("b.dat")
-    await watched.until(known=2)
+    view = await watched.until(known=2, left_out=1)
+    assert "a name never gets another content" in view.problem
     assert await watched.files() == ["/in/a.dat", "/in/b.dat"]
+    assert len(await watched.left_out()) == 1
+    path.write_text("hello")
+    await watched.until(known=2, left_out=0, problem="")
+
+
+async def test_a_file_that_was_changed_while_nobody_looked_is_told_of(watched: Watched) -> None:
+    path = watched.write("a.dat")
+    await watched.watch()
+    await watched.until(known=1)
+    await watched.world.services.watches.remove("w")
+    path.write_text("something else")
+    await watched.watch(name="again")
+    await watched.until(known=1, left_out=1)
+
+
+async def test_a_file_that_is_only_touched_is_the_same(watched: Watched) -> None:
+    path = watched.write("a.dat")
+    await watched.watch(stable_ms=0)
+    await watched.until(known=1)
+    os.utime(path, ns=(1, 1))
+    watched.write("b.dat")
+    await watched.until(known=2, left_out=0, problem="")
+    assert await watched.left_out() == []
+
+
+async def test_of_many_files_that_are_left_out_the_first_are_named_in_one_notice(watched: Watched) -> None:
+    for number in range(5):
+        watched.write(f"é{number}.dat")
+    await watched.watch(stable_ms=0)
+    view = await watched.until(left_out=5)
+    assert "é2.dat" in view.problem and view.problem.endswith("; and 2 more")
+    [told] = await watched.left_out()
+    assert told == f"watch w leaves out what it found: {view.problem}"
+    for path in (watched.folder / "store" / "in").iterdir():
+        path.unlink()
+    await watched.until(left_out=0, problem="")
+
+
+async def test_whatever_breaks_a_look_is_told_of(watched: Watched, monkeypatch: pytest.MonkeyPatch) -> None:
+    async def broken(_: object, element: StorageElement, prefix: str) -> list[Seen]:
+        raise RuntimeError(f"{prefix} of {element.name} is odd")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(WatchedElements, "list", broken)
+        await watched.watch()
+        await watched.until(problem="the look broke off: RuntimeError('in of disk is odd')")
+    await watched.until(problem="")
+
+
+async def test_a_watch_that_was_removed_and_is_made_again_tells_what_it_sees(watched: Watched) -> None:
+    watched.write("a.dat")
+    await watched.watch()
+    await watched.until(known=1)
+    await watched.world.services.watches.remove("w")
+    await watched.watch()
+    await watched.until(known=1)
 
 
 async def test_a_name_with_another_content_is_told_of_once(watched: Watched) -> None:
@@ -135,10 +201,21 @@ async def test_a_name_with_another_content_is_told_of_once(watched: Watched) -> 
     watched.write("a.dat", "other")
     other = Watch(name="other", element="disk", data_set="again", prefix="in", every_ms=100, stable_ms=0)
     await watched.world.services.watches.add(other, who="me")
-    view = await watched.until(known=0, unsettled=1)
+    view = await watched.until(known=0, unsettled=0, left_out=1)
     assert "a name never gets another content" in view.problem
-    told = [each for each in await watched.world.domain.notices() if "not taken in" in (each.message or "")]
-    assert len(told) == 1
+    assert len(await watched.left_out()) == 1
+
+
+@pytest.mark.parametrize("bad", ["a#.dat", "a%2e.dat", "a\n.dat", "\udcff.dat", "é.dat", "q'uote.dat", "a&b;c.dat"])
+async def test_a_name_that_cannot_be_is_told_of_and_holds_up_no_other(watched: Watched, bad: str) -> None:  # PJ-9
+    watched.write(bad)
+    watched.write("z.dat")
+    await watched.watch(stable_ms=0)
+    view = await watched.until(known=1, unsettled=0, left_out=1)
+    assert await watched.files() == ["/in/z.dat"]
+    assert repr(f"in/{bad}") in view.problem
+    [told] = await watched.left_out()
+    assert repr(f"in/{bad}") in told
 
 
 async def test_a_watch_goes_on_after_a_restart_without_starting_anything_twice(watched: Watched) -> None:

@@ -88,17 +88,22 @@ def _authority(url: str) -> str:
     return f"{scheme}://{rest.split('/', maxsplit=1)[0]}"
 
 
-def name_at(element: StorageElement, path: str, site: str = "") -> str | None:
-    """The logical name of what lies at a path below an element, None if it can have none. Rules are asked for the whole
-    URL, then for the path on its host, then for the path below the element."""
+def name_at(element: StorageElement, path: str, site: str = "") -> str:
+    """The logical name of what lies at a path below an element. Rules are asked for the whole URL, then for the path on
+    its host, then for the path below the element. Raises OutsideElement, which says why, if it can have none."""
     place = below(element.url, path)
-    if element.rules is None:
-        found: str | None = f"/{path}"
-    else:
+    found: str | None = f"/{path}"
+    if element.rules is not None:
         seen = (place, place.removeprefix(_authority(element.url)), path)
         names = (logical(element.rules, element.protocol, each, site) for each in seen)
         found = next((name for name in names if name is not None), None)
-    return found if found is not None and not name_flaw(found) else None
+    if found is None:
+        raise OutsideElement(
+            f"{path!r:.200} has no logical name: no rule of {element.name} gives it one", field="rules"
+        )
+    if flaw := name_flaw(found):
+        raise OutsideElement(f"{found!r:.200} cannot be its logical name: {flaw}", field="path")
+    return found
 
 
 def flaws(rules: NameRules, protocol: str) -> Iterator[str]:

@@ -163,10 +163,12 @@ class DataSetView(View, frozen=True):
 
 
 class WatchView(View, frozen=True):
-    """`problem` says why the last look saw nothing; `known` files are in the set, `unsettled` ones still change."""
+    """`known` files are in the set; `unsettled` ones may still change; `left_out` counts those that cannot be taken in
+    as they are, also because the set has another content by their name. `problem` says why, or why nothing was seen."""
 
     watch: Watch
     looked_at: Instant = 0
     known: int = 0
     unsettled: int = 0
+    left_out: int = 0
     problem: str = ""

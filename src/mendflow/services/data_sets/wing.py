@@ -11,6 +11,7 @@ from mendflow.services.contracts import Clock, Keeper
 from mendflow.services.data_sets.arrivals import Arrivals
 from mendflow.services.data_sets.book import SetBook
 from mendflow.services.data_sets.elements import Elements
+from mendflow.services.data_sets.looking import Looker
 from mendflow.services.data_sets.service import DataSets
 from mendflow.services.data_sets.tending import Starting, Tending
 from mendflow.services.data_sets.turns import Turns
@@ -53,11 +54,8 @@ class DataWing:
             store=store,
             clock=clock,
             turns=Turns(membership),
-            sets=self.sets,
-            catalogue=catalogue,
+            looker=Looker(clock=clock, sets=self.sets, catalogue=catalogue, elements=elements, notices=notices),
             find=catalogue.elements.get,
-            elements=elements,
-            notices=notices,
         )
 
     def case_ended(self, document: CaseDocument) -> None:
