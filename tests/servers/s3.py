@@ -58,6 +58,7 @@ def server() -> S3:
         *(f"-{name}.port={port}" for name, port in ports.items()),
         *(f"-s3.config={folder}/s3.json", "-master.volumeSizeLimitMB=64", "-volume.max=40", "-master.telemetry=false"),
         f"-filer.localSocket={folder}/filer.sock",
+        *("-s3.port.iceberg=0", "-s3.port.lance=0"),  # these would be the same ports for everybody
     ]
     log = folder / "log"
     process = launch(command, log=log, cwd=folder)
