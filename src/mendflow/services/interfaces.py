@@ -18,7 +18,7 @@ from mendflow.core.model.views import Hold
 
 class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A live item as the context shows it. `attempts` is said by engines that count them; ours says how often it was
-    begun again, and those who execute it know the rest."""
+    begun again and after which level, and those who execute it know the rest."""
 
     item: ItemId
     task: str
@@ -28,6 +28,7 @@ class ItemFacts(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     data: dict[str, Value] = {}
     attempts: int = 0
     restarts: int = 0
+    level: int = 0
     started_at: Instant = 0
 
 
@@ -65,8 +66,11 @@ class InterfaceB(Protocol):
     async def suspend(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool: ...
     async def resume(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool: ...
     async def cancel(self, case: CaseId, *, reason: str, by: str) -> bool: ...
-    async def restart(self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None) -> bool:
-        """Run the item again, with its data as at its start; `values` are what of it is other now."""
+    async def restart(
+        self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None, level: int = 0
+    ) -> bool:
+        """Run the item again, with its data as at its start; `values` are what of it is other now, and `level` is the
+        one that it has waited in for that."""
         ...
 
     async def complete(self, case: CaseId, item: ItemId, outputs: Value, *, by: str) -> bool: ...

@@ -333,7 +333,7 @@ class Primitives:
             job = job_of(mended, each)
             if job is None:
                 values: dict[str, Value] | None = dict(change.sources) or None
-                await mended.engine.restart(mended.case, each.item, by=mended.by, values=values)
+                await mended.engine.restart(mended.case, each.item, by=mended.by, values=values, level=change.level)
                 self._restarted(mended)
             else:
                 await self._jobs.resubmit(job, change, key=mended.by, decided=decided_about(mended.decision, job))

@@ -7,13 +7,14 @@ others reads only below the folders it was given."""
 import asyncio
 from collections.abc import Awaitable, Callable
 from pathlib import Path
+from typing import Final
 
 from mendflow.core.engine.messages import STAGED_FILE_FAULT, StageFiles, staged
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.problems import Forbidden, Invalid, Mistake, StoreUnavailable
 from mendflow.core.model.values import FileRef
 from mendflow.services.contracts import Keeper
 from mendflow.services.ledger import Ledger
@@ -62,12 +63,18 @@ class Staging:
             raise _NotBrought(name, source, mistake) from mistake
 
     async def _keep(self, source: str, folder: str) -> FileRef:
+        if "\0" in source:
+            raise Invalid(f"{source!r:.200} is no path: it holds a NUL character")
         path = await asyncio.to_thread(Path(folder, source).resolve)
         if self._roots is not None and not any(path.is_relative_to(root) for root in self._roots):
-            raise Mistake(
+            raise Forbidden(
                 f"{source} may not be read by this server; upload it, or start the server with --files-root DIR"
             )
         return await self._keeper.keep_path(str(path))
+
+
+NEVER: Final = (Invalid, Forbidden)
+"""What is no name, or may not be read here, will not be the next time either. What is not there yet may come."""
 
 
 class _NotBrought(Exception):
@@ -75,7 +82,7 @@ class _NotBrought(Exception):
         super().__init__(mistake.message)
         self.fault = Fault(
             name=STAGED_FILE_FAULT,
-            category=Category.DATA,
+            category=Category.INPUT if isinstance(mistake, NEVER) else Category.DATA,
             message=mistake.message,
             stage=Stage.STAGE_IN,
             file=name,

@@ -1,11 +1,12 @@
-"""Rules that send an item round in a circle come to an end, and somebody is told."""
+"""Rules that send an item round in a circle do it at a walk and come to an end, and somebody is told."""
 
 import pytest
 
-from mendflow.core.model.flow import Job, Parallel
+from mendflow.core.model.flow import Job, Parallel, Stage
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.services.exception_service import service
+from mendflow.services.exception_service.exlets import TURNS_MAX, TURNS_MS
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
@@ -51,6 +52,34 @@ async def test_a_job_that_is_submitted_again_after_every_failure_fails_at_last_a
     await world.until_status(case, "failed")
     assert len(await world.exlets(case)) == ROUNDS, "those before the restart count"
     assert len(await notices_about_circles(world)) == 1
+
+
+async def test_a_rule_that_begins_an_item_again_and_again_takes_its_time(world: World) -> None:
+    again = exlet("again", mend(Primitive.RESTART))
+    await world.put(rule_set("f", ExceptionType.ABORT, ("true", "again"), exlets=[again]))
+    case = await world.start(flow(Stage(name="a", files={"x": "nowhere.txt"})))
+    await world.until_status(case, "failed")
+    begun = [each.started_at for each in await world.exlets(case)]
+    assert len(begun) == ROUNDS > TURNS_MAX
+    assert all(late - early >= TURNS_MS for early, late in zip(begun, begun[TURNS_MAX:], strict=False))
+
+
+async def test_a_case_that_is_removed_while_a_repair_waits_for_its_turn_gets_none(memory: World) -> None:
+    again = exlet("again", mend(Primitive.RESTART))
+    await memory.put(rule_set("f", ExceptionType.ABORT, ("true", "again"), exlets=[again]))
+    case = await memory.start(flow(Stage(name="a", files={"x": "nowhere.txt"})))
+
+    async def paused() -> bool:
+        return len(await memory.decisions(case)) > TURNS_MAX
+
+    await memory.until(paused, "a repair that waits")
+    await memory.domain.remove(case, reason="enough", who="me")
+
+    async def ended() -> bool:
+        return (await memory.decisions(case))[-1].state == "failed"
+
+    await memory.until(ended, "the end of the repair")
+    assert len(await memory.exlets(case)) == TURNS_MAX
 
 
 async def test_each_item_has_its_own_number_of_repairs(memory: World) -> None:

@@ -92,10 +92,12 @@ class Cancel(Message, frozen=True, tag="cancel"):
 
 
 class RestartItem(Message, frozen=True, tag="restart-item"):
-    """Run a live item again from its start, with its data as at its start. `values` are what of it is other now."""
+    """Run a live item again from its start, with its data as at its start. `values` are what of it is other now;
+    `level` is the one that it has waited in for that."""
 
     item: ItemId
     values: dict[str, Value] = {}
+    level: int = 0
     by: str = ""
 
 

@@ -33,6 +33,7 @@ from mendflow.core.engine.state import (
     Index,
     Instance,
     Item,
+    JobItem,
     Phase,
     Structure,
 )
@@ -287,14 +288,15 @@ class Run:
 
     def tell_failed(self, instance: Item, fault: Fault) -> Fault:
         """An item that failed before the world was asked for it is known to nobody: tell of it, and name it in the
-        fault."""
+        fault. That its files could not be brought is known to whoever was to bring them."""
         node = self.nodes[instance.node]
         if node.kind not in WORK or getattr(instance.order, "serial", False):
             return fault
         item = item_id(node.shown, instance.path)
         if not fault.message.startswith(tuple(f"{name}:" for name in (item, node.shown, node.name))):
             fault = replace(fault, message=f"{item}: {fault.message}")
-        self.orders.append(ItemFailed(item=item, name=node.shown, kind=node.kind, fault=fault, early=True))
+        early = not (isinstance(instance, JobItem) and instance.staging)
+        self.orders.append(ItemFailed(item=item, name=node.shown, kind=node.kind, fault=fault, early=early))
         return fault
 
     def stop(self, instance: Instance) -> None:
@@ -356,6 +358,7 @@ class Run:
             case.item_holders,
             case.at_start,
             case.restarts,
+            case.levels,
             case.done,
             self.index.items,
             self.index.serials,

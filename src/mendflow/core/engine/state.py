@@ -268,6 +268,7 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     item_holders: dict[int, dict[str, None]] = {}  # who suspends which item
     at_start: dict[int, Order] = {}  # the orders of items as they went out, where data was written since
     restarts: dict[int, int] = {}  # how often live items were begun again
+    levels: dict[int, int] = {}  # the last levels that live items have waited in before they were begun again
     variables: dict[str, Value] = {}  # the flow's, before its start and after its end
     early: dict[str, Value] = {}  # what was written into them before the start, by path, in its order
     remember: tuple[str, ...] = ()

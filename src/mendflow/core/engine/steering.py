@@ -170,6 +170,8 @@ def restart(run: Run, fact: RestartItem) -> None:
         instance.order = run.case.at_start.pop(instance.id, instance.order)
         if fact.values:
             _write_if_it_fits(instance, fact.values)
+        if fact.level:
+            run.case.levels[instance.id] = fact.level
         guarded(run, instance, kind.restart, instance)
 
 

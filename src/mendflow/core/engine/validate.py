@@ -47,7 +47,7 @@ def validate(case: Case) -> None:
 def _nothing_is_left(case: Case) -> None:
     left = (case.instances, case.envs, case.backlog, case.listeners, case.mailbox, case.facts, case.isolated_next)
     assert not any(left), f"case {case.id} is over, but something of it is still live: {left}"
-    assert not (case.holders or case.item_holders or case.at_start or case.restarts or case.done)
+    assert not (case.holders or case.item_holders or case.at_start or case.restarts or case.levels or case.done)
     assert not case.index.items and not case.index.serials
     assert not (case.going_on or case.isolated or case.root)
     assert case.fault is not None or case.status == "completed"
@@ -170,7 +170,7 @@ def _holders_hold_what_is_suspended(case: Case) -> None:
     for id, order in case.at_start.items():
         item = case.instances[id]
         assert isinstance(item, Item) and type(item.order) is type(order)
-    for id, times in case.restarts.items():
+    for id, times in (*case.restarts.items(), *case.levels.items()):
         assert isinstance(case.instances[id], Item) and times > 0
 
 

@@ -149,7 +149,9 @@ class Contexts:
         """All that is known about an exception."""
         now, given = self._clock.now(), event.facts
         item = _item(event, facts, now)
-        job = {**_JOB, **await self._tried(event, item), **_map(given.get("job"))}
+        job = {**_JOB, **await self._tried(event, facts), **_map(given.get("job"))}
+        if (known := find_item(facts, event)) is not None:
+            job["level"] = max(job["level"], known.level)
         item["attempts"] = item["attempts"] or _begun(event, facts, job)
         item["age_ms"] = item["age_ms"] or await self._age_ms(event, str(item["kind"]), now)
         signature = signature_of(event)
@@ -182,13 +184,15 @@ class Contexts:
         began = await self._began(event, kind)
         return max(0, now - began) if began else 0
 
-    async def _tried(self, event: XEvent, item: dict[str, Value]) -> dict[str, Value]:
-        """Of a job that went out, and of which whoever tells of it has not said how often it was tried."""
+    async def _tried(self, event: XEvent, facts: CaseFacts | None) -> dict[str, Value]:
+        """Of a job that went out, and of which whoever tells of it has not said how often it was tried: so it is with
+        one whose files could not be brought, which is begun again where others are submitted again."""
+        known = find_item(facts, event)
         told = "attempts" in _map(event.facts.get("job")) or event.type is ExceptionType.ITEM_PRE
-        if told or event.engine or item["kind"] != "job" or not event.serial or self._attempts is None:
+        if told or event.engine or known is None or known.kind != "job" or not event.serial or self._attempts is None:
             return {}
         id = JobId(f"{event.case}/{event.serial}")
-        return {"id": id, "attempts": await self._attempts(id)}
+        return {"id": id, "attempts": await self._attempts(id), "generation": 1 + known.restarts}
 
 
 async def _asked(source: Source, event: XEvent) -> Value:

@@ -2,16 +2,17 @@
 
 An exlet's case has the id of the case that it mends and a number of its own, `CASE.x1`, so that the hierarchy can be
 read from the id. It is linked to what it mends, and to the decision behind it. How many there were of an item is
-counted: rules that send an item round for ever are stopped by that number."""
+counted: rules that send an item round for ever are stopped by that number. Until then they do it at a walk: an exlet
+that the same rule has started for the item too often within a moment waits for its turn."""
 
 import re
-from collections import Counter
+from collections import Counter, deque
 from typing import Final
 
 import msgspec
 
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.mending import Conclusion, Decision
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.values import Value
@@ -23,6 +24,13 @@ from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
+
+TURNS_MAX: Final = 3
+TURNS_MS: Final = 1_000
+"""So many exlets a rule starts for one item within so long; the next one begins when that is over."""
+
+_Rule = tuple[ItemId, str, str, str, int]
+"""A rule and the item that it is about: the set, the type, the tree and the number."""
 
 _STRANGE: Final = re.compile(r"[^\w.-]")
 _LEVEL: Final = re.compile(r"\.x(\d+)(?=\.|$)")
@@ -46,6 +54,7 @@ class _Count:
         self.highest = 0
         self.of_item: Counter[ItemId | None] = Counter()
         self.told: set[ItemId | None] = set()  # of these the administrator knows that there were too many
+        self.turns: dict[_Rule, deque[Instant]] = {}  # when the last exlets of each rule began, or will
 
     def add(self, number: int, item: ItemId | None) -> None:
         self.highest = max(self.highest, number)
@@ -94,6 +103,17 @@ class Exlets:
     async def repairs(self, decision: Decision) -> int:
         """How many exlets there were already for the decision's item."""
         return (await self._count(stem_of(decision), decision)).of_item[decision.item]
+
+    async def turn(self, decision: Decision, said: Conclusion) -> Instant:
+        """When the exlet may begin: when it was decided on, unless the same rule has just mended the item too often.
+        What a person orders begins at once."""
+        if decision.item is None or said.ordered_by:
+            return decision.at
+        rule = (decision.item, said.rules, said.type.value, said.task, said.rule)
+        turns = (await self._count(stem_of(decision), decision)).turns.setdefault(rule, deque(maxlen=TURNS_MAX))
+        at = max(decision.at, turns[0] + TURNS_MS) if len(turns) == TURNS_MAX else decision.at
+        turns.append(at)
+        return at
 
     async def first_told(self, decision: Decision) -> bool:
         """Whether this is the first time that somebody must hear of too many repairs of the item."""

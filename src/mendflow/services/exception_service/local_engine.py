@@ -85,8 +85,10 @@ class LocalEngine:
             return True
         return await self._do(case, Cancel(reason=reason, by=by))
 
-    async def restart(self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None) -> bool:
-        return await self._do(case, RestartItem(item=item, values=values or {}, by=by))
+    async def restart(
+        self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None, level: int = 0
+    ) -> bool:
+        return await self._do(case, RestartItem(item=item, values=values or {}, level=level, by=by))
 
     async def complete(self, case: CaseId, item: ItemId, outputs: Value, *, by: str) -> bool:
         return await self._do(case, ForceComplete(item=item, outputs=outputs, by=by))
@@ -226,4 +228,5 @@ def item_facts(case: Case, item: ItemId) -> ItemFacts | None:
         serial=live.serial,
         data=item_data(case, item),
         restarts=case.restarts.get(case.index.items[item], 0),
+        level=case.levels.get(case.index.items[item], 0),
     )

@@ -160,8 +160,11 @@ class RemoteEngine:
     async def cancel(self, case: CaseId, *, reason: str, by: str) -> bool:
         return await self._ask("cancel", case, None, by, {"reason": reason})
 
-    async def restart(self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None) -> bool:
-        return await self._ask("restart", case, item, by, {"values": values} if values else {})
+    async def restart(
+        self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None, level: int = 0
+    ) -> bool:
+        told: dict[str, Value] = {"values": values} if values else {}
+        return await self._ask("restart", case, item, by, {**told, "level": level} if level else told)
 
     async def complete(self, case: CaseId, item: ItemId, outputs: Value, *, by: str) -> bool:
         return await self._ask("complete", case, item, by, {"outputs": outputs})

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.mending import Conclusion, Decision, ExceptionType, XEvent
 from mendflow.core.model.problems import Mistake, StoreUnavailable
@@ -272,7 +272,7 @@ class ExceptionService:
         """Let follow from a conclusion what follows from it; None if nothing can."""
         exlet = await self._exlets.find(said)
         problem = self._problem(decision, said, exlet)
-        exlet_case = await self._exlets.next_case(decision)
+        exlet_case, turn = await self._exlets.next_case(decision), await self._exlets.turn(decision, said)
         if decision.id in self.decisions.open:
             return self.decisions.open[decision.id]  # told twice at the same time
         if problem or exlet is None:
@@ -283,7 +283,7 @@ class ExceptionService:
         decision.exlet_case = exlet_case
         self.decisions.begin(decision)
         self._noted(decision, context)
-        self.later(self._begin(decision, exlet, context))
+        self._soon.do(self._begin_in_turn(decision, exlet, context, turn))
         return decision
 
     def _problem(self, decision: Decision, said: Conclusion, exlet: Flow | None) -> str:
@@ -323,6 +323,13 @@ class ExceptionService:
         self._happenings.tell(decision.at, "repair", decision.case, decision.item, decision.state, words)
 
     # Exlets
+
+    async def _begin_in_turn(self, decision: Decision, exlet: Flow, context: dict[str, Value], turn: Instant) -> None:
+        """A server that is stopped while the exlet waits begins it when it starts again."""
+        if (early_ms := turn - self._clock.now()) > 0:
+            await self._clock.sleep(early_ms)
+        if decision.state == "running":
+            await self._whole(self._begin(decision, exlet, context))
 
     async def _begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
         """Start the exlet's case. What cannot even start has failed."""

@@ -96,6 +96,7 @@ class ItemKind(ActivityKind[J], Generic[J]):
             run.case.item_holders.pop(instance.id, None)
             run.case.at_start.pop(instance.id, None)
             run.case.restarts.pop(instance.id, None)
+            run.case.levels.pop(instance.id, None)
 
     def restart(self, run: Run, instance: J, /) -> None:
         """Begin again, with the data of its start. A restarted item runs, even if it was suspended."""

@@ -92,10 +92,10 @@ class JobKind(ItemKind[JobItem]):
         instance.order = SubmitJob(serial=0, spec=JobSpec(item=instance.item, inputs=inputs, **fields))
 
     def ask(self, run: Run, instance: JobItem) -> None:
-        if not instance.sources:
+        instance.staging = bool(instance.sources)
+        if not instance.staging:
             self.submit(run, instance)
             return
-        instance.staging = True
         serial = run.serial()
         instance.serial = serial
         self.send(run, instance, self.out(run.nodes[instance.node], instance), serial)
@@ -112,7 +112,6 @@ class JobKind(ItemKind[JobItem]):
         if staged:
             spec = replace(spec, inputs={**spec.inputs, **staged})
         spec = replace(spec, publish={output: named(spec, output) for output in spec.publish}) if spec.publish else spec
-        instance.staging = False
         serial = run.serial()
         instance.order = SubmitJob(serial=serial, spec=spec)
         if spec.submission is Submission.FORGET:
@@ -130,6 +129,7 @@ class JobKind(ItemKind[JobItem]):
         missing = [path for path in instance.sources if path not in outcome.files]
         if outcome.fault is not None:
             raise Thrown(outcome.fault)
+        instance.staging = False
         if missing:
             message = f"{instance.item}: {', '.join(missing)} did not arrive"
             raise Thrown(Fault(name=STAGED_FILE_FAULT, category=Category.DATA, message=message))
