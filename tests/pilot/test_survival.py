@@ -340,7 +340,7 @@ async def test_a_pilot_told_to_leave_lets_running_jobs_end_and_gives_the_others_
     assert await asyncio.to_thread(pilot.process.wait, 20) == 0
     assert server.ledger.outcomes[job].ok
     assert waiting in server.ledger.waiting and not pilot.pids()
-    assert server.ledger.requests[-1].leaving
+    assert server.ledger.requests[-1].leaving and server.ledger.requests[-1].leaves == "told"
 
 
 async def test_a_pilot_that_must_leave_now_gives_its_running_job_up(server: Server, hire: Hire, tmp_path: Path) -> None:
@@ -362,6 +362,7 @@ async def test_a_pilot_leaves_when_it_has_nothing_to_do_or_its_time_is_over(
     assert await asyncio.to_thread(aged.process.wait, 20) == 0
     ttls = [request.ttl_ms for request in server.ledger.requests if request.ttl_ms]
     assert ttls and max(ttls) <= 300
+    assert {request.leaves for request in server.ledger.requests if request.leaving} == {"idle", "time"}
 
 
 async def test_a_pilot_that_cannot_work_here_says_why_and_takes_no_job(server: Server, tmp_path: Path) -> None:  # PJ-2

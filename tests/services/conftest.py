@@ -52,12 +52,30 @@ class HandPilot:
         self.state = "running"
         self.values: dict[str, Value] = {}  # what its jobs report of themselves
 
-    async def sync(self, *, want: int = 0, wait_ms: int = 0, leaving: bool = False, **ended: Outcome) -> SyncAnswer:
+    async def sync(
+        self,
+        *,
+        want: int = 0,
+        wait_ms: int = 0,
+        leaving: bool = False,
+        leaves: str = "",
+        ttl_ms: int = 0,
+        **ended: Outcome,
+    ) -> SyncAnswer:
         """One exchange. What ended is given by item."""
-        return await self.exchange(dict(ended), want=want, wait_ms=wait_ms, leaving=leaving)
+        return await self.exchange(
+            dict(ended), want=want, wait_ms=wait_ms, leaving=leaving, leaves=leaves, ttl_ms=ttl_ms
+        )
 
     async def exchange(
-        self, reports: dict[str, Outcome], *, want: int = 0, wait_ms: int = 0, leaving: bool = False
+        self,
+        reports: dict[str, Outcome],
+        *,
+        want: int = 0,
+        wait_ms: int = 0,
+        leaving: bool = False,
+        leaves: str = "",
+        ttl_ms: int = 0,
     ) -> SyncAnswer:
         ended = [(each, reports[each.spec.item]) for each in self.held if each.spec.item in reports]
         still = [each for each in self.held if each.spec.item not in reports]
@@ -71,6 +89,8 @@ class HandPilot:
             want=want,
             wait_ms=wait_ms,
             leaving=leaving,
+            leaves=leaves,
+            ttl_ms=ttl_ms,
             running=[Beat(each.job, each.fence, self.state, Measures(), "", self.values) for each in still],
             reports=[Report(each.job, each.fence, outcome) for each, outcome in ended],
         )

@@ -78,6 +78,38 @@ async def test_a_job_whose_answer_was_lost_goes_back_at_no_charge(domain: LocalD
     assert (job.state, job.losses, job.failures, job.fence) == (JobState.AVAILABLE, 0, 0, 1)
 
 
+@pytest.mark.parametrize(
+    ("leaves", "told"),
+    [("time", "because the pilot's time was over"), ("told", "told to leave"), ("", "because the pilot left")],
+)
+async def test_a_job_whose_pilot_leaves_says_why_it_was_ended(
+    domain: LocalDomain, pilot: Any, leaves: str, told: str
+) -> None:
+    case = await start(domain)
+    await pilot.sync(want=1)
+    await pilot.sync()
+    pilot.held = []
+    await pilot.sync(leaving=True, leaves=leaves)
+    [lost] = (await job_of(domain, case)).history
+    assert lost.end == "lost" and told in lost.fault.message
+    assert any(told in notice.message for notice in await domain.notices())
+
+
+async def test_a_job_that_outlived_its_pilot_is_not_begun_again_in_vain(domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain)
+    await pilot.sync(want=1, ttl_ms=600)
+    await pilot.sync(ttl_ms=500)
+    await asyncio.sleep(0.1)
+    pilot.held = []
+    await pilot.sync(leaving=True, leaves="time")
+    await pilot.sync(want=1, ttl_ms=90)
+    assert not pilot.held, "this one would leave even sooner"
+    told = await domain.why((await job_of(domain, case)).id)
+    assert "of wall time" in told.sentence and "when its pilot's time was over" in told.facts[0]
+    await pilot.sync(want=1, ttl_ms=600_000)
+    assert len(pilot.held) == 1
+
+
 async def test_a_job_that_its_pilot_had_and_no_longer_names_is_lost(domain: LocalDomain, pilot: Any) -> None:
     case = await start(domain)
     await pilot.sync(want=1)

@@ -368,7 +368,8 @@ class Agent:
         if self.lease.over(self._boot_ms()):
             fault = stopped(End.LEASE, wall_ms=0, memory_bytes=0, peak_bytes=0)
         else:
-            text = "the process that watched the job was killed, and the job with it"
+            by = "when the pilot was told to leave" if self.leaving else "and the job with it"
+            text = f"the process that watched the job was killed, {by}"
             fault = Fault(name="slotDied", category=Category.RESOURCE, message=text, stage=Stage.EXECUTION)
         for key in list(link.holds):
             held = self.attempts.all.get(key)

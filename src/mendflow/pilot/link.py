@@ -199,7 +199,7 @@ class Link:
             return self._agent.appetite(self._exchange_ms) > 0
         return self._agent.wants_no_more and self._agent.appetite(self._exchange_ms) == 0
 
-    def _speak(self, *, leaving: bool) -> "asyncio.Task[None]":
+    def _speak(self, *, leaving: bool, why: str = "") -> "asyncio.Task[None]":
         attempts = self._agent.attempts
         self._serial += 1
         request = RawRequest(
@@ -222,6 +222,7 @@ class Link:
             storage=self._storage,
             submission=self._submission,
             unfit=self._unfit,
+            leaves=why,
             cache=self._cache_news(),
             cache_version=self._caches.version if self._caches is not None else 0,
             neighbours=self._caches.mark if self._caches is not None else 0,
@@ -342,12 +343,12 @@ class Link:
             for other in self._flights:
                 other.counts_from = min(other.counts_from, flight.sent_at)
 
-    async def take_leave(self, patience_ms: int) -> bool:
-        """Say goodbye with the last reports; False if the server could not be told."""
+    async def take_leave(self, patience_ms: int, why: str) -> bool:
+        """Say goodbye with the last reports, and why; False if the server could not be told."""
         give_up_at = self._boot_ms() + patience_ms
         while self._boot_ms() < give_up_at:
             heard = self._heard
-            await asyncio.wait([self._speak(leaving=True)], timeout=patience_ms / 1000)
+            await asyncio.wait([self._speak(leaving=True, why=why)], timeout=patience_ms / 1000)
             if self._heard > heard and not self._agent.attempts.reports:
                 return True
             await asyncio.sleep(0.1)

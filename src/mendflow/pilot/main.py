@@ -14,6 +14,7 @@ import msgspec
 
 from mendflow import event_loop
 from mendflow.core.model.problems import Invalid, Mistake
+from mendflow.core.model.sync import LEAVES
 from mendflow.pilot.agent import Agent
 from mendflow.pilot.cache.shared import SharedCache
 from mendflow.pilot.cache.tending import tend
@@ -113,6 +114,7 @@ class _Life:
         self._next_disk_look = 0
         self._over = asyncio.Event()
         self._hurry = asyncio.Event()
+        self._leaves = ""  # why
 
     async def live(self) -> int:
         options, home = self._options, self._home
@@ -202,8 +204,8 @@ class _Life:
             alone = options.away_exit_ms and link.away_since and now - link.away_since > options.away_exit_ms
             aged = options.ttl_ms and now - self._born_at > options.ttl_ms
             if idle or alone or aged:
-                log.info("leaving: %s", "no job came" if idle else "the server is away" if alone else "time is over")
-                self._leave()
+                self._leave("idle" if idle else "away" if alone else "time")
+                log.info("leaving: %s", LEAVES[self._leaves])
                 agent.changed.set()
 
     def _look_at_disk(self, agent: Agent) -> None:
@@ -222,7 +224,7 @@ class _Life:
             agent.changed.set()
 
     async def _say_goodbye(self, agent: Agent, link: Link, code: int) -> None:
-        told = code == LEFT and await link.take_leave(GOODBYE_MS if not link.away_since else 200)
+        told = code == LEFT and await link.take_leave(GOODBYE_MS if not link.away_since else 200, self._leaves)
         if not told:
             agent.keep_unjudged()
             log.warning("left without a goodbye; %d results wait in %s", len(agent.attempts.all), self._home.results)
@@ -253,12 +255,13 @@ class _Life:
     def _heed_signals(self) -> None:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._leave)
+            loop.add_signal_handler(number, self._leave, "told")
 
-    def _leave(self) -> None:
+    def _leave(self, why: str) -> None:
         """The first time politely, the second time at once."""
         if self._over.is_set():
             self._hurry.set()
+        self._leaves = self._leaves or why
         self._over.set()
 
 

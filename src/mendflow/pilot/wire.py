@@ -187,6 +187,7 @@ class RawRequest(msgspec.Struct, frozen=True, kw_only=True):
     storage: str = ""
     submission: str = ""
     unfit: str = ""
+    leaves: str = ""
     cache: CacheNews | None = None
     cache_version: int = 0
     neighbours: int = 0

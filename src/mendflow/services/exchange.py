@@ -135,7 +135,7 @@ class Exchange:
             await self._hear_reports(pilot, request.reports, said)
             await self._compare(pilot, request, said)
             if request.leaving:
-                await self._farewell(pilot)
+                await self._farewell(pilot, request.leaves)
             answer = await self._answer(pilot, request, who, said)
         await self._ledger.settled()
         if not request.leaving:
@@ -297,7 +297,7 @@ class Exchange:
                     pilot.log_tails[beat.job] = beat.log_tail
         for id in [id for id, held in pilot.held.items() if id not in named and _expected(held, request)]:
             if id in pilot.held:
-                await self._given_up(pilot, id)
+                await self._given_up(pilot, id, request.leaves if request.leaving else None)
 
     def _disown(self, beat: Beat, said: Said) -> None:
         """An attempt that is not the pilot's by our book: lost to it, or another server's. One that is being killed
@@ -316,24 +316,28 @@ class Exchange:
         if order not in pilot.orders:
             pilot.orders.append(order)
 
-    async def _given_up(self, pilot: PilotRecord, id: JobId) -> None:
-        """The pilot has read the answer that gave it this job, and does not name it. If it never said that it had begun
-        the job, nobody is charged."""
+    async def _given_up(self, pilot: PilotRecord, id: JobId, leaves: str | None = None) -> None:
+        """The pilot has read the answer that gave it this job, and does not name it; or it leaves, and says why. If it
+        never said that it had begun the job, nobody is charged."""
         if self._meta.leases.ending(pilot.id, id):
             return  # it was told to kill it, and names it no more while it does: the end of the term is what counts
         job, begun = self._meta.jobs[id], pilot.held[id].begun
         now = self._clock.now()
-        if begun:
+        if begun and leaves is not None:
+            events = life.cut_short(job, leaves, now=now, policy=self._meta.policy)
+            if (lost := life.would_try_again(events)) is not None and lost.fault is not None:
+                self._notices.post(f"job {id}: {lost.fault.message}", case=job.case, item=job.spec.item)
+        elif begun:
             events = life.lose(job, now=now, policy=self._meta.policy, why="the job was lost in a restart")
         else:
             events = life.release(job, job.fence, now=now)
         await self._end_attempt(job, events)
 
-    async def _farewell(self, pilot: PilotRecord) -> None:
+    async def _farewell(self, pilot: PilotRecord, why: str) -> None:
         """A pilot that leaves has ended everything that it had started: the rest goes back."""
         self._meta.leases.end_no_more(pilot.id)
         while pilot.held:
-            await self._given_up(pilot, next(iter(pilot.held)))
+            await self._given_up(pilot, next(iter(pilot.held)), why)
         self._meta.leases.leave(pilot.id)
         self._meta.forget(pilot.id)
 

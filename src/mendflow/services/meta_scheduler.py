@@ -247,7 +247,7 @@ class QueueAndPilots:
         elif not job.suspended:
             spec = job.spec
             files = files_of(spec) if spec.inputs else ()
-            self.queue.add(job.id, spec.resources, spec.priority, job.created_at, job.available_at, files)
+            self.queue.add(job.id, life.needs_of(job), spec.priority, job.created_at, job.available_at, files)
             self.wake_soon()
 
     def because(self, job: Job) -> str:

@@ -14,6 +14,7 @@ from mendflow.core.model.repair_views import DecisionView, Explanation
 from mendflow.core.model.views import CaseView, ItemView, PilotView, TaskView, Why
 from mendflow.core.scheduling import explain, explain_data
 from mendflow.core.scheduling.amounts import clock, size
+from mendflow.core.scheduling.jobs import needs_of
 from mendflow.services import holds
 from mendflow.services.case_book import state_of
 from mendflow.services.forced_items import by_force
@@ -91,7 +92,7 @@ def of_job(house: House, job: Job) -> Why:
         return _of_cancelled(job) if state_of(job) == "cancelled" else explain.why_failed(job)
     if job.state is JobState.AVAILABLE:
         meta, now = house.services.meta, house.clock.now()
-        sites = house.services.sites.monitor.about(job.spec.resources)
+        sites = house.services.sites.monitor.about(needs_of(job))
         told = explain.why_waiting(
             job,
             [_facts(house, pilot) for pilot in meta.pilots.values() if pilot.seen_at],

@@ -4,7 +4,7 @@ import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobSpec, JobState, Measures, Outcome
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Measures, Outcome, Resources
 from mendflow.core.scheduling import jobs
 from mendflow.core.scheduling.jobs import Event, Policy, Verdict
 
@@ -14,8 +14,9 @@ FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit c
 NODE_DIED = Outcome(fault=Fault(name="disk", category=Category.RESOURCE, message="the pilot's disk is full"))
 
 
-def new(*, retries: int = 0, retry_wait_ms: int = 0) -> Job:
-    spec = JobSpec(item=ItemId("align"), command="true", retries=retries, retry_wait_ms=retry_wait_ms)
+def new(*, retries: int = 0, retry_wait_ms: int = 0, wall_ms: int = 0) -> Job:
+    needs = Resources(wall_ms=wall_ms)
+    spec = JobSpec(item=ItemId("align"), command="true", retries=retries, retry_wait_ms=retry_wait_ms, resources=needs)
     return jobs.create(JobId("align-7/3"), CaseId("align-7"), spec, now=1000)
 
 
@@ -79,6 +80,18 @@ def test_a_report_after_its_lease_ended_is_refused_though_nobody_else_has_the_jo
     job = granted(new())
     happen(job, jobs.lose(job, now=2000, policy=POLICY))
     assert told(job, Outcome(outputs=1), fence=1) == Verdict(False, "job align-7/3: lease 1 is over (lost)")
+
+
+def test_a_job_that_outlived_its_pilot_wants_one_that_stays_longer_unless_it_says_how_long_it_takes() -> None:
+    silent, open_about_it = granted(new()), granted(new(wall_ms=50))
+    for job in (silent, open_about_it):
+        assert jobs.needs_of(job) == job.spec.resources
+        happen(job, jobs.cut_short(job, "time", now=job.history[0].granted_at + 1_000, policy=POLICY))
+    assert jobs.needs_of(silent).wall_ms == 1_050
+    assert jobs.needs_of(open_about_it).wall_ms == 50
+    asked = granted(new())
+    happen(asked, jobs.cut_short(asked, "told", now=9_000, policy=POLICY))
+    assert jobs.needs_of(asked).wall_ms == 0, "that says nothing of how long it takes"
 
 
 def test_a_report_by_another_than_the_holder_is_refused() -> None:  # JS-7

@@ -98,6 +98,15 @@ class Taken(msgspec.Struct, frozen=True, array_like=True):
     gpus: int
 
 
+LEAVES = {
+    "idle": "no job came",
+    "away": "no server answered",
+    "time": "the pilot's time was over",
+    "told": "the pilot was told to leave",
+}
+"""Why a pilot leaves, and how that is said."""
+
+
 class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     """`want` is how many jobs the pilot would take now; it follows how short recent jobs were. `running` names every
     attempt that the pilot holds, each time; `reports` every finished one without a verdict yet."""
@@ -125,6 +134,7 @@ class SyncRequest(msgspec.Struct, frozen=True, kw_only=True):
     neighbours: int = 0  # the mark of the neighbours that it knows
     submission: str = ""  # under which name it was submitted to a batch system, if it was
     unfit: str = ""  # why it cannot work here: it ends after this exchange, and takes no job
+    leaves: str = ""  # why it leaves, one of LEAVES
 
 
 def flaw(request: SyncRequest) -> str:
@@ -140,6 +150,7 @@ def flaw(request: SyncRequest) -> str:
         if not 0 <= number <= NUMBER_MAX:  # which no NaN is
             return f"{name} is {number}"
     texts = {"pilot": request.pilot, "host": request.host, "site": request.site, "submission": request.submission}
+    texts |= {"leaves": request.leaves}
     for name, text in texts.items():
         if len(text) > NAME_CHARS_MAX or not text.isprintable():
             return f"{name} is longer than {NAME_CHARS_MAX} characters, or not printable"

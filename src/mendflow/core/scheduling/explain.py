@@ -14,6 +14,7 @@ from mendflow.core.model.jobs import Attempt, Job, Resources
 from mendflow.core.model.sync import Capacity
 from mendflow.core.model.views import Why
 from mendflow.core.scheduling.amounts import clock, duration, size
+from mendflow.core.scheduling.jobs import needs_of, outlived_ms
 from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS
 
 FACTS_MAX = 10
@@ -62,14 +63,15 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
         return _why_later(job, now)
     if not pilots:
         how = coming[0] if coming else "`mendflow pilot` starts one"
-        return _why(job, "waiting", f"no pilot is connected; {how}")
-    if job.spec.resources.site and not any(pilot.site == job.spec.resources.site for pilot in pilots):
+        return _why(job, "waiting", f"no pilot is connected; {how}", _outlived(job))
+    needs = needs_of(job)
+    if needs.site and not any(pilot.site == needs.site for pilot in pilots):
         return _why_site(job, pilots, coming)
-    there = [pilot for pilot in pilots if job.spec.resources.site in ("", pilot.site)]
-    welcome = [pilot for pilot in there if pilot.host not in job.spec.resources.avoid_hosts]
+    there = [pilot for pilot in pilots if needs.site in ("", pilot.site)]
+    welcome = [pilot for pilot in there if pilot.host not in needs.avoid_hosts]
     if not welcome:
         return _why_avoided(job, there)
-    able = [pilot for pilot in welcome if not _unmet(job.spec.resources, pilot)]
+    able = [pilot for pilot in welcome if not _unmet(needs, pilot)]
     if not able:
         return _why_never(job, welcome)
     return _why_not_yet(job, able, ahead)
@@ -111,7 +113,7 @@ def _why_later(job: Job, now: Instant) -> Why:
 def _why_site(job: Job, pilots: Sequence[PilotFacts], coming: Sequence[str]) -> Why:
     site = job.spec.resources.site
     if coming:
-        return _why(job, "waiting", f"it is bound to site {site}, and no pilot is there; {coming[0]}")
+        return _why(job, "waiting", f"it is bound to site {site}, and no pilot is there; {coming[0]}", _outlived(job))
     known = sorted({pilot.site for pilot in pilots if pilot.site})
     others = f"pilots are at {', '.join(known)}" if known else "no connected pilot names a site"
     return _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")
@@ -125,7 +127,7 @@ def _why_avoided(job: Job, pilots: Sequence[PilotFacts]) -> Why:
 
 def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Why:
     """No pilot could take it even if it were idle: name what is lacking, and the pilot that comes nearest."""
-    needs = job.spec.resources
+    needs = needs_of(job)
     demands = _demands(needs)
     for demand in demands:
         best = max(pilots, key=demand.has)
@@ -133,7 +135,10 @@ def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Why:
             facts = [_lack(other, max(pilots, key=other.has)) for other in demands if other is not demand]
             lacks = [fact for fact in facts if fact]
             return _why(
-                job, "waiting", f"no pilot can take it: it {_asks(demand, best)}", lacks + _spread(needs, pilots)
+                job,
+                "waiting",
+                f"no pilot can take it: it {_asks(demand, best)}",
+                _outlived(job) + lacks + _spread(needs, pilots),
             )
     nearest = min(pilots, key=lambda pilot: (len(_unmet(needs, pilot)), pilot.id))
     missing = "; ".join(_short(demand, nearest) for demand in _unmet(needs, nearest))
@@ -141,9 +146,20 @@ def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Why:
     return _why(job, "waiting", sentence, _spread(needs, pilots))
 
 
+def _outlived(job: Job) -> list[str]:
+    """Why it asks for a time that its flow does not name."""
+    ran_ms = outlived_ms(job)
+    if not ran_ms or job.spec.resources.wall_ms:
+        return []
+    return [
+        f"it had run for {duration(ran_ms)} when its pilot's time was over, and waits for one that stays longer than"
+        f" {duration(needs_of(job).wall_ms)}; if it takes less, say so with `time`"
+    ]
+
+
 def _why_not_yet(job: Job, able: Sequence[PilotFacts], ahead: int) -> Why:
     """Some pilot could take it: either none has room now, or others come first."""
-    demands = _demands(job.spec.resources)
+    demands = _demands(needs_of(job))
     free = [pilot for pilot in able if all(demand.met(demand.free(pilot)) for demand in demands)]
     before = f"{ahead} {'job stands' if ahead == 1 else 'jobs stand'} before it in the queue"
     kept = [pilot for pilot in able if pilot.kept_for == job.id]

@@ -12,7 +12,9 @@ import msgspec
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
-from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measures, Outcome, Release
+from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measures, Outcome, Release, Resources
+from mendflow.core.model.sync import LEAVES
+from mendflow.core.model.values import Value
 
 TRANSITIONS: dict[JobState, frozenset[JobState]] = {
     JobState.AVAILABLE: frozenset({JobState.RUNNING, JobState.COMPLETED, JobState.FAILED}),
@@ -26,6 +28,9 @@ job is cancelled before anyone ran it. Nothing follows an end."""
 HISTORY_FIRST = 3
 HISTORY_LAST = 20
 """A job that was tried very often keeps its first attempts and its latest; those between are forgotten."""
+
+OUTLIVED_PERCENT = 105
+"""So much of the time that it has run in vain a job wants a pilot to stay, if it does not say how long it takes."""
 
 _DOUBLINGS_MAX = 20
 
@@ -152,14 +157,35 @@ def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Insta
     return Verdict(True, f"failed ({fault.message}); retry {job.failures + 1} of {job.spec.retries}", (again,))
 
 
-def lose(job: Job, *, now: Instant, policy: Policy, why: str = "its lease ended") -> list[Event]:
+def lose(job: Job, *, now: Instant, policy: Policy, why: str = "its lease ended", data: Value = None) -> list[Event]:
     """The holder is gone, or cannot be heard: the job is given back, and the loss is the infrastructure's."""
     if job.state is not JobState.RUNNING:
         return []
     if job.released is not None:
         return [_freed(job.released, now)]
-    fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}")
+    fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}", data=data)
     return [_lost(job, fault, Outcome(fault=fault), now=now, policy=policy)]
+
+
+def cut_short(job: Job, leaves: str, *, now: Instant, policy: Policy) -> list[Event]:
+    """The holder has left, and has ended the attempt for that; `leaves` is why, as the pilot says it."""
+    why = f"it still ran when it was ended, because {LEAVES.get(leaves, 'the pilot left')},"
+    return lose(job, now=now, policy=policy, why=why, data={"left": leaves} if leaves in LEAVES else None)
+
+
+def outlived_ms(job: Job) -> int:
+    """The longest that it has run until its pilot's time was over; 0 if that has never happened."""
+    ended = [each for each in job.history if each.fault is not None and each.fault.data == {"left": "time"}]
+    return max((each.ended_at - each.granted_at for each in ended), default=0)
+
+
+def needs_of(job: Job) -> Resources:
+    """What a pilot must have for it: what it asks for, and what was learnt. One that does not say how long it takes,
+    and has outlived a pilot, goes to none that does not stay noticeably longer: it would be begun in vain again."""
+    needs, outlived = job.spec.resources, outlived_ms(job)
+    if needs.wall_ms or not outlived:
+        return needs
+    return msgspec.structs.replace(needs, wall_ms=outlived * OUTLIVED_PERCENT // 100)
 
 
 def would_try_again(events: Sequence[Event]) -> PutBack | None:

@@ -18,7 +18,7 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.sites import Answer, BatchAway, Found, Offered, PilotSubmission, Purpose, SiteDocument
-from mendflow.core.model.sync import SyncRequest
+from mendflow.core.model.sync import LEAVES, SyncRequest
 from mendflow.core.scheduling import submissions
 from mendflow.core.scheduling.provision import Group, Plan, Standing, plan
 from mendflow.core.scheduling.site_fit import lacking
@@ -136,7 +136,7 @@ class PilotMonitor:
             has = Offered(at=now, capacity=request.capacity, host=request.host, ttl_ms=request.ttl_ms)
             document = submissions.worked(document, name, pilot, now, has)
             if request.leaving:
-                document = submissions.close(document, name, "left", now=now)
+                document = submissions.close(document, name, "left", now=now, why=LEAVES.get(request.leaves, ""))
         return document
 
     # Looking
