@@ -53,7 +53,8 @@ def not_kept(path: str, error: OSError | ServerRefused) -> Fault:
     return Fault(name="notKept", category=Category.OUTPUT, message=text, stage=Stage.STAGE_OUT, file=path, data=data)
 
 
-def not_published(path: str, logical: str, element: str, reason: str) -> Fault:
+def not_published(path: str, logical: str, element: str, reason: str, *, passing: bool = False) -> Fault:
+    """`passing`: the place may be written to at another time."""
     text = f"the job ended well, but {path} could not be published as {logical}"
     return Fault(
         name="notPublished",
@@ -61,7 +62,7 @@ def not_published(path: str, logical: str, element: str, reason: str) -> Fault:
         message=f"{text} on {element}: {reason}" if element else f"{text}: {reason}",
         stage=Stage.STAGE_OUT,
         file=path,
-        data={"logical": logical, "element": element, "reason": reason},
+        data={"logical": logical, "element": element, "reason": reason, "passing": passing},
     )
 
 

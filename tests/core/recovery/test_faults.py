@@ -60,6 +60,9 @@ def test_no_category_is_forgotten() -> None:
         (fault(Category.JOB, data={"types": "no list"}), False),
         (fault(Category.OUTPUT, name="notKept"), True),
         (fault(Category.OUTPUT, name="missingOutput"), False),
+        (fault(Category.OUTPUT, name="notPublished", data={"passing": True}), True),
+        (fault(Category.OUTPUT, name="notPublished", data={"passing": False}), False),
+        (fault(Category.OUTPUT, name="notPublished", data={"element": "tape"}), False),
         (fault(Category.INPUT, exit_code=75), False),
     ],
 )

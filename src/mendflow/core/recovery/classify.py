@@ -87,7 +87,7 @@ def recovers(fault: Fault) -> bool:
 
 def _special(fault: Fault) -> tuple[bool, str] | None:
     """What the fault says of itself, where that is more than its category does."""
-    if fault.category is Category.OUTPUT and fault.name in KEEPING_FAULTS:
+    if fault.category is Category.OUTPUT and _only_not_kept(fault):
         return True, "the job made its files; only the keeping of them failed"
     if fault.category is not Category.JOB:
         return None
@@ -97,6 +97,14 @@ def _special(fault: Fault) -> tuple[bool, str] | None:
         return True, f"its exit code {TRY_AGAIN_EXIT_CODE} asks to be tried again later"
     passing = PASSING_EXCEPTIONS.intersection(_exception_types(fault))
     return (True, f"a {min(passing)} passes") if passing else None
+
+
+def _only_not_kept(fault: Fault) -> bool:
+    """Whether what a job made could not be kept or published for a reason that may pass: a place that is full or away,
+    and not one that another file has, or that cannot be written to at all."""
+    if fault.name == "notPublished":
+        return isinstance(fault.data, dict) and fault.data.get("passing") is True
+    return fault.name in KEEPING_FAULTS
 
 
 def _exception_types(fault: Fault) -> list[str]:
