@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.data_sets import DataSetWish, Gathering, Watch
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.problems import BadFile
 from mendflow.formats.data_sets import load_sets, read_sets
 
 TIER0 = Path(__file__).parents[2] / "examples" / "tier0" / "sets.yaml"
@@ -47,18 +47,44 @@ def test_the_file_of_tier0_is_sound() -> None:
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("data_sets: [a]", "data_sets has names and values"),
-        ("data_set: {a: {}}", "did you mean `data_sets`"),
-        ("data_sets: {a: {gathering: {}}}", "data set a has no 'gathering'.*did you mean `gatherings`"),
-        ("data_sets: {a: {gatherings: {g: {flow: f, cuont: 1}}}}", "did you mean `count`"),
-        ("data_sets: {a: {gatherings: {g: {flow: f, wait: soon}}}}", "wait 'soon' cannot be read"),
-        ("data_sets: {a: {gatherings: {g: {count: 1}}}}", "flow"),
-        ("data_sets: {a b: {}}", "no name for a data set"),
-        ("watches: {w: {element: disk}}", "data_set"),
+        ("data_sets: [a]", "1:12: data_sets has names and values, not a list"),
+        ("data_set: {a: {}}", "1:1: the file has no 'data_set'.*did you mean `data_sets`"),
+        ("data_sets: {a: {gathering: {}}}", "1:17: data set a has no 'gathering'.*did you mean `gatherings`"),
+        ("data_sets: {a: {gatherings: {g: {flow: f, cuont: 1}}}}", "1:43: gathering g of .*did you mean `count`"),
+        ("data_sets: {a: {gatherings: {g: {flow: f, wait: soon}}}}", "1:43: .*wait 'soon' cannot be read"),
+        ("data_sets: {a: {gatherings: {g: {flow: f, count: many}}}}", "1:43: .*count: Expected `int`, got `str`"),
+        ("data_sets: {a: {gatherings: {g: {count: 1}}}}", "1:30: gathering g of data set a needs `flow`"),
+        ("data_sets: {a: {after: [{b: c}]}}", "1:25: `after` has the names of data sets, not a map"),
+        ("data_sets: {a b: {}}", "1:13: 'a b' is no name for a data set"),
+        ("data_sets: {a: {after: a}}", "1:13: data set a cannot come after itself$"),
+        ("watches: {w: {element: disk}}", "1:11: watch w needs `data_set`"),
+        ("data_sets: {a: {}, a: {}}", "1:20: `a` is given twice"),
         ("{", "not YAML"),
+        ("# nothing", "the file is empty; it has `data_sets:` or `watches:`"),
     ],
 )
 def test_what_is_wrong_is_told_with_its_place(text: str, reason: str) -> None:
-    with pytest.raises(Invalid, match=reason) as told:
+    with pytest.raises(BadFile, match=f"^sets.yaml:.*{reason}"):
         read_sets(text, "sets.yaml")
-    assert told.value.message.startswith("sets.yaml:")
+
+
+def test_all_that_is_wrong_is_told_at_once() -> None:
+    text = """
+data_sets:
+  a:
+    gatherings:
+      g: {flow: f, count: -1, inputs: {x: "${{ fiels }}"}}
+      h: {count: 1}
+  b c: {aftr: a}
+watches:
+  w: {element: disk, data_set: a, every: soon, stable: never}
+"""
+    with pytest.raises(BadFile) as told:
+        read_sets(text)
+    assert [problem.line for problem in told.value.problems] == [5, 5, 6, 7, 7, 9, 9]
+
+
+def test_sets_in_a_circle_are_refused() -> None:
+    with pytest.raises(BadFile, match="in a circle: x after z after y after x") as told:
+        read_sets("data_sets: {w: {after: x}, x: {after: [w2, z]}, y: {after: x}, z: {after: y}}")
+    assert [problem.column for problem in told.value.problems] == [28, 49, 64]

@@ -10,7 +10,6 @@ from enum import IntEnum
 from mendflow.cli.problems import show_problems
 from mendflow.core.model.problems import (
     BadFlow,
-    BadRules,
     Conflict,
     Forbidden,
     Mistake,
@@ -69,9 +68,7 @@ def exit_of(error: BaseException) -> Exit:
         return Exit.INTERRUPTED
     if isinstance(error, BadFlow) and error.problems:
         show_problems(error.problems)
-        complain(
-            f"the {'rules were' if isinstance(error, BadRules) else 'flow was'} refused; put right what is told above"
-        )
+        complain(f"{error.refused}; put right what is told above")
         return Exit.BAD_INPUT
     if isinstance(error, Unauthorized):
         complain(f"{_first_part(error.message)}; give yours by MENDFLOW_TOKEN or --token-file FILE")

@@ -13,79 +13,120 @@ watches:
 from pathlib import Path
 from typing import Any, NamedTuple
 
-import msgspec
-
-from mendflow.core.data.set_wishes import check_wish
+from mendflow.core.data.set_wishes import circle_flaw, rule_flaws, set_flaws
 from mendflow.core.model.data_sets import DataSetWish, Gathering, Watch
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.problems import BadFile, BadFlow, Invalid
 from mendflow.formats.files import flow_text
-from mendflow.formats.measured import measured, settings_in
+from mendflow.formats.measured import lacking, setting
 from mendflow.formats.spelling import nearest
+from mendflow.formats.yaml.document import Entries, Entry, Items, Node, Scalar, describe, parse, plain
+from mendflow.formats.yaml.flow_file import in_order
+from mendflow.formats.yaml.reading import Reading
 
 _PARTS = ("data_sets", "watches")
 _OF_SET = ("gatherings", "after")
+_HOLDS = "it has `data_sets:` or `watches:`"
 
 
 class SetsFile(NamedTuple):
-    """What a file describes, each set after those that it comes after."""
+    """What a file describes."""
 
     sets: list[DataSetWish]
     watches: list[Watch]
 
 
 def load_sets(path: Path) -> SetsFile:
-    """Raises Invalid, or BadFlow if the file cannot be read."""
-    return read_sets(flow_text(path, str(path)), str(path))
+    """Raises BadFile with every problem and its place."""
+    try:
+        text = flow_text(path, str(path))
+    except BadFlow as error:
+        raise BadFile(problems=error.problems) from None
+    return read_sets(text, str(path))
 
 
 def read_sets(text: str, source: str = "sets") -> SetsFile:
-    whole = _map(settings_in(text, source), source, "the file")
-    _demand(whole, _PARTS, source, "the file")
-    sets = _map(whole.get("data_sets"), source, "data_sets")
-    watches = _map(whole.get("watches"), source, "watches")
-    return SetsFile(
-        [_wish(str(name), _map(each, source, f"data set {name}"), source) for name, each in sets.items()],
-        [_made(Watch, str(name), _map(each, source, f"watch {name}"), source) for name, each in watches.items()],
-    )
-
-
-def _wish(name: str, found: dict[Any, Any], source: str) -> DataSetWish:
-    where = f"data set {name}"
-    _demand(found, _OF_SET, source, where)
-    rules = _map(found.get("gatherings"), source, f"gatherings of {where}")
-    after = found.get("after", [])
-    wish = DataSetWish(
-        name=name,
-        gatherings=tuple(
-            _made(Gathering, str(each), _map(rule, source, f"gathering {each}"), source) for each, rule in rules.items()
-        ),
-        after=tuple(map(str, after if isinstance(after, list) else [after])),
-    )
+    reading = Reading(source, text, Path())
     try:
-        check_wish(wish)
-    except Invalid as invalid:
-        raise Invalid(f"{source}: {invalid.message}") from invalid
-    return wish
-
-
-def _made(kind: Any, name: str, found: dict[Any, Any], source: str) -> Any:
-    try:
-        return msgspec.convert({**measured(found, kind, f"{source}: {name}"), "name": name}, kind)
-    except msgspec.ValidationError as error:
-        raise Invalid(f"{source}: {name}: {error}") from error
-
-
-def _map(found: Any, source: str, where: str) -> dict[Any, Any]:
-    if found is None:
-        return {}
-    if not isinstance(found, dict):
-        raise Invalid(f"{source}: {where} has names and values, not {found!r:.80}")
+        root, problems = parse(text, source, _HOLDS)
+        reading.include(problems)
+        found = _File(reading).read(root)
+    except BadFlow as error:
+        raise BadFile(problems=error.problems) from None
+    if reading.problems:
+        raise BadFile(problems=in_order(reading.problems, source))
     return found
 
 
-def _demand(found: dict[Any, Any], known: tuple[str, ...], source: str, where: str) -> None:
-    for word in found:
-        if word not in known:
-            meant = nearest(str(word), known)
-            hint = f" (did you mean {meant}?)" if meant else ""
-            raise Invalid(f"{source}: {where} has no {word!r}; known here: {', '.join(known)}{hint}")
+class _File:
+    """One reading of a file. What is wrong is noted with its place, and the rest is read."""
+
+    def __init__(self, reading: Reading) -> None:
+        self.reading = reading
+
+    def read(self, root: Node) -> SetsFile:
+        whole = self._map(root, "the file", _PARTS)
+        sets = self._map(whole["data_sets"].value, "data_sets") if "data_sets" in whole else {}
+        watches = self._map(whole["watches"].value, "watches") if "watches" in whole else {}
+        wishes = [self._wish(name, entry) for name, entry in sets.items()]
+        after = {wish.name: wish.after for wish in wishes}
+        for wish in wishes:
+            if wish.name not in wish.after and (flaw := circle_flaw(wish.name, after)):
+                self.reading.problem(sets[wish.name].key, flaw)
+        made = [self._made(Watch, name, entry, f"watch {name}") for name, entry in watches.items()]
+        return SetsFile(wishes, [watch for watch in made if watch is not None])
+
+    def _wish(self, name: str, entry: Entry) -> DataSetWish:
+        where = f"data set {name}"
+        found = self._map(entry.value, where, _OF_SET)
+        rules = self._map(found["gatherings"].value, f"gatherings of {where}") if "gatherings" in found else {}
+        wish = DataSetWish(
+            name=name,
+            gatherings=tuple(rule for each, given in rules.items() if (rule := self._rule(name, each, given))),
+            after=self._names(found["after"].value) if "after" in found else (),
+        )
+        for flaw in set_flaws(wish):
+            self.reading.problem(entry.key, flaw)
+        return wish
+
+    def _rule(self, data_set: str, name: str, entry: Entry) -> Gathering | None:
+        rule = self._made(Gathering, name, entry, f"gathering {name} of data set {data_set}")
+        if rule is None:
+            return None
+        assert isinstance(rule, Gathering)
+        for flaw in rule_flaws(data_set, rule):
+            self.reading.problem(entry.key, flaw)
+        return rule
+
+    def _names(self, node: Node) -> tuple[str, ...]:
+        parts = node.parts if isinstance(node, Items) else [node]
+        for part in parts:
+            if not isinstance(part, Scalar) or part.value is None:
+                self.reading.problem(part, f"`after` has the names of data sets, not {describe(part)}")
+        return tuple(part.written or str(part.value) for part in parts if isinstance(part, Scalar))
+
+    def _made(self, kind: Any, name: str, entry: Entry, where: str) -> Any:
+        """The kind of thing that an entry describes, or nothing if it does not."""
+        before, given = len(self.reading.problems), {"name": name}
+        for word, each in self._map(entry.value, where).items():
+            try:
+                made = setting(word, plain(each.value), kind)
+            except Invalid as invalid:
+                self.reading.problem(each.key, f"{where}: {invalid.message}")
+            else:
+                given.update([made])
+        if len(self.reading.problems) == before:
+            for missing in lacking(kind, given):
+                self.reading.problem(entry.key, f"{where} needs `{missing}`")
+        return kind(**{**given, "name": name}) if len(self.reading.problems) == before else None
+
+    def _map(self, node: Node, where: str, known: tuple[str, ...] = ()) -> dict[str, Entry]:
+        if isinstance(node, Scalar) and node.value is None:
+            return {}
+        if not isinstance(node, Entries):
+            self.reading.problem(node, f"{where} has names and values, not {describe(node)}")
+            return {}
+        for word, entry in node.entries.items() if known else ():
+            if word not in known:
+                message = f"{where} has no {word!r}; known here: {', '.join(known)}"
+                self.reading.problem(entry.key, message, nearest(word, known))
+        return node.entries

@@ -3,6 +3,7 @@
 What is told in milliseconds or bytes elsewhere is written without its unit here: `wall: 4 h` becomes `wall_ms`,
 `memory: 8 GB` becomes `memory_bytes`."""
 
+from collections.abc import Collection
 from typing import Any
 
 import msgspec
@@ -23,27 +24,48 @@ def settings_in(text: str, source: str) -> Any:
 
 def measured(found: dict[Any, Any], kind: Any, source: str) -> dict[str, Any]:
     """The same with every time and size as a number, under its whole name."""
-    fields = {field.name: field for field in msgspec.structs.fields(kind)}
-    made: dict[str, Any] = {}
-    for word, value in found.items():
-        name = next((name for name in (str(word), f"{word}_ms", f"{word}_bytes") if name in fields), "")
-        if not name:
-            known = [each.removesuffix("_ms").removesuffix("_bytes") for each in fields]
-            meant = nearest(str(word), known)
-            raise Invalid(f"{source}: {word!r} is not known here" + (f" (did you mean {meant}?)" if meant else ""))
-        inner = fields[name].type
-        if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
-            made[name] = measured(value, inner, source)
-        else:
-            made[name] = _amount(str(word), name, value, source)
-    return made
+    try:
+        return dict(_setting(str(word), value, kind) for word, value in found.items())
+    except Invalid as invalid:
+        raise Invalid(f"{source}: {invalid.message}") from None
 
 
-def _amount(word: str, name: str, value: Any, source: str) -> Any:
+def setting(word: str, value: Any, kind: Any) -> tuple[str, Any]:
+    """The whole name of one setting, and its value as the kind has it. Raises Invalid."""
+    name, made = _setting(word, value, kind)
+    try:
+        return name, msgspec.convert(made, _fields(kind)[name].type)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"{word}: {error}") from None
+
+
+def lacking(kind: Any, given: Collection[str]) -> list[str]:
+    """What has to be said and is not."""
+    return [name for name, field in _fields(kind).items() if field.required and name not in given]
+
+
+def _fields(kind: Any) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.name: field for field in msgspec.structs.fields(kind)}
+
+
+def _setting(word: str, value: Any, kind: Any) -> tuple[str, Any]:
+    fields = _fields(kind)
+    name = next((name for name in (word, f"{word}_ms", f"{word}_bytes") if name in fields), "")
+    if not name:
+        known = [each.removesuffix("_ms").removesuffix("_bytes") for each in fields]
+        meant = nearest(word, known)
+        raise Invalid(f"{word!r} is not known here" + (f" (did you mean {meant}?)" if meant else ""))
+    inner = fields[name].type
+    if isinstance(value, dict) and isinstance(inner, type) and issubclass(inner, msgspec.Struct):
+        return name, dict(_setting(str(each), below, inner) for each, below in value.items())
+    return name, _amount(word, name, value)
+
+
+def _amount(word: str, name: str, value: Any) -> Any:
     if name == word or not isinstance(value, str):
         return value
     number, like = (duration_ms, DURATION_EXAMPLES) if name.endswith("_ms") else (size_bytes, SIZE_EXAMPLES)
     made = number(value)
     if made is None:
-        raise Invalid(f"{source}: {word} {value!r} cannot be read; write one like {like}")
+        raise Invalid(f"{word} {value!r} cannot be read; write one like {like}")
     return made

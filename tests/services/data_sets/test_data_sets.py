@@ -204,3 +204,12 @@ async def test_sets_go_on_when_the_house_was_built_anew(world: World) -> None:
     await world.services.data_sets.added(logical("b"))
     [case] = await started(world, 1)
     assert names_in(case) == ["a", "b"]
+
+
+async def test_sets_that_come_after_each_other_in_a_circle_are_refused(world: World) -> None:
+    sets = world.services.data_sets
+    await sets.define(wish(name="x", after=("y",)), who="me")
+    await sets.define(wish(name="y", after=("z",)), who="me")
+    with pytest.raises(Invalid, match="in a circle: z after x after y after z"):
+        await sets.define(wish(name="z", after=("x",)), who="me")
+    await sets.define(wish(name="z"), who="me")

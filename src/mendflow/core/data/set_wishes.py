@@ -1,6 +1,7 @@
 """Which data sets make sense, and what they are to do, in words."""
 
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
 from mendflow.core.data.gathering import FILES_MAX, wished_inputs
@@ -15,39 +16,64 @@ _SEEN = ("file", "files", "set", "batch")
 
 def check_wish(wish: DataSetWish) -> None:
     """Raises Invalid for a set that makes no sense by itself."""
-    check_name(wish.name, "data set")
-    for before in wish.after:
-        check_name(before, "data set")
-        if before == wish.name:
-            raise Invalid(f"data set {wish.name} cannot come after itself")
+    every = [*set_flaws(wish), *(flaw for rule in wish.gatherings for flaw in rule_flaws(wish.name, rule))]
+    if every:
+        raise Invalid("; ".join(every))
+
+
+def set_flaws(wish: DataSetWish) -> Iterator[str]:
+    """What is wrong with a set but for its gatherings, each in a sentence."""
+    yield from (flaw for name in (wish.name, *wish.after) if (flaw := name_flaw(name, "data set")))
+    if wish.name in wish.after:
+        yield f"data set {wish.name} cannot come after itself"
     names = [rule.name for rule in wish.gatherings]
     if doubled := next((name for name in names if names.count(name) > 1), ""):
-        raise Invalid(f"data set {wish.name} has two gatherings {doubled!r}; give each a name of its own")
-    for rule in wish.gatherings:
-        _check_rule(wish.name, rule)
+        yield f"data set {wish.name} has two gatherings {doubled!r}; give each a name of its own"
 
 
-def _check_rule(data_set: str, rule: Gathering) -> None:
-    check_name(rule.name, f"gathering of data set {data_set}")
+def rule_flaws(data_set: str, rule: Gathering) -> Iterator[str]:
+    """What is wrong with a gathering, each in a sentence."""
+    if flaw := name_flaw(rule.name, f"gathering of data set {data_set}"):
+        yield flaw
     where = f"gathering {rule.name} of data set {data_set}"
     if not rule.flow:
-        raise Invalid(f"{where} names no flow")
+        yield f"{where} names no flow"
     for name, number in (("count", rule.count), ("size_bytes", rule.size_bytes), ("wait_ms", rule.wait_ms)):
         if number < 0:
-            raise Invalid(f"{where}: {name} is {number}; give a number above 0, or leave it away")
+            yield f"{where}: {name} is {number}; give a number above 0, or leave it away"
     if rule.count > FILES_MAX:
-        raise Invalid(f"{where}: count is {rule.count}; at most {FILES_MAX:,} files are in one batch")
+        yield f"{where}: count is {rule.count}; at most {FILES_MAX:,} files are in one batch"
     try:
         unknown = references(wished_inputs(rule)) - set(_SEEN)
     except ExpressionError as error:
-        raise Invalid(f"{where}: {error.message}") from error
+        yield f"{where}: {error.message}"
+        return
     if unknown:
-        raise Invalid(f"{where}: its inputs ask for `{min(unknown)}`; known here are {', '.join(_SEEN)}")
+        yield f"{where}: its inputs ask for `{min(unknown)}`; known here are {', '.join(_SEEN)}"
+
+
+def circle_flaw(name: str, after: Mapping[str, Sequence[str]]) -> str:
+    """Why a set could never be closed by itself: it comes after itself by way of others. Nothing if it does not."""
+    ways = {before: [name, before] for before in after.get(name, ())}
+    ahead = list(ways)
+    while ahead and name not in ways:
+        here = ahead.pop()
+        for before in after.get(here, ()):
+            if before not in ways:
+                ways[before] = [*ways[here], before]
+                ahead.append(before)
+    if name not in ways:
+        return ""
+    return f"data sets come after each other in a circle: {' after '.join(ways[name])}; none of them would ever close"
 
 
 def check_name(name: str, what: str) -> None:
-    if not _NAME.fullmatch(name):
-        raise Invalid(f"{name!r} is no name for a {what}; {NAME_RULE}")
+    if flaw := name_flaw(name, what):
+        raise Invalid(flaw)
+
+
+def name_flaw(name: str, what: str) -> str:
+    return "" if _NAME.fullmatch(name) else f"{name!r:.200} is no name for a {what}; {NAME_RULE}"
 
 
 def in_words(rule: Gathering) -> str:

@@ -58,6 +58,7 @@ class BadFlow(Mistake):
 
     code = "bad-flow"
     status = 422
+    refused: ClassVar[str] = "the flow was refused"
 
     def __init__(self, message: str = "", *, problems: Sequence[Problem | str] = (), **fields: object) -> None:
         super().__init__(message or "\n".join(map(str, problems)), problems=list(problems), **fields)
@@ -68,6 +69,14 @@ class BadRules(BadFlow):
     """A rule set with problems, refused whole like a flow."""
 
     code = "bad-rules"
+    refused = "the rules were refused"
+
+
+class BadFile(BadFlow):
+    """A file of settings with problems, refused whole like a flow."""
+
+    code = "bad-file"
+    refused = "the file was refused"
 
 
 class StoreUnavailable(Mistake):

@@ -95,9 +95,9 @@ def plain(node: Node) -> Value:
             return {name: plain(entry.value) for name, entry in node.entries.items()}
 
 
-def parse(text: str, file: str) -> tuple[Node, list[Problem]]:
+def parse(text: str, file: str, holds: str = "a flow has `jobs:` or `steps:`") -> tuple[Node, list[Problem]]:
     """The tree of the one document in the text, and what is wrong with single entries. Raises BadFlow for a text that
-    has no tree."""
+    has no tree. `holds` is what an empty file should hold."""
     if len(text) > TEXT_BYTES_MAX:
         raise too_large(len(text), file)
     builder = Builder(file)
@@ -110,7 +110,7 @@ def parse(text: str, file: str) -> tuple[Node, list[Problem]]:
         mark = error.problem_mark or error.context_mark
         raise builder.refuse(place_of(mark, mark) if mark else None, why_not_yaml(text, error)) from None
     if builder.root is None:
-        raise builder.refuse(None, "the file is empty; a flow has `jobs:` or `steps:`")
+        raise builder.refuse(None, f"the file is empty; {holds}")
     return builder.root, builder.problems
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from mendflow.core.data.gathering import DataSet, again, closing, defined, key_of, wished_inputs
-from mendflow.core.data.set_wishes import check_wish
+from mendflow.core.data.set_wishes import check_wish, circle_flaw
 from mendflow.core.model.data import LogicalFile
 from mendflow.core.model.data_sets import BatchView, DataSetView, DataSetWish, Gathering
 from mendflow.core.model.problems import Invalid
@@ -48,11 +48,21 @@ class DataSets:
     async def define(self, wish: DataSetWish, *, who: str) -> DataSetView:
         """Make a set, or change what follows from its files from now on."""
         check_wish(wish)
+        await self._refuse_circle(wish)
         for rule in wish.gatherings:
             await self._check_flow(wish.name, rule)
         await self._book.make(wish.name)
         await self._change(wish.name, lambda state: defined(state, wish, by=who))
         return await self.view(wish.name)
+
+    async def _refuse_circle(self, wish: DataSetWish) -> None:
+        after, ahead = {wish.name: wish.after}, list(wish.after)
+        while ahead:
+            if (name := ahead.pop()) not in after and (before := await self._book.find(name)) is not None:
+                after[name] = before.after
+                ahead.extend(before.after)
+        if flaw := circle_flaw(wish.name, after):
+            raise Invalid(flaw)
 
     async def _check_flow(self, data_set: str, rule: Gathering) -> None:
         await self._flows.look_again(rule.flow)
