@@ -87,6 +87,8 @@ EXIT_1 = fault(Category.JOB, "exitCode", exit_code=1)
         (fault(Category.SCHEDULER_DOWN), "later"),
         (fault(Category.REFUSED), "later"),
         (fault(Category.OUTPUT, "notKept"), "again"),
+        (fault(Category.OUTPUT, "notPublished", data={"passing": True}), "later"),
+        (fault(Category.OUTPUT, "notPublished", data={"passing": False}), ""),
         (fault(Category.JOB, "exitCode", exit_code=75), "later"),
         (fault(Category.JOB, "signal", signal=15), "later"),
         (fault(Category.OUTPUT, "missingOutput"), ""),
