@@ -1,5 +1,6 @@
 """What every storage element does, on a disk and in a real S3 server."""  # FM-6, PJ-7
 
+import errno
 import hashlib
 import os
 from pathlib import Path
@@ -9,9 +10,11 @@ import pytest
 
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
+from mendflow.transfer import targets
+from mendflow.transfer.addresses import Address
 from mendflow.transfer.element import Element
-from mendflow.transfer.problems import BadPlace, NoLongerOurs, TransferFailed
-from mendflow.transfer.targets import ASIDE, ByRename, publish
+from mendflow.transfer.problems import BadPlace, NoLongerOurs, Occupied, TransferFailed
+from mendflow.transfer.targets import ASIDE, ByRename, OnDisk, publish
 from tests.servers import s3
 
 
@@ -76,10 +79,64 @@ def test_publishing_again_changes_nothing_and_asks_nobody(element: Element, tmp_
 
 def test_what_an_attempt_published_that_counts_for_nothing_is_replaced(element: Element, tmp_path: Path) -> None:
     url = f"{element.storage.url}/a"
+    left: list[str] = []
     for content in (b"of the first attempt", b"of the second one"):
-        element.publish(*_placed(tmp_path, content, url))
+        source, ref = made(tmp_path, content)
+        element.publish(source, url, ref, replaces=left)
+        left.append(ref.sha256)
     element.fetch(url, str(tmp_path / "back"))
     assert (tmp_path / "back").read_bytes() == b"of the second one"
+
+
+@pytest.mark.parametrize("content", [b"precious", b"", b"of that size"])
+def test_what_lies_there_and_is_not_ours_is_never_written_over(  # PJ-7
+    element: Element, tmp_path: Path, content: bytes
+) -> None:
+    url = f"{element.storage.url}/a"
+    element.publish(*_placed(tmp_path, content, url))
+    source, ref = made(tmp_path, b"of this size")
+    for replaces in ((), (hashlib.sha256(b"something else").hexdigest(),)):
+        with pytest.raises(Occupied, match=r"another file lies at .*/a .*did not write") as failure:
+            element.publish(source, url, ref, replaces=replaces)
+        assert not failure.value.passing
+    element.fetch(url, str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == content and len(element.list()) == 1
+
+
+@pytest.mark.parametrize("size", [0, 70_000, 21 << 20])
+def test_what_comes_to_lie_there_while_we_write_stays(element: Element, tmp_path: Path, size: int) -> None:
+    source, ref = made(tmp_path, os.urandom(size), "ours")
+    url = f"{element.storage.url}/a"
+
+    def meanwhile() -> bool:
+        element.publish(*_placed(tmp_path, b"precious", url))
+        return True
+
+    with pytest.raises(Occupied):
+        element.publish(source, url, ref, meanwhile, mark="job")
+    element.fetch(url, str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == b"precious"
+
+
+def test_the_step_that_gives_a_file_its_name_takes_none_from_another(
+    element: Element, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also between the last look and that step."""
+    source, ref = made(tmp_path, os.urandom(70_000), "ours")
+    url = f"{element.storage.url}/a"
+    looked = element._identity
+
+    def last_look(place: Address) -> str:
+        before = looked(place)
+        monkeypatch.setattr(element, "_identity", looked)
+        element.publish(*_placed(tmp_path, b"precious", url))
+        return before
+
+    monkeypatch.setattr(element, "_identity", last_look)
+    with pytest.raises(Occupied):
+        element.publish(source, url, ref, mark="job")
+    element.fetch(url, str(tmp_path / "back"))
+    assert (tmp_path / "back").read_bytes() == b"precious"
 
 
 def _placed(folder: Path, content: bytes, url: str) -> tuple[str, str, FileRef]:
@@ -179,8 +236,42 @@ def test_what_earlier_attempts_left_half_is_removed_and_they_cannot_name_it_any_
         return True
 
     other, other_ref = made(tmp_path, b"of an attempt that was slow", "slow")
-    with pytest.raises(TransferFailed, match="No such file"):
+    with pytest.raises(Occupied):
         disk.publish(other, url, other_ref, a_later_attempt_comes, mark="job", turn=1)
+    assert (tmp_path / "top" / "a").read_bytes() == b"x" * 100 and os.listdir(tmp_path / "top") == ["a"]
+
+
+def test_a_kill_right_after_a_file_got_its_name_leaves_no_second_way_to_it(
+    disk: Element, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Killed(BaseException): ...
+
+    def killed(target: str) -> None:
+        raise Killed
+
+    source, ref = made(tmp_path, b"x" * 100)
+    url, top = f"{disk.storage.url}/a", tmp_path / "top"
+    with monkeypatch.context() as patched:
+        patched.setattr(targets, "discard", killed)
+        with pytest.raises(Killed):
+            disk.publish(source, url, ref, mark="job")
+    assert len(os.listdir(top)) == 2
+    other, other_ref = made(tmp_path, b"y" * 100, "other")
+    with pytest.raises(Occupied):
+        disk.publish(other, url, other_ref, mark="job")
+    OnDisk(str(top / "a"), "job", 0).write(other, other_ref)
+    assert (top / "a").read_bytes() == b"x" * 100, "what is in its place is not written to"
+    disk.publish(source, url, ref, mark="job")
+    assert os.listdir(top) == ["a"]
+
+
+def test_a_disk_without_links_gets_files_too(disk: Element, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def none(source: str, target: str) -> None:
+        raise PermissionError(errno.EPERM, "Operation not permitted")
+
+    monkeypatch.setattr(os, "link", none)
+    source, ref = made(tmp_path, b"x" * 100)
+    disk.publish(source, f"{disk.storage.url}/a", ref)
     assert (tmp_path / "top" / "a").read_bytes() == b"x" * 100 and os.listdir(tmp_path / "top") == ["a"]
 
 

@@ -113,19 +113,34 @@ class Publishing:
             place = answer.files.get(name)
             if place is None:
                 raise StagingFailed(_refusal(done, name, "", "the server has named no place for it"))
-            self._publish(done, name, os.path.join(folder, done.files[name]), wish, place, may_rename)
+            path, replaces = os.path.join(folder, done.files[name]), answer.replaces.get(name, ())
+            self._publish(done, name, path, wish, place, replaces, may_rename)
             found[name] = msgspec.structs.replace(wish.file, logical=wish.publication.logical)
         return found
 
     def _publish(
-        self, done: Done, name: str, path: str, wish: Placing, place: Located, may_rename: Callable[[], bool]
+        self,
+        done: Done,
+        name: str,
+        path: str,
+        wish: Placing,
+        place: Located,
+        replaces: tuple[str, ...],
+        may_rename: Callable[[], bool],
     ) -> None:
         storage = place.element
         try:
             element = self._elements.of(storage)
             with self._elements.stream(storage):
                 element.publish(
-                    path, place.url, wish.file, may_rename, mark=done.job, turn=done.fence, wanted=self._wanted
+                    path,
+                    place.url,
+                    wish.file,
+                    may_rename,
+                    mark=done.job,
+                    turn=done.fence,
+                    replaces=replaces,
+                    wanted=self._wanted,
                 )
         except (TransferFailed, BadPlace) as error:
             if not self._wanted():

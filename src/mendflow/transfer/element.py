@@ -4,29 +4,34 @@ All that a protocol may raise becomes one kind of failure here, which says wheth
 it."""
 
 import errno
+import hashlib
 import os
 import posixpath
 import tempfile
 import urllib.parse
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from mendflow.core.data.paths import OutsideElement, below, inside
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
-from mendflow.transfer.addresses import LOCAL, OBJECTS, WEB, Address, address_of, follows_out
+from mendflow.transfer.addresses import LOCAL, OBJECTS, WEB, Address, address_of, follows_out, shown
 from mendflow.transfer.arriving import Origin
 from mendflow.transfer.fetching import always, bring, pause
 from mendflow.transfer.opening import file_system, options_of, redacted
 from mendflow.transfer.origins import LASTING_ERRORS, FarFile, LocalFile, WebFile, asked, identity_of
-from mendflow.transfer.problems import BadPlace, NotThere, TransferFailed
+from mendflow.transfer.problems import BadPlace, NotThere, Occupied, TransferFailed
 from mendflow.transfer.targets import ASIDE, ByRename, InObjects, OnDisk, Writing, publish
 
 COPIES: Final = "fsspec.spec"
 """Where the rename is from that copies and removes; a file system with a real one has its own."""
 
-PASSING_ERRORS: Final = frozenset({errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EHOSTDOWN})
-"""What a disk says that is really somewhere else."""
+PASSING_ERRORS: Final = frozenset(
+    {errno.EIO, errno.ESTALE, errno.ETIMEDOUT, errno.EAGAIN, errno.EHOSTDOWN, errno.ENOSPC, errno.EDQUOT}
+)
+"""What a disk says that is really somewhere else, and one that is full until somebody makes room."""
+
+NOTHING: Final = hashlib.sha256().hexdigest()
 
 LASTING_NAMES: Final = ("NoCredentialsError", "PartialCredentialsError", "ParamValidationError", "NoRegionError")
 
@@ -99,10 +104,12 @@ class Element:
         *,
         mark: str = "",
         turn: int = 0,
+        replaces: Collection[str] = (),
         wanted: Callable[[], bool] = always,
     ) -> None:
         """Write a file to its place, whole, in one step at the end, and only if it may be done then. `mark` says whose
-        it is and `turn` which attempt: what earlier ones left half is removed."""
+        it is and `turn` which attempt: what earlier ones left half is removed. What lies there already stays, and
+        Occupied is raised, unless its digest is one of `replaces`."""
         place = self._place(url)
         if self.storage.read_only:
             raise TransferFailed(f"storage element {self.storage.name} is only for reading")
@@ -110,8 +117,12 @@ class Element:
         for each in turns:
             try:
                 writing = self._writing(place, mark, turn)
-                if not self._has(place, ref):
-                    publish(writing, source, ref, may_rename)
+                there = self._look(place)
+                if there is not None and self._is(place, there, ref, replaces):
+                    writing.forget()
+                    return
+                over = there.identity if there is not None else ""
+                publish(writing, source, ref, may_rename, over=over, now=lambda: self._identity(place))
                 return
             except TransferFailed as error:
                 if not error.passing or each == turns[-1] or not wanted():
@@ -133,16 +144,34 @@ class Element:
         path = self._system._strip_protocol(place.path)
         return ByRename(self._system, path, self._told, self._timeout_s, mark, turn)
 
-    def _has(self, place: Address, ref: FileRef) -> bool:
-        """Whether the very file is there already: an attempt that was repeated has nothing to do."""
-        found = self._look(place)
-        if found is None or found.bytes != ref.bytes:
+    def _is(self, place: Address, there: Found, ref: FileRef, replaces: Collection[str]) -> bool:
+        """Whether the very file is there already: an attempt that was repeated has nothing to do. Raises Occupied for
+        another that is not to be replaced."""
+        known = there.bytes == ref.bytes or replaces
+        digest = self._digest(place, there) if known else ""
+        if digest == ref.sha256:
+            return True
+        if digest and digest in replaces:
             return False
+        what = f"{there.bytes} bytes" + (f", {digest[:12]}" if digest else "")
+        raise Occupied(
+            f"another file lies at {shown(place.url)} ({what}), which this job did not write, and it is left as it is; "
+            "move it away, or take another name"
+        )
+
+    def _digest(self, place: Address, there: Found) -> str:
         if place.protocol in LOCAL:
-            return LocalFile(place.path).digest() == ref.sha256
+            return LocalFile(place.path).digest()
         if place.protocol in ("s3", "s3a"):
-            return bool(self._ask(lambda: self._system.metadata(place.path)).get("sha256") == ref.sha256)
-        return False
+            told = self._ask(lambda: self._system.metadata(place.path)).get("sha256")
+            if isinstance(told, str) and len(told) == len(NOTHING):
+                return told
+        return self.digest(place.url) if there.bytes else NOTHING
+
+    def _identity(self, place: Address) -> str:
+        """Of what is there now; nothing, if nothing is."""
+        there = self._look(place)
+        return there.identity if there is not None else ""
 
     # about it
 

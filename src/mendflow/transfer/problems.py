@@ -13,6 +13,10 @@ class NotThere(TransferFailed):
     """There is no such file, which may be just what somebody wanted to know."""
 
 
+class Occupied(TransferFailed):
+    """Another file lies there, which is not ours to replace."""
+
+
 class BadPlace(Exception):
     """This names no place that files can be read from or written to; the sentence says what does."""
 

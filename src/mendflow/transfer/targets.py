@@ -1,8 +1,12 @@
 """What can be written to. A file gets its name in one step, when all of it is there and the writer may still do it.
 
 On disks, and wherever a rename is one step, it is written beside its place under a name that nobody looks for. In
-object stores it is not seen before it is finished: finishing is the step."""
+object stores it is not seen before it is finished: finishing is the step.
 
+What lies at the place already is not written over, unless it was looked at and may be replaced. On disks and in S3 that
+is part of the step itself; elsewhere it is looked at once more right before."""
+
+import errno
 import hashlib
 import os
 import posixpath
@@ -23,6 +27,13 @@ PART_BYTES: Final = 16 << 20
 PARTS_MAX: Final = 9_000
 """Of one object; the protocol knows 10,000."""
 
+NO_LINKS: Final = frozenset({errno.EPERM, errno.EOPNOTSUPP, errno.ENOSYS, errno.EMLINK})
+"""What a file system says that has no hard links."""
+
+
+def _came_between() -> TransferFailed:
+    return TransferFailed("something came to lie there while it was written", passing=True)
+
 
 class Writing(Protocol):
     """One file on its way to its place."""
@@ -31,8 +42,8 @@ class Writing(Protocol):
         """All of it, where nobody sees it, and checked."""
         ...
 
-    def show(self, ref: FileRef) -> None:
-        """In one step, in its place."""
+    def show(self, ref: FileRef, *, over: bool) -> None:
+        """In one step, in its place; instead of what is there, if it is `over` that."""
         ...
 
     def forget(self) -> None:
@@ -40,12 +51,23 @@ class Writing(Protocol):
         ...
 
 
-def publish(writing: Writing, source: str, ref: FileRef, may_rename: Callable[[], bool]) -> None:
+def publish(
+    writing: Writing,
+    source: str,
+    ref: FileRef,
+    may_rename: Callable[[], bool],
+    *,
+    over: str = "",
+    now: Callable[[], str] = str,
+) -> None:
+    """`over` is the identity of what is there and is to be replaced, nothing if nothing is; `now` looks again."""
     try:
         writing.write(source, ref)
         if not may_rename():
             raise NoLongerOurs(f"{ref.name} is written, but may not be given its name any more")
-        writing.show(ref)
+        if now() != over:
+            raise _came_between()
+        writing.show(ref, over=bool(over))
     except BaseException:
         writing.forget()
         raise
@@ -74,12 +96,24 @@ class OnDisk:
         os.makedirs(os.path.dirname(self._path), exist_ok=True)
         for left in self._earlier:
             discard(left)
+        if _linked(self._aside + PART):
+            discard(self._aside)  # it is in its place too, and must not be written to
         digest, size = arrive(LocalFile(source), self._aside, size=ref.bytes, mode=0o666)
         _check(digest, size, ref)
 
-    def show(self, ref: FileRef) -> None:
-        os.replace(self._aside + PART, self._path)
+    def show(self, ref: FileRef, *, over: bool) -> None:
+        if over:
+            os.unlink(self._path)
+        try:
+            os.link(self._aside + PART, self._path)
+        except FileExistsError:
+            raise _came_between() from None
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            os.replace(self._aside + PART, self._path)
         settle(os.path.dirname(self._path))
+        discard(self._aside)
 
     def forget(self) -> None:
         discard(self._aside)
@@ -108,17 +142,30 @@ class InObjects:
         self._ask(self._file.close)
         _check(digest.hexdigest(), size, ref)
 
-    def show(self, ref: FileRef) -> None:
+    def show(self, ref: FileRef, *, over: bool) -> None:
         if self._file is None:
             self._ask(lambda: self._system.pipe_file(self._path, b""))
         else:
-            self._ask(self._file.commit)
+            self._ask(self._file.commit if over else self._finish_alone)
         found = self._ask(lambda: self._system.info(self._path))
         if int(found["size"]) != ref.bytes:
             raise TransferFailed(f"{found['size']} of {ref.bytes} bytes are there after it was written", passing=True)
         expected = _whole_tag(getattr(self._file, "parts", None) or [])
         if expected and (tag := str(found.get("ETag", "")).strip('"')) and tag != expected:
             raise TransferFailed(f"what is there has the tag {tag}, not {expected}", passing=True)
+
+    def _finish_alone(self) -> None:
+        """Where nothing is. S3 has that as a wish, which s3fs makes of the mode; not every store knows it."""
+        self._file.mode = "xb"
+        try:
+            self._file.commit()
+        except FileExistsError:
+            raise _came_between() from None
+        except OSError as error:
+            if error.errno != errno.ENOSYS:
+                raise
+            self._file.mode = "wb"
+            self._file.commit()
 
     def forget(self) -> None:
         if self._file is not None:
@@ -161,7 +208,7 @@ class ByRename:
         if there != ref.bytes:
             raise TransferFailed(f"{there} of {ref.bytes} bytes are there after it was written", passing=True)
 
-    def show(self, ref: FileRef) -> None:
+    def show(self, ref: FileRef, *, over: bool) -> None:
         self._ask(lambda: self._system.mv(self._aside, self._path))
 
     def forget(self) -> None:
@@ -175,6 +222,13 @@ class ByRename:
 
     def _ask(self, call: Callable[[], Any]) -> Any:
         return asked(call, self._told, self._timeout_s)
+
+
+def _linked(path: str) -> bool:
+    try:
+        return os.stat(path, follow_symlinks=False).st_nlink > 1
+    except FileNotFoundError:
+        return False
 
 
 def _pieces(file: BinaryIO, size: int) -> Iterator[bytes]:

@@ -245,7 +245,7 @@ class Making:
         return self
 
     async def place(self, sha256: str = A, *, site: str = "S", pilot: str = "", **more: str) -> PlaceAnswer:
-        publication = Publication(logical=more.get("logical", "/store/out"), data_set="outs")
+        publication = Publication(logical=more.get("logical", "/store/out"), data_set=more.get("data_set", "outs"))
         placing = Placing(publication=publication, file=ref(sha256, ""))
         return await self.domain.place(
             PlaceRequest(

@@ -62,7 +62,9 @@ class Replica(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class LogicalFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """The catalogue's document of a file. A name never gets another content: that is another file. `writing` are the
     jobs that have been told where to write it, and where that is: it becomes a replica when the job's result is
-    accepted. A file without replicas cannot be read; its name is kept for the jobs that write it."""
+    accepted. A file without replicas cannot be read; its name is kept for the jobs that write it. `left` are other
+    contents that jobs were told to write under this name, and that never were it: what of them still lies somewhere is
+    nobody's."""
 
     name: str
     sha256: str
@@ -73,6 +75,7 @@ class LogicalFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     added_at: Instant = 0
     meta: dict[str, str] = {}
     writing: dict[str, Replica] = {}
+    left: tuple[str, ...] = ()  # digests
 
     def ref(self) -> FileRef:
         return FileRef(sha256=self.sha256, bytes=self.bytes, name=self.name.rpartition("/")[2], logical=self.name)
@@ -131,11 +134,13 @@ class PlaceRequest(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlaceAnswer(msgspec.Struct, frozen=True, kw_only=True):
-    """Where each output is to be written. One that may not be, because its logical name has another content, or no
-    element takes it, is in `wrong` instead, with a sentence."""
+    """Where each output is to be written. One that may not be, because its logical name has another content, its place
+    is another file's, or no element takes it, is in `wrong` instead, with a sentence. What lies at a place and is
+    neither the output nor one of those whose digests are in `replaces` is not ours, and stays."""
 
     files: dict[str, Located] = {}
     wrong: dict[str, str] = {}
+    replaces: dict[str, tuple[str, ...]] = {}
 
 
 class CachedFile(msgspec.Struct, frozen=True, array_like=True):

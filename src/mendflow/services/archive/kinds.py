@@ -7,6 +7,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.services.case_book import CASE_KIND, ITEM_KIND, RUNS_KIND
 from mendflow.services.catalogue.elements import STORAGE_KIND
 from mendflow.services.catalogue.files import FILE_KIND
+from mendflow.services.catalogue.holds import PLACE_KIND
 from mendflow.services.errands import REPLY_KIND
 from mendflow.services.exception_service.decisions import DECISION_KIND, OPEN_KIND
 from mendflow.services.exception_service.rule_book import RULES_KIND, VERSION_KIND
@@ -36,7 +37,7 @@ FLOW_VERSION_KIND: Final = "flow-version"
 NAMED_KINDS: Final = {FLOW_KIND: FLOW_VERSION_KIND, RULES_KIND: VERSION_KIND}
 """What cases refer to by name, and the kind that has all its versions: `NAME@1`, `NAME/00000001`."""
 
-HOUSE_KINDS: Final = (PATTERN_KIND, COMPENSATION_KIND, STORAGE_KIND, FILE_KIND)
+HOUSE_KINDS: Final = (PATTERN_KIND, COMPENSATION_KIND, STORAGE_KIND, PLACE_KIND, FILE_KIND)
 """Only in an archive of everything."""
 
 SHARED_KINDS: Final = (*NAMED_KINDS, *NAMED_KINDS.values(), *HOUSE_KINDS)

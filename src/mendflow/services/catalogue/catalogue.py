@@ -5,10 +5,11 @@ content and this job: whoever comes with other content under the same name is to
 an outcome can only publish what its job asked a place for. The place becomes a replica when the job's outcome is
 taken into its case, and before the case hears of it. Told again, it is the same document.
 
-A name that is kept for a job that is over, and of which nothing was published, is free."""
+A name that is kept for a job that is over, and of which nothing was published, is free. A place has one name, see
+`holds`: each that is given out or said to hold a file is taken for it, after the file's document says so."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
 from typing import Final
 
 from msgspec.structs import replace
@@ -35,6 +36,7 @@ from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.ids import known_id
 from mendflow.services.catalogue.elements import ElementBook
 from mendflow.services.catalogue.files import FileBook
+from mendflow.services.catalogue.holds import PlaceBook
 from mendflow.services.catalogue.writers import Writers
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
@@ -43,6 +45,7 @@ from mendflow.stores.contract import Store
 SHA256: Final = re.compile(r"[0-9a-f]{64}")
 REPLICAS_MAX: Final = 1_000
 ASKED_MAX: Final = 10_000
+LEFT_MAX: Final = 16
 NO_CONTENT: Final = "a file has a SHA-256, in small hexadecimal digits, and a size"
 NOT_PUBLISHED: Final = "notPublished"
 """The fault of a job that did its work, and whose file could not get its name."""
@@ -60,6 +63,7 @@ class Catalogue:
     def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
         self.elements = ElementBook(store, ledger)
         self.files = FileBook(store, ledger)
+        self._holds = PlaceBook(store, ledger, self.files, self.elements)
         self._writers = Writers(store)
         self._clock = clock
         self.added: Told = _nobody
@@ -69,6 +73,7 @@ class Catalogue:
     async def add(self, given: LogicalFile) -> LogicalFile:
         """Take in a file that lies somewhere; one that is known already gets the replicas that it does not have."""
         await self._check(given)
+        await self._holds.look(given.name, await self._holds.of(given.name, given.replicas), given.ref())
         name, now = given.name, self._clock.now()
         blank = LogicalFile(name=name, sha256=given.sha256, bytes=given.bytes)
         free = await self._writers.free(await self.files.find(name), given.ref())
@@ -85,7 +90,7 @@ class Catalogue:
                 meta={**old.meta, **given.meta},
             )
 
-        return await self._taken_in(name, merged)
+        return await self._taken_in(name, merged, given.replicas)
 
     async def _check(self, given: LogicalFile) -> None:
         logical_name(given.name)
@@ -105,6 +110,7 @@ class Catalogue:
         """Forget a file. What lies on its elements stays there."""
         known = await self.files.get(name)
         await self.files.change(known.name, lambda _: None)
+        await self._holds.release(known.name, await self._holds.of(known.name, known.replicas))
         return known
 
     async def add_replica(self, name: str, replica: Replica) -> LogicalFile:
@@ -124,6 +130,7 @@ class Catalogue:
 
         changed = await self.files.change(known.name, without)
         assert changed is not None
+        await self._holds.release(known.name, await self._holds.of(known.name, [replica]))
         return changed
 
     # For flows and data sets
@@ -187,9 +194,26 @@ class Catalogue:
 
         await self._taken_in(logical_name(ref.logical), accepted)
 
-    async def _taken_in(self, name: str, change: Callable[[LogicalFile | None], LogicalFile]) -> LogicalFile:
-        changed = await self.files.change(name, change)
+    async def _taken_in(
+        self, name: str, change: Callable[[LogicalFile | None], LogicalFile], listed: Sequence[Replica] = ()
+    ) -> LogicalFile:
+        """Change what is known of a file that lies at the places `listed`, or else at all that it then has; told to
+        others when these are its own."""
+        before: tuple[Replica, ...] = ()
+
+        def seen(now: LogicalFile | None) -> LogicalFile:
+            nonlocal before
+            before = now.replicas if now is not None else ()
+            return change(now)
+
+        changed = await self.files.change(name, seen)
         assert changed is not None
+        try:
+            await self._holds.claim(name, await self._holds.of(name, listed or changed.replicas), changed.ref())
+        except Conflict:
+            fresh = {each for each in changed.replicas if each not in before}
+            await self.files.change(name, lambda now: now and _without(now, replicas=fresh))
+            raise
         await self.added(changed)
         return changed
 
@@ -245,35 +269,46 @@ class Catalogue:
         spec = await self._writers.running(request.job, request.pilot, who)
         files: dict[str, Located] = {}
         wrong: dict[str, str] = {}
+        replaces: dict[str, tuple[str, ...]] = {}
         for output, placing in request.files.items():
             if spec.publish.get(output) != placing.publication:
                 raise Forbidden(f"job {request.job} is to publish no {output!r:.80} like this")
             try:
-                files[output] = await self._place(placing, request)
+                files[output], replaces[output] = await self._place(placing, request)
             except Mistake as mistake:
                 wrong[output] = mistake.message
-        return PlaceAnswer(files=files, wrong=wrong)
+        return PlaceAnswer(files=files, wrong=wrong, replaces={name: left for name, left in replaces.items() if left})
 
-    async def _place(self, placing: Placing, request: PlaceRequest) -> Located:
+    async def _place(self, placing: Placing, request: PlaceRequest) -> tuple[Located, tuple[str, ...]]:
+        """A place, and the digests of what may be replaced there."""
         wanted, job = placing.publication, known_id(request.job)
         if not SHA256.fullmatch(placing.file.sha256) or placing.file.bytes < 0:
             raise Invalid(NO_CONTENT, field="sha256")
         element = await self._target(wanted, request.site, request.storage)
         located = Located(element=element, url=place_of(element, wanted.logical, request.site))
+        target = Replica(element=element.name)
+        spots = await self._holds.of(wanted.logical, [target], request.site)
+        await self._holds.look(wanted.logical, spots)
         free = await self._writers.free(await self.files.find(wanted.logical), placing.file, unless=job)
         fresh = LogicalFile(
             name=wanted.logical, sha256=placing.file.sha256, bytes=placing.file.bytes, data_set=wanted.data_set
         )
 
         def kept(before: LogicalFile | None) -> LogicalFile:
-            old = fresh if before is None or before == free else before
+            old = _anew(before, fresh) if before is None or before == free else before
             if (taken := _taken(old, placing.file)) is not None:
                 raise Conflict(taken, name=old.name)
             data_set = old.data_set or wanted.data_set
-            return replace(old, data_set=data_set, writing={**old.writing, job: Replica(element=element.name)})
+            return replace(old, data_set=data_set, writing={**old.writing, job: target})
 
-        await self.files.change(wanted.logical, kept)
-        return located
+        changed = await self.files.change(wanted.logical, kept)
+        assert changed is not None
+        try:
+            await self._holds.claim(wanted.logical, spots)
+        except Conflict:
+            await self.files.change(wanted.logical, lambda now: now and _without(now, writing={job}))
+            raise
+        return located, changed.left
 
     async def _target(self, wanted: Publication, site: str, storage: str) -> StorageElement:
         """The element that a file goes to: the one that is named, else the one that the pilot reaches best."""
@@ -316,6 +351,26 @@ def _distance(element: StorageElement, site: str, storage: str) -> int:
     if site and site in element.sites:
         return NEAR
     return FAR if element.sites else SHARED
+
+
+def _anew(given_up: LogicalFile | None, fresh: LogicalFile) -> LogicalFile:
+    """A file under a name that was kept for other content. That may still lie there, and is nobody's."""
+    if given_up is None:
+        return fresh
+    left = dict.fromkeys((*given_up.left, given_up.sha256))
+    return replace(fresh, left=tuple(each for each in left if each != fresh.sha256)[-LEFT_MAX:])
+
+
+def _without(
+    file: LogicalFile, replicas: Set[Replica] = frozenset(), writing: Set[str] = frozenset()
+) -> LogicalFile | None:
+    """The file without what it was refused; nothing, if that was all."""
+    rest = replace(
+        file,
+        replicas=tuple(each for each in file.replicas if each not in replicas),
+        writing={job: where for job, where in file.writing.items() if job not in writing},
+    )
+    return rest if rest.replicas or rest.writing else None
 
 
 def _taken(known: LogicalFile, ref: FileRef) -> str | None:

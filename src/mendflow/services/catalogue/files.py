@@ -69,6 +69,10 @@ class FileBook:
                     yield file
             last = page[-1]
 
+    async def all(self) -> AsyncIterator[LogicalFile]:
+        async for each in self._store.scan(FILE_KIND, "/"):
+            yield _decode(each.body)
+
     async def change(self, name: str, make: Change) -> LogicalFile | None:
         """What the document is now."""
         for _ in range(TRIES):

@@ -37,11 +37,11 @@ class Writers:
         if kept is None or kept.replicas or kept.sha256 == ref.sha256:
             return None
         for job in kept.writing:
-            if job != unless and await self._lives(JobId(job)):
+            if job != unless and await self.lives(JobId(job)):
                 return None
         return kept
 
-    async def _lives(self, job: JobId) -> bool:
+    async def lives(self, job: JobId) -> bool:
         """Whether the job, or what it was submitted again as, is not over."""
         async for found in self._store.scan(JOB_KIND, job):
             if known_id(JobId(found.id)) == job and not _decode(found.body).finished:
