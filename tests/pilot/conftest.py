@@ -38,6 +38,7 @@ class Ledger:
     """What the server knows. Grants raise the fence; a report under an older one is refused."""
 
     lease_ms: int = 6_000
+    idle_exit_ms: int = 0
     token: str = ""
     waiting: list[JobId] = field(default_factory=list)
     specs: dict[JobId, JobSpec] = field(default_factory=dict)
@@ -192,6 +193,7 @@ class Server:
         return SyncAnswer(
             serial=request.serial,
             lease_ms=ledger.lease_ms,
+            idle_exit_ms=ledger.idle_exit_ms,
             jobs=jobs,
             accepted=accepted,
             refused=refused,

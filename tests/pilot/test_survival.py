@@ -365,6 +365,20 @@ async def test_a_pilot_leaves_when_it_has_nothing_to_do_or_its_time_is_over(
     assert {request.leaves for request in server.ledger.requests if request.leaving} == {"idle", "time"}
 
 
+async def test_a_server_can_want_a_pilot_to_leave_when_it_has_no_job(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:
+    pilot = hire()
+    job = await server.shell(waiting_command(tmp_path))
+    await pids_in(server, tmp_path / "a")
+    server.ledger.idle_exit_ms = 200
+    later = await server.shell("true")
+    (tmp_path / "go").touch()
+    assert await asyncio.to_thread(pilot.process.wait, 20) == 0
+    assert server.ledger.outcomes[job].ok and server.ledger.outcomes[later].ok, "only then"
+    assert server.ledger.requests[-1].leaves == "idle"
+
+
 async def test_a_pilot_that_cannot_work_here_says_why_and_takes_no_job(server: Server, tmp_path: Path) -> None:  # PJ-2
     (tmp_path / "file").write_text("")
     command = [sys.executable, "-m", "mendflow.pilot", "--server", server.url, "--work", str(tmp_path / "file" / "x")]

@@ -1,6 +1,7 @@
 """All batch systems as one: whichever a site has, it is spoken to in the same way, and never for longer than it may."""
 
 import asyncio
+import socket
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -16,6 +17,7 @@ from mendflow.core.model.sites import Answer, Found, PilotSubmission, Rejected, 
 class BatchSystems:
     def __init__(self, grounds: Grounds) -> None:
         self._grounds = grounds
+        self.host = socket.gethostname()
         psij = PsijBatch()
         self._kinds: dict[str, Batch] = {
             "local": LocalProcesses(grounds.folder),

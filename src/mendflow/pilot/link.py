@@ -154,6 +154,7 @@ class Link:
         self._refusal: LinkRefused | None = None
         self._said_away = False
         self.away_since = 0
+        self.idle_exit_ms = 0  # as the server wants it; 0: as at the start
 
     async def converse(self) -> NoReturn:
         """Keep the exchange going until cancelled, or until the server says that it will not have this pilot."""
@@ -325,6 +326,7 @@ class Link:
             self._hear_of_caches(self._caches, answer)
         self._answered_at = self._boot_ms()
         self._lease_ms = answer.lease_ms
+        self.idle_exit_ms = answer.idle_exit_ms or self.idle_exit_ms
         self._renew(flight, answer)
         if not flight.quiet:
             self._exchange_ms += 0.2 * (min(self._answered_at - flight.sent_at, 50) - self._exchange_ms)

@@ -199,7 +199,7 @@ class _Life:
             self._look_at_disk(agent)
             await agent.look_after()
             now = boot_ms()
-            idle_ms = 1 if self._unfit else options.idle_exit_ms
+            idle_ms = 1 if self._unfit else link.idle_exit_ms or options.idle_exit_ms
             idle = idle_ms and not agent.attempts.all and now - agent.idle_since > idle_ms
             alone = options.away_exit_ms and link.away_since and now - link.away_since > options.away_exit_ms
             aged = options.ttl_ms and now - self._born_at > options.ttl_ms

@@ -79,6 +79,7 @@ class Exchange:
         self._stopping = False
         self.beat: Callable[[JobId], None] | None = None  # whoever wants to know of each heartbeat
         self.gone: Callable[[PilotRecord], None] | None = None  # ... and of each pilot that is gone without a word
+        self.idle_exit_ms: Callable[[str], int] | None = None  # after how long without a job such a pilot is to leave
         self.submitted: Callable[[SyncRequest], None] | None = None  # ... and of what was submitted: it came, or goes
 
     def start(self) -> None:
@@ -188,7 +189,9 @@ class Exchange:
                 break
             if pilot.newest != request.serial or pilot.released:
                 break
-        return said.answer(request, relay.servers_for(request) if relay is not None else [], self._meta.caches)
+        servers = relay.servers_for(request) if relay is not None else []
+        idle_ms = self.idle_exit_ms(request.submission) if request.submission and self.idle_exit_ms is not None else 0
+        return said.answer(request, servers, self._meta.caches, idle_exit_ms=idle_ms)
 
     def _hold_ms(self, request: SyncRequest, said: Said) -> int:
         """How long an answer may be held back. A pilot with attempts elsewhere is heard there only when it asks; and

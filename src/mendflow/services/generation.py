@@ -235,6 +235,8 @@ class Services:
             look_ms=house.rules.sites_look_ms,
         )
         self.exchange.submitted = sites.monitor.heard
+        self.exchange.idle_exit_ms = sites.monitor.idle_exit_ms
+        self.mending.watches.on_the_way = sites.monitor.on_the_way
         return sites
 
     def _taking_over(self, house: Roof) -> Takeover | None:

@@ -52,7 +52,9 @@ class Said:
         )
         return [all_told, *(each.spec.resources for each in self.jobs)]
 
-    def answer(self, request: SyncRequest, servers: list[str], caches: CacheBook) -> SyncAnswer:
+    def answer(
+        self, request: SyncRequest, servers: list[str], caches: CacheBook, *, idle_exit_ms: int = 0
+    ) -> SyncAnswer:
         neighbours, mark = caches.neighbours(request)
         return SyncAnswer(
             serial=request.serial,
@@ -67,4 +69,5 @@ class Said:
             cache_seen=caches.seen(request.pilot),
             neighbours=neighbours,
             neighbours_mark=mark,
+            idle_exit_ms=idle_exit_ms,
         )

@@ -117,6 +117,8 @@ def test_the_plan_says_why() -> None:
 def test_what_may_not_be_sent_now_is_told_as_waiting_all_the_same() -> None:
     assert plan(site(), Standing(), waiting(2), most=0).reasons == ("2 jobs wait that no pilot is coming for",)
     assert "nothing waits" in plan(site(), Standing(inactive=2), waiting(2), most=0).reasons[0]
+    few = plan(site(least=3, idle=1), Standing(busy=1), [], most=0).reasons
+    assert few == ("0 pilots are or will be idle, and 1 should", "1 pilots are there or coming, and 3 should")
 
 
 def offered(*, memory: int = 8 << 30, disk: int = 1 << 40, ttl_ms: int = 0, host: str = "node") -> Offered:

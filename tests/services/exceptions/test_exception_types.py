@@ -4,7 +4,7 @@ import asyncio
 from pathlib import Path
 
 from mendflow.core.model.flow import Call, Input, Job, NeededResources, Parallel, Sequence, Stage, Task
-from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.jobs import Outcome, Resources
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.formats.yaml import load_flow
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
@@ -190,6 +190,28 @@ async def test_a_resource_is_unavailable_when_nobody_takes_the_job_for_a_set_tim
     assert decision.context["capacity"]["pilots"] == 0
     await asyncio.sleep(0.1)
     assert len(await world.decisions(case)) == 1, "it lasts, and is told once"
+
+
+async def test_a_resource_is_not_unavailable_while_a_pilot_that_could_take_the_job_is_on_its_way(world: World) -> None:
+    tell = exlet("tell", mend(Primitive.NOTIFY, message="nobody takes ${{ item.name }}"))
+    await world.put(rule_set("f", ExceptionType.UNAVAILABLE, ("!job.able", "tell"), exlets=[tell]))
+    asked: list[Resources] = []
+    coming = True
+
+    def on_the_way(needs: Resources) -> bool:
+        asked.append(needs)
+        return coming
+
+    world.house.services.mending.watches.on_the_way = on_the_way
+    case = await world.start(flow(JOB))
+
+    async def asked_often() -> bool:
+        return len(asked) >= 10
+
+    await world.until(asked_often)
+    assert not await world.decisions(case)
+    coming = False
+    await world.until_decided(case, "done")
 
 
 async def test_a_constraint_is_violated_while_the_job_runs(world: World) -> None:

@@ -57,6 +57,7 @@ class Batch:
     """A batch system that takes what it is given, and shows it as waiting. A test puts its own behaviour in."""
 
     ready = True
+    host = "here"
 
     def __init__(self, clock: HandClock) -> None:
         self._clock = clock

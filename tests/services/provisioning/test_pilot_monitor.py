@@ -5,6 +5,7 @@ import random
 
 import pytest
 
+from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.sites import (
@@ -19,6 +20,7 @@ from mendflow.core.model.sites import (
     SubmissionState,
     Unsure,
 )
+from mendflow.core.scheduling import submissions
 from mendflow.core.scheduling.provision import SETTLE_MS, Group
 from mendflow.services.cluster.contract import ServerDocument
 from mendflow.services.provisioning.pilot_monitor import About
@@ -307,7 +309,7 @@ async def test_of_servers_that_know_each_other_the_first_by_name_looks(server: S
     server.membership.others = [ServerDocument(id="a-server-before", url="")]
     await server.look()
     assert not batch.submitted_at
-    await server.book.put(Site(name="t0", batch=BatchSettings(host="far")), who="ann")
+    await server.book.put(Site(name="t0", batch=BatchSettings(host="here")), who="ann")
     server.membership.others = [ServerDocument(id="a-server-before", url="", host="near")]
     await server.look()
     assert len(batch.submitted_at) == 1, "only this server could be there"
@@ -420,6 +422,94 @@ async def test_a_job_that_waits_can_be_told_what_sites_do_about_it(server: Serve
     await server.look()
     assert "the site is paused: the roof leaks" in server.monitor.about(Resources()).helps[0]
     assert "1 job waits that no pilot is coming for" in (await server.document()).reasons
+
+
+async def test_nobody_speaks_for_the_server_of_another_machine(server: Server, batch: Batch) -> None:
+    await server.book.put(Site(name="t0", min_pilots=1, batch=BatchSettings(host="far")), who="ann")
+    server.membership.others = [ServerDocument(id="zoe", url="", host="near")]
+    await server.look()
+    assert not batch.submitted_at
+    assert "no server is on far" in server.monitor.nobody_acts(await server.document())
+    server.membership.others = [ServerDocument(id="zoe", url="", host="far")]
+    assert not server.monitor.nobody_acts(await server.document())
+
+
+async def test_the_alert_of_a_paused_site_goes_with_the_site(server: Server, batch: Batch) -> None:
+    await server.book.put(SITE, who="ann")
+    await server.wait_for(1)
+    for _ in range(50):
+        await server.look(after_ms=60_000)
+        for name in list(batch.has):
+            server.heard(name, unfit="there is no program singularity", leaving=True)
+            del batch.has[name]
+            await server.told()
+    assert server.alerts.open
+    await server.book.put(Site(name="t0", min_pilots=1), who="ann")
+    await server.book.change("t0", lambda it: submissions.reserve(submissions.resume(it), ["jobs"], now=1, by="x")[0])
+    await server.book.pause("t0", who="", why="again")
+    await server.look()
+    assert server.alerts.open
+    await server.book.remove("t0", force=True)
+    for _ in range(20):
+        await server.look()
+    assert not server.alerts.open and await server.book.find("t0") is None
+
+
+async def test_pilots_beyond_what_a_site_should_have_are_taken_back_or_leave_when_they_are_idle(
+    server: Server, batch: Batch
+) -> None:  # PJ-8
+    await server.book.put(Site(name="t0", min_pilots=4, max_pilots=4), who="ann")
+    await server.look()
+    first, second, *queued = batch.has
+    for name in (first, second):
+        batch.has[name] = Found("running", "1")
+        server.heard(name)
+    await server.told()
+    await server.look()
+    assert not server.monitor.idle_exit_ms(first), "it is to be ready"
+    changed = Site(name="t0", min_pilots=1, max_pilots=2, pilots=PilotSettings(idle_exit_ms=20_000))
+    await server.book.put(changed, who="ann")
+    await server.look()
+    await server.look()
+    assert sorted(batch.cancelled) == sorted(queued)
+    stay = [server.monitor.idle_exit_ms(name) for name in (first, second)]
+    assert stay == [0, 20_000], "one is to be ready, the other is there for jobs"
+    await server.book.remove("t0", force=False)
+    await server.look()
+    assert server.monitor.idle_exit_ms(first) == server.monitor.idle_exit_ms(second) == 1_000
+
+
+async def test_a_ready_pilot_that_works_is_no_surplus(server: Server, batch: Batch) -> None:
+    await server.book.put(Site(name="t0", max_pilots=4, min_idle=1), who="ann")
+    await server.look()
+    [first] = batch.has
+    server.heard(first)
+    await server.told()
+    server.meta.pilots[PilotId(f"p-{first}")].attempts = 1
+    await server.look()
+    [second] = batch.has.keys() - {first}
+    server.heard(second)
+    await server.told()
+    await server.look()
+    await server.look()
+    assert not any(server.monitor.idle_exit_ms(name) for name in (first, second))
+    server.meta.pilots[PilotId(f"p-{first}")].attempts = 0
+    await server.look()
+    await server.look()
+    assert sum(bool(server.monitor.idle_exit_ms(name)) for name in (first, second)) == 1
+
+
+async def test_a_pilot_that_waits_in_the_batch_system_is_on_its_way_to_a_job(server: Server, batch: Batch) -> None:
+    await server.book.put(SITE, who="ann")
+    await server.wait_for(1)
+    assert not server.monitor.on_the_way(Resources())
+    await server.look()
+    await server.look()
+    assert server.monitor.on_the_way(Resources()) and not server.monitor.on_the_way(Resources(gpus=1))
+    await server.book.pause("t0", who="ann", why="the roof leaks")
+    await server.look()
+    await server.look()
+    assert not server.monitor.on_the_way(Resources()), "it was taken back"
 
 
 async def test_a_site_that_is_being_removed_cannot_be_resumed_only_added_again(server: Server, batch: Batch) -> None:

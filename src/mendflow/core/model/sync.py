@@ -177,7 +177,8 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     attempts in `running` that are no longer the pilot's: it kills them at once. `strange` are those that this answer
     promises nothing for: with any of them, the pilot's lease is not renewed. `servers` are the addresses of all servers
     that live, told when the pilot knows others. `cache_seen` is the version of the pilot's cache that this server has.
-    `neighbours` are the pilots whose caches it may use, told when it knows others; None otherwise."""
+    `neighbours` are the pilots whose caches it may use, told when it knows others; None otherwise.
+    `idle_exit_ms` is after how long without a job it is to leave from now on; 0: as it was told when it was started."""
 
     serial: int
     lease_ms: int
@@ -191,6 +192,7 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     cache_seen: int = 0
     neighbours: list[Neighbour] | None = None
     neighbours_mark: int = 0
+    idle_exit_ms: int = 0
 
 
 def mark_of(servers: list[str]) -> int:

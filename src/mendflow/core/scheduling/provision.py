@@ -123,19 +123,21 @@ class _Cover:
     def to_be_idle(self) -> int:
         """Those that are not needed for jobs will be idle."""
         will_be = self._standing.idle + self._coming // self._slots
-        short = min(self._site.min_idle - will_be, self.available)
-        if short <= 0:
-            return 0
-        self._send(short, f"{will_be} pilots are or will be idle, and {self._site.min_idle} should: {short} more")
-        return short
+        told = f"{will_be} pilots are or will be idle, and {self._site.min_idle} should"
+        return self._send_up_to(self._site.min_idle - will_be, told)
 
     def to_have_enough(self) -> int:
         there = self._standing.submitted + self.sent
-        short = min(self._site.min_pilots - there, self.available)
-        if short <= 0:
-            return 0
-        self._send(short, f"{there} pilots are there or coming, and {self._site.min_pilots} should: {short} more")
-        return short
+        told = f"{there} pilots are there or coming, and {self._site.min_pilots} should"
+        return self._send_up_to(self._site.min_pilots - there, told)
+
+    def _send_up_to(self, wanted: int, told: str) -> int:
+        sent = max(0, min(wanted, self.available))
+        if sent:
+            self._send(sent, f"{told}: {sent} more")
+        elif wanted > 0:
+            self.reasons.append(told)
+        return sent
 
     def _send(self, pilots: int, why: str) -> None:
         self.sent += pilots

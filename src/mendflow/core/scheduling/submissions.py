@@ -29,6 +29,7 @@ from mendflow.core.model.sites import (
     Unsure,
     Untried,
 )
+from mendflow.core.scheduling.surplus import eased, to_withdraw
 
 ENDINGS_KEPT = 200
 SERIAL_DIGITS_MAX = 15
@@ -58,6 +59,7 @@ class Seen(msgspec.Struct, frozen=True, kw_only=True):
     found: Mapping[str, Found] | None
     heard: Mapping[str, str]
     offers: Mapping[str, Offered] = {}
+    busy: frozenset[str] = frozenset()  # the names of those that have a job
     now: Instant
     silent_ms: int
     watched_since: Instant
@@ -164,10 +166,9 @@ def look(document: SiteDocument, seen: Seen) -> Look:
     for name, found in seen.found.items():
         if name not in document.open and found.state != "ended" and _comes_back(document, name):
             document = _adopted(document, name, found, seen.now)
-    if document.paused is not None or document.removed:
-        again_at = seen.now - document.site.lost_ms
-        ends = [each for each in document.open.values() if each.inactive or document.emptied]
-        cancel += [each.name for each in ends if each.cancelled_at <= again_at]
+    document = eased(document, seen.busy)
+    again_at = seen.now - document.site.lost_ms
+    cancel += [name for name in to_withdraw(document) if document.open[name].cancelled_at <= again_at]
     return Look(_marked(document, cancel, seen.now), tuple(dict.fromkeys(cancel)))
 
 

@@ -5,13 +5,14 @@ Such things last, and are looked at again and again. So they are told once for e
 rule that warns and its refinement that acts are heard one after the other, and neither twice."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import count
 from typing import Final
 
 import msgspec
 
 from mendflow.core.model.ids import CaseId, JobId
-from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.jobs import Job, JobState, Resources
 from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import generation_of, known_id, serial_of
@@ -57,6 +58,7 @@ class Watches:
         self._looking: set[JobId] = set()
         self._task: asyncio.Task[None] | None = None
         self._soon: set[asyncio.Task[None]] = set()
+        self.on_the_way: Callable[[Resources], bool] | None = None  # whether a pilot comes that could take such a job
 
     def start(self) -> None:
         for job in self._meta.jobs.values():
@@ -118,9 +120,14 @@ class Watches:
         for number in count(1):
             await self._clock.sleep(self._check_ms)
             if any(ExceptionType.UNAVAILABLE in types for types in self._types()):
-                for waiting in self._meta.waiting():
+                for waiting in map(self._hopeful, self._meta.waiting()):
                     if not waiting.able or number % ABLE_EVERY == 0:
                         await self._tell_waiting(waiting)
+
+    def _hopeful(self, waiting: Waiting) -> Waiting:
+        """A pilot that is on its way to a job makes it one that waits for its turn, however long that takes."""
+        comes = not waiting.able and self.on_the_way is not None and self.on_the_way(waiting.needs)
+        return msgspec.structs.replace(waiting, able=True) if comes else waiting
 
     async def _tell_waiting(self, waiting: Waiting) -> None:
         """The longest wait first. Where no rule holds for an item, none is asked for items of the same task that have

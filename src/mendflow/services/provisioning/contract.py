@@ -10,6 +10,11 @@ class BatchSystems(Protocol):
     """Whichever a site has. Nothing here lasts longer than the site's settings allow, whatever a batch system does."""
 
     @property
+    def host(self) -> str:
+        """The machine on which batch systems are spoken to."""
+        ...
+
+    @property
     def ready(self) -> bool:
         """Whether pilots would know where to go: not before the server can be reached."""
         ...

@@ -19,7 +19,7 @@ from mendflow.core.model.jobs import Resources
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.core.model.sites import Answer, BatchAway, Found, Offered, PilotSubmission, Purpose, SiteDocument
 from mendflow.core.model.sync import LEAVES, SyncRequest
-from mendflow.core.scheduling import submissions
+from mendflow.core.scheduling import submissions, surplus
 from mendflow.core.scheduling.provision import Group, Plan, Standing, plan
 from mendflow.core.scheduling.site_fit import lacking
 from mendflow.core.scheduling.submissions import Seen
@@ -85,7 +85,7 @@ class PilotMonitor:
         self._said: dict[str, list[SyncRequest]] = {}  # by site, and not written yet
         self._telling: asyncio.Task[None] | None = None
         self._tidied: dict[str, Instant] = {}
-        self._sites: list[SiteDocument] = []  # as they were at the last look
+        self._sites: dict[str, SiteDocument] = {}  # as they were at the last look
 
     def start(self) -> None:
         self._started_at = self._clock.now()
@@ -157,7 +157,7 @@ class PilotMonitor:
         if self._batches is None or not self._batches.ready or not self._membership.may_promise():
             return
         sites = await self._book.all()
-        self._sites = [each.document for each in sites]
+        self._sites = {each.document.site.name: each.document for each in sites}
         waiting = self.demand() if sites else []
         shares = {each.document.site.name: each.document.site.pilots.share for each in sites}
         self._meta.caches.neighbourhood.sites = {name: share for name, share in shares.items() if share is not None}
@@ -193,6 +193,7 @@ class PilotMonitor:
             gone = decided.document.removed and self._is_empty(decided.document, found)
             written = await self._book.write(fresh, None if gone else decided.document)
             if gone:
+                await self._alerts.look(decided.document, self._clock.now())
                 return
             if written is not None:
                 await self._alerts.look(decided.document, self._clock.now())
@@ -251,6 +252,7 @@ class PilotMonitor:
             found=found,
             heard={name: pilot.id for name, pilot in heard.items()},
             offers={name: _offered(pilot, now) for name, pilot in heard.items()},
+            busy=frozenset(name for name, pilot in heard.items() if pilot.free_slots < pilot.capacity.slots),
             now=now,
             silent_ms=self._meta.leases.lease_ms,
             watched_since=self._started_at,
@@ -293,11 +295,21 @@ class PilotMonitor:
 
     def about(self, needs: Resources) -> About:
         """What sites do about a job that waits, in sentences."""
-        lacks = [(each, lacking(each.site, needs, each.offered)) for each in self._sites]
+        lacks = [(each, lacking(each.site, needs, each.offered)) for each in self._sites.values()]
         return About(
             helps=[self._sentence(each) for each, lack in lacks if not lack],
             cannot=[f"site {each.site.name} has no pilots that could take it: {lack}" for each, lack in lacks if lack],
         )
+
+    def on_the_way(self, needs: Resources) -> bool:
+        """Whether a pilot is coming that could take such a job."""
+        sites = [each for each in self._sites.values() if not lacking(each.site, needs, each.offered)]
+        return any(self.standing(each).inactive for each in sites)
+
+    def idle_exit_ms(self, name: str) -> int:
+        """After how long without a job a pilot of this name is to leave; 0: as it was told when it was submitted."""
+        document = self._sites.get(submissions.site_of(name))
+        return surplus.idle_exit_ms(document, name) if document is not None else 0
 
     def _sentence(self, document: SiteDocument) -> str:
         has = self.standing(document)
@@ -321,10 +333,21 @@ class PilotMonitor:
 
     def _acts(self, document: SiteDocument) -> bool:
         """Whether this server is the one that looks at the site: of those that can, the first by name."""
-        own = self._membership.find(self._membership.id)
+        able = self._able(document)
+        return bool(able) and min(able) == self._membership.id
+
+    def nobody_acts(self, document: SiteDocument) -> str:
+        """Why no server looks at the site, in words; nothing if one does."""
+        if self._batches is None or self._able(document):
+            return ""
         host = document.site.batch.host
-        able = [each for each in (own, *self._membership.living()) if each is not None and _is_at(each, host)]
-        return not able or min(each.id for each in able) == self._membership.id
+        return f"nothing is submitted: no server is on {host}, and only one there may speak to its batch system"
+
+    def _able(self, document: SiteDocument) -> list[str]:
+        """The servers that can speak to its batch system."""
+        host = document.site.batch.host
+        own = [self._membership.id] if self._batches is not None and host in ("", self._batches.host) else []
+        return own + [each.id for each in self._membership.living() if _is_at(each, host)]
 
 
 def groups_of(meta: QueueAndPilots, now: Instant) -> list[Group]:

@@ -62,10 +62,12 @@ class Provisioning:
         return self._view(document, self._clock.now())
 
     async def remove(self, name: str, *, force: bool) -> SiteView:
-        return self._view(await self.book.remove(name, force=force), self._clock.now())
+        document = await self.book.remove(name, force=force)
+        await self._alerts.look(document, self._clock.now())
+        return self._view(document, self._clock.now())
 
     def _view(self, document: SiteDocument, now: Instant) -> SiteView:
-        standing = self.monitor.standing(document)
+        standing, nobody = self.monitor.standing(document), self.monitor.nobody_acts(document)
         return SiteView(
             site=document.site,
             state="removed" if document.removed else "paused" if document.paused is not None else "active",
@@ -76,7 +78,7 @@ class Provisioning:
             failures=document.failures,
             paused=document.paused,
             trouble=document.trouble,
-            reasons=list(document.reasons),
+            reasons=[nobody] if nobody else list(document.reasons),
             submissions=list(document.open.values()),
             endings=list(document.endings),
             made_at=document.made_at,
