@@ -15,6 +15,7 @@ from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.data_sets import DataSetView
 from mendflow.core.model.problems import Invalid
 from mendflow.formats.data_sets import load_sets
+from mendflow.formats.spelling import nearest
 from mendflow.pages.words import short_time_text, size_text
 
 app = typer.Typer()
@@ -56,13 +57,13 @@ def apply(
     """Make the data sets and watches of a file, or change them."""
     found = load_sets(Path(file))
 
-    async def put(client: Client) -> list[DataSetView]:
+    async def put(client: Client) -> tuple[list[DataSetView], list[str]]:
         views = [await client.put_data_set(wish) for wish in found.sets]
         for watch in found.watches:
             await client.put_watch(watch)
-        return views
+        return views, await open_sets(client)
 
-    views = ask.of(put)
+    views, known = ask.of(put)
     if ask.json:
         print_json(views)
         return
@@ -70,6 +71,7 @@ def apply(
         say(f"{view.name} is {view.state}" + (f", after {', '.join(view.after)}" if view.after else ""))
     for watch in found.watches:
         say(f"{watch.element}:{watch.prefix} is watched for {watch.data_set}")
+        tell_if_new(watch.data_set, known)
 
 
 @sets.command("show")
@@ -146,11 +148,15 @@ def add(
 ) -> None:
     """Say that files have arrived. A file of this machine is given to the server's keeping."""
 
-    async def tell(client: Client) -> DataSetView:
+    async def tell(client: Client) -> tuple[DataSetView, list[str]]:
+        known = await open_sets(client)
         found = [each if each.startswith(LOGICAL) else await client.upload(each) for each in files]
-        return await client.add_to_set(name, found)
+        return await client.add_to_set(name, found), known
 
-    _told(ask, ask.of(tell))
+    view, known = ask.of(tell)
+    _told(ask, view)
+    if not ask.json and view.state == "open":
+        tell_if_new(name, known)
 
 
 @sets.command("close")
@@ -203,3 +209,15 @@ def _told(ask: Ask, view: DataSetView) -> None:
     say(f"{view.name} is {view.state}: {view.files} files")
     for reason in view.waits_for:
         say(f"  {reason}")
+
+
+async def open_sets(client: Client) -> list[str]:
+    return [view.name for view in await client.data_sets() if view.state == "open"]
+
+
+def tell_if_new(name: str, known: Sequence[str]) -> None:
+    """A name with a slip in it makes a set of its own: whoever gives it is told."""
+    if name not in known:
+        meant = nearest(name, known)
+        hint = f" (did you mean {meant}?)" if meant else ""
+        say(f"  {name} is new, and nothing follows from its files until mendflow sets apply says what{hint}")

@@ -6,7 +6,9 @@ import typer
 
 from mendflow.cli.asking import Ask, asks
 from mendflow.cli.printing import print_json, print_table, say
-from mendflow.core.model.data_sets import Watch
+from mendflow.cli.sets import open_sets, tell_if_new
+from mendflow.client import Client
+from mendflow.core.model.data_sets import Watch, WatchView
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 
@@ -68,11 +70,16 @@ def add(
         every_ms=_time(every, "--every"),
         stable_ms=_time(stable, "--stable"),
     )
-    view = ask.of(lambda client: client.put_watch(watch))
+
+    async def put(client: Client) -> tuple[WatchView, list[str]]:
+        return await client.put_watch(watch), await open_sets(client)
+
+    view, known = ask.of(put)
     if ask.json:
         print_json(view)
     else:
         say(f"{where} is watched for {data_set}")
+        tell_if_new(data_set, known)
 
 
 @watches.command("remove")

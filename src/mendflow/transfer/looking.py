@@ -6,20 +6,21 @@ from collections.abc import Sequence
 
 from mendflow.core.data.paths import below
 from mendflow.core.model.data import StorageElement
-from mendflow.transfer.addresses import LOCAL
+from mendflow.transfer.addresses import LOCAL, address_of
 from mendflow.transfer.element import Element, Found
 from mendflow.transfer.problems import TransferFailed
 
 
 async def listed(element: StorageElement, prefix: str) -> Sequence[Found]:
-    """All files below a path of the element. A disk that is not there has no files, and that is told."""
+    """All files below a path of the element. A folder that is not there has no files, and that is told."""
     return await asyncio.to_thread(_listed, element, prefix)
 
 
 def _listed(storage: StorageElement, prefix: str) -> Sequence[Found]:
     element = Element(storage)
-    if element.root.protocol in LOCAL and not os.path.isdir(element.root.path):
-        raise TransferFailed(f"{element.root.path} is not there")
+    top = address_of(below(storage.url, prefix)) if prefix else element.root
+    if top.protocol in LOCAL and not os.path.isdir(top.path):
+        raise TransferFailed(f"the folder {top.path} is not there")
     return element.list(prefix)
 
 

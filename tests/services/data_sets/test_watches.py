@@ -168,7 +168,7 @@ async def test_of_many_files_that_are_left_out_the_first_are_named_in_one_notice
     assert "é2.dat" in view.problem and view.problem.endswith("; and 2 more")
     [told] = await watched.left_out()
     assert told == f"watch w leaves out what it found: {view.problem}"
-    for path in (watched.folder / "store" / "in").iterdir():
+    for path in list((watched.folder / "store" / "in").iterdir()):
         path.unlink()
     await watched.until(left_out=0, problem="")
 
@@ -181,6 +181,7 @@ async def test_whatever_breaks_a_look_is_told_of(watched: Watched, monkeypatch: 
         patch.setattr(WatchedElements, "list", broken)
         await watched.watch()
         await watched.until(problem="the look broke off: RuntimeError('in of disk is odd')")
+    watched.write("a.dat")
     await watched.until(problem="")
 
 
@@ -231,9 +232,13 @@ async def test_a_watch_goes_on_after_a_restart_without_starting_anything_twice(w
 async def test_an_element_that_does_not_answer_is_told_of(watched: Watched) -> None:
     os.rmdir(watched.folder / "store")
     await watched.watch(prefix="")
-    await watched.until(problem=f"{watched.folder}/store is not there")
+    await watched.until(problem=f"the folder {watched.folder}/store is not there")
     (watched.folder / "store").mkdir()
     await watched.until(problem="")
+    await watched.watch(prefix="in")
+    await watched.until(problem=f"the folder {watched.folder}/store/in is not there")
+    watched.write("a.dat")
+    await watched.until(known=1, problem="")
 
 
 async def test_what_cannot_be_watched_is_refused(watched: Watched) -> None:
