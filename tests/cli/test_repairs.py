@@ -147,9 +147,24 @@ def test_why_shows_the_trail_of_a_repair(shell: Shell) -> None:  # EX-6
     [repair] = shell.json("why", "last:align[1]")["repairs"]
     assert f"    decision {repair['id']}\n" in told
     assert (repair["exlet"], repair["result"], repair["trail"][0]["held"]) == ("again", "recovered", True)
-    listed = shell.ok("cases", COLUMNS="160")
+    listed = shell.ok("cases", "--repairs", COLUMNS="160")
     assert f"mends {repair['case']}:align[0]" in listed
     assert len([line for line in listed.splitlines() if "mends" in line]) == 3
+
+
+def test_repairs_do_not_push_the_case_that_they_mend_out_of_the_list(shell: Shell) -> None:
+    shell.write("night.yaml", NIGHT)
+    shell.write("night.rules.yaml", RULES)
+    shell.ok("run", "night.yaml", "--quiet")
+    [case] = shell.json("cases")
+    assert case["flow"] == "night"
+    assert [each["id"] for each in shell.json("cases", "--limit", "1")] == [case["id"]]
+    assert [each["id"] for each in shell.json("cases", "--where", "done > 0 || failed > 0")] == [case["id"]]
+    repairs = {each["id"] for each in shell.json("cases", "--repairs")} - {case["id"]}
+    assert len(repairs) == 3
+    assert {each["id"] for each in shell.json("cases", "--flow", "again")} == repairs
+    assert {each["id"] for each in shell.json("cases", "--where", "mends != null")} == repairs
+    assert shell.ok("cases", "--count").split()[-1] == "1"
 
 
 def test_the_history_is_told_and_written_for_process_mining(shell: Shell) -> None:  # EX-11

@@ -71,6 +71,7 @@ def cases(
         ),
     ] = "",
     status: Annotated[str, _state(CASE_WORDS, "--status", "Only those with this status.")] = "",
+    repairs: Annotated[bool, typer.Option("--repairs", help="With those of exlets, which mend others.")] = False,
     where: Condition = "",
     order: Order = "",
     limit: Limit = 100,
@@ -79,8 +80,11 @@ def cases(
     count: Count = False,
     count_by: CountBy = "",
 ) -> None:
-    """List the cases, newest first."""
-    query = CaseQuery(flow=flow, status=status, limit=limit, offset=offset, where=where, order=order, after=after)
+    """List the cases, newest first.
+
+    Those of exlets are left out, unless asked for by --repairs, by their --flow or by `mends` in a condition."""
+    asked = where if repairs or flow or "mends" in where else _without_repairs(where)
+    query = CaseQuery(flow=flow, status=status, limit=limit, offset=offset, where=asked, order=order, after=after)
     if count or count_by:
         _print_counts(ask, ask.of(lambda client: client.count_cases(query, by=count_by)), count_by)
         return
@@ -243,6 +247,11 @@ def _print_counts(ask: Ask, found: Counts, by: str) -> None:
     else:
         rows = sorted(found.counts.items(), key=lambda each: (-each[1], each[0]))
         print_table((by, "count"), ((name or "-", f"{number:,}") for name, number in rows))
+
+
+def _without_repairs(where: str) -> str:
+    """A case that is mended again and again must not be pushed out of its list by what mends it."""
+    return f"({where}) && mends == null" if where else "mends == null"
 
 
 def _say_more(place: str, found: int, limit: int, *, searched: bool) -> None:
