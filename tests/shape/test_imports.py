@@ -10,7 +10,7 @@ import pytest
 from tests.shape.source import PACKAGE, Place, listed, python_files
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
-    "core": frozenset({"mendflow.core", "msgspec", "cel_expr_python", "lxml"}),
+    "core": frozenset({"mendflow.core", "msgspec", "cel_expr_python", "lxml", "re2"}),
     "formats": frozenset({"mendflow.formats", "mendflow.core", "msgspec", "yaml"}),
     "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec", "aiohttp", "psycopg"}),
     "batch": frozenset({"mendflow.batch", "mendflow.core", "msgspec", "psij"}),

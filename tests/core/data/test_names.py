@@ -144,3 +144,37 @@ def test_rules_of_cms_have_no_flaws() -> None:
 def test_chains_in_a_circle_end_nowhere_rather_than_never() -> None:
     rules = NameRules(to_physical=(NameRule(protocol="p", match="(.*)", result="$1", chain="p"),))
     assert physical(rules, "p", "/a") is None
+
+
+@pytest.mark.parametrize("pattern", ["(/(a+)+)+b", "(/a|/aa|/a*)*b", "((.*)*)*b", "(?:(?:a{0,10}){0,10}.*){0,8}b"])
+@pytest.mark.timeout(20)
+def test_no_pattern_takes_longer_than_its_name_is_long(pattern: str) -> None:  # PJ-7
+    """One that goes back and tries again would need longer than there is time."""
+    name = "/" + "a" * 400 + "c"
+    assert physical(one(pattern, "x"), "p", name) is None
+    assert physical(one(".*", "x", destination=pattern), "p", "/a", site=name) is None
+    assert not list(flaws(one(pattern, "x"), "p"))
+
+
+@pytest.mark.timeout(20)
+def test_chained_rules_are_applied_once_to_a_name() -> None:
+    """Each of many rules that chain to many, five deep: never mind how many ways lead through them."""
+    rules = [NameRule(protocol="0", match="/other", result="x")]
+    for depth in range(1, 6):
+        rules += [NameRule(protocol=str(depth), chain=str(depth - 1), match=f"/{n}", result="x") for n in range(150)]
+    assert physical(NameRules(to_physical=tuple(rules)), "5", "/store/a") is None
+
+
+@pytest.mark.timeout(20)
+def test_what_rules_make_does_not_grow_without_bound() -> None:
+    rules = [NameRule(protocol="0", match="(.*)", result="$1")]
+    rules += [NameRule(protocol=str(n), chain=str(n - 1), match="(.*)", result="$1" * 400) for n in range(1, 10)]
+    assert physical(NameRules(to_physical=tuple(rules)), "9", "/" + "a" * 400) is None
+    assert any("result has 1001" in each for each in flaws(one(".*", "x" * 1001), "p"))
+
+
+@pytest.mark.parametrize("pattern", ["(", "(a)\\1", "a(?=b)", "((a{100}){100}){100}"])
+def test_what_is_no_pattern_of_re2_is_refused_with_its_reason(pattern: str, capfd: pytest.CaptureFixture[str]) -> None:
+    (flaw,) = flaws(one(pattern, "x"), "p")
+    assert "is no pattern" in flaw and "RE2" in flaw
+    assert capfd.readouterr().err == ""

@@ -2,18 +2,25 @@
 
 A rule that has a chain uses the rules of another protocol as well: on the name before itself, on the way to a place,
 and on what it gives, on the way back. So `srm` can be `direct` with something before it, in both directions. The first
-rule that matches counts, and whatever it gives must lie below its element."""
+rule that matches counts, and whatever it gives must lie below its element.
+
+Anybody's name meets any administrator's pattern here, while a server does nothing else. So patterns are matched by RE2,
+in a time that grows with the length of the name and not with what the pattern leaves open; each protocol's rules are
+applied to a name once; and what rules make is bounded."""
 
 import re
 from collections.abc import Iterator
 from functools import lru_cache, partial
-from typing import Final, Literal
+from typing import Any, Final, Literal
+
+import re2
 
 from mendflow.core.data.paths import OutsideElement, below, inside, name_flaw, root_of
 from mendflow.core.model.data import NameRule, NameRules, Replica, StorageElement
 
 RULES_MAX: Final = 1_000
 PATTERN_CHARS_MAX: Final = 1_000
+MADE_CHARS_MAX: Final = 4_000
 CHAINS_MAX: Final = 20
 _GROUP: Final = re.compile(r"\$([1-9])")
 
@@ -22,30 +29,41 @@ Way = Literal["in", "out"]
 
 def physical(rules: NameRules, protocol: str, name: str, site: str = "") -> str | None:
     """What the rules make of a logical name, whole and unchecked; None if none of them matches."""
-    return _applied(rules.to_physical, protocol, name, site, "in", CHAINS_MAX)
+    return _applied(rules.to_physical, protocol, name, site, "in", CHAINS_MAX, {})
 
 
 def logical(rules: NameRules, protocol: str, place: str, site: str = "") -> str | None:
     """The logical name of a place, whole and unchecked; None if no rule matches."""
-    return _applied(rules.to_logical, protocol, place, site, "out", CHAINS_MAX)
+    return _applied(rules.to_logical, protocol, place, site, "out", CHAINS_MAX, {})
 
 
-def _applied(rules: tuple[NameRule, ...], protocol: str, text: str, site: str, way: Way, chains: int) -> str | None:
-    if not chains:
+def _applied(
+    rules: tuple[NameRule, ...],
+    protocol: str,
+    text: str,
+    site: str,
+    way: Way,
+    chains: int,
+    made: dict[str, str | None],
+) -> str | None:
+    """`made` is what protocols have made of the name already, on the way in: it is the same for all."""
+    if not chains or len(text) > MADE_CHARS_MAX:
         return None
     for rule in rules:
         if rule.protocol != protocol or not _compiled(rule.destination).fullmatch(site):
             continue
         given: str | None = text
         if rule.chain and way == "in":
-            given = _applied(rules, rule.chain, text, site, way, chains - 1)
+            if rule.chain not in made:
+                made[rule.chain] = _applied(rules, rule.chain, text, site, way, chains - 1, made)
+            given = made[rule.chain]
         found = _compiled(rule.match).fullmatch(given) if given is not None else None
         if found is None:
             continue
         result = _GROUP.sub(partial(_group, found.groups("")), rule.result)
         if rule.chain and way == "out":
-            return _applied(rules, rule.chain, result, site, way, chains - 1)
-        return result
+            return _applied(rules, rule.chain, result, site, way, chains - 1, made)
+        return result if len(result) <= MADE_CHARS_MAX else None
     return None
 
 
@@ -55,8 +73,11 @@ def _group(groups: tuple[str, ...], named: re.Match[str]) -> str:
 
 
 @lru_cache(maxsize=4096)
-def _compiled(pattern: str) -> re.Pattern[str]:
-    return re.compile(pattern)
+def _compiled(pattern: str) -> Any:
+    """Raises `re2.error`, and keeps silent beside that."""
+    options = re2.Options()
+    options.log_errors = False
+    return re2.compile(pattern, options)
 
 
 def place_of(element: StorageElement, name: str, site: str = "") -> str:
@@ -125,17 +146,25 @@ def rule_flaws(rule: NameRule, protocols: set[str]) -> Iterator[str]:
     groups = 0
     for what, pattern in (("destination", rule.destination), ("match", rule.match)):
         try:
-            groups = re.compile(pattern).groups
-        except (re.error, RecursionError, OverflowError) as error:
-            yield f"its {what} {pattern!r:.100} is no pattern: {error}"
+            groups = _compiled(pattern).groups
+        except re2.error as error:
+            yield f"its {what} {pattern!r:.100} is no pattern: {_reason(error)}"
             return
         if len(pattern) > PATTERN_CHARS_MAX:
             yield f"its {what} has {len(pattern)} characters; at most {PATTERN_CHARS_MAX} are taken"
     for named in _GROUP.findall(rule.result):
         if int(named) > groups:
             yield f"its result has ${named}, and its match has {groups} groups"
+    if len(rule.result) > PATTERN_CHARS_MAX:
+        yield f"its result has {len(rule.result)} characters; at most {PATTERN_CHARS_MAX} are taken"
     if rule.chain and rule.chain not in protocols:
         yield f"it is chained to {rule.chain!r:.80}, and there is no such rule"
+
+
+def _reason(error: Exception) -> str:
+    said = error.args[0] if error.args else ""
+    text = said.decode(errors="replace") if isinstance(said, bytes) else str(said)
+    return f"{text} (patterns are RE2's, which have neither references back nor looks ahead)"
 
 
 def _circles(rules: tuple[NameRule, ...], kind: str) -> Iterator[str]:
