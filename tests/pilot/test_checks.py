@@ -114,7 +114,7 @@ class Told:
             raise self._answer
         return self._answer
 
-    def place(self, job: JobId, files: dict[str, Placing]) -> PlaceAnswer:
+    def place(self, job: JobId, files: dict[str, Placing], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
         raise AssertionError("nothing is published before a pilot registers")
 
 

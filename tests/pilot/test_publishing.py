@@ -60,7 +60,7 @@ class OnePlace:
     def locate(self, names: list[str]) -> LocateAnswer:
         return LocateAnswer(files={name: [self._at(name)] for name in names})
 
-    def place(self, job: JobId, files: dict[str, Placing]) -> PlaceAnswer:
+    def place(self, job: JobId, files: dict[str, Placing], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
         return PlaceAnswer(files={name: self._at(each.publication.logical) for name, each in files.items()})
 
 

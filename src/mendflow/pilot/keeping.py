@@ -5,6 +5,7 @@ import asyncio
 import logging
 import os
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 
 import msgspec
 
@@ -15,12 +16,18 @@ from mendflow.pilot.home import BESIDE, Home, remove_attempt, write_whole
 from mendflow.pilot.http import ServerAway
 from mendflow.pilot.publishing import with_measures
 from mendflow.pilot.staging import Staging
+from mendflow.pilot.trials import ElementAway
 from mendflow.pilot.works import has_own_folder
 from mendflow.transfer.problems import NoLongerOurs
 
 log = logging.getLogger("mendflow.pilot")
 
 KEEP_AGAIN_S = 1.0
+KEEP_AGAIN_S_MAX = 30.0
+PUBLISHED_MAX = 8
+"""Results whose files go to storage elements, at a time. They have threads of their own: one that does not answer holds
+up nothing else."""
+
 _ENCODER = msgspec.msgpack.Encoder()
 _NOTHING = Measures()
 
@@ -47,13 +54,14 @@ class Keeping:
         self._keep = keep
         self._told = told
         self._holds = holds
+        self._threads = ThreadPoolExecutor(PUBLISHED_MAX, thread_name_prefix="mendflow-publish")
 
     def take(self, held: Held) -> None:
         """Report a result, when its files are safe with the server."""
         done = held.done
         assert done is not None
         if done.files or done.spills:
-            held.state = "staging"
+            held.state = "keeping"
             self._background.go(self._keep_files(held))
         else:
             outcome = done.outcome if done.brought == _NOTHING else with_measures(done.outcome, done.brought)
@@ -61,18 +69,27 @@ class Keeping:
             self._told()
 
     async def _keep_files(self, held: Held) -> None:
-        """The result is told only when its files are safe with the server, however long that takes."""
+        """The result is told only when its files are safe, however long the server is away; and a storage element, as
+        long as it has asked for."""
+        pause_s = KEEP_AGAIN_S
         while not held.forgotten and held.key in self._attempts.all:
             assert held.done is not None
             if held.done.publish and not self._holds():
                 await asyncio.sleep(KEEP_AGAIN_S)  # written now, it could not be given its name
                 continue
             try:
-                outcome = await asyncio.to_thread(
-                    self._staging.keep, held.done, lambda: self._holds() and not held.forgotten
+                outcome = await asyncio.get_running_loop().run_in_executor(
+                    self._threads if held.done.publish else None,
+                    self._staging.keep,
+                    held.done,
+                    lambda: self._holds() and not held.forgotten,
                 )
             except (ServerAway, NoLongerOurs):
                 await asyncio.sleep(KEEP_AGAIN_S)
+                continue
+            except ElementAway:
+                await asyncio.sleep(pause_s)
+                pause_s = min(KEEP_AGAIN_S_MAX, 2 * pause_s)
                 continue
             held.done = msgspec.structs.replace(
                 held.done, outcome=outcome, files={}, spills=[], publish={}, brought=_NOTHING

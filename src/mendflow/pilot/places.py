@@ -20,7 +20,9 @@ class Places(Protocol):
 
     def locate(self, names: list[str]) -> LocateAnswer: ...
 
-    def place(self, job: JobId, files: dict[str, Placing]) -> PlaceAnswer: ...
+    def place(self, job: JobId, files: dict[str, Placing], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
+        """`avoid` are elements that did not take them."""
+        ...
 
 
 class Nowhere:
@@ -29,7 +31,7 @@ class Nowhere:
     def locate(self, names: list[str]) -> LocateAnswer:
         return LocateAnswer(wrong=dict.fromkeys(names, "there is no catalogue to ask where it is"))
 
-    def place(self, job: JobId, files: dict[str, Placing]) -> PlaceAnswer:
+    def place(self, job: JobId, files: dict[str, Placing], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
         return PlaceAnswer(wrong=dict.fromkeys(files, "there is no catalogue to ask where it goes"))
 
 
@@ -46,8 +48,10 @@ class AskedPlaces:
         request = LocateRequest(pilot=self._pilot, names=names, site=self._site, storage=self._storage)
         return self._ask(LOCATE_PATH, request, LocateAnswer)
 
-    def place(self, job: JobId, files: dict[str, Placing]) -> PlaceAnswer:
-        request = PlaceRequest(pilot=self._pilot, job=job, files=files, site=self._site, storage=self._storage)
+    def place(self, job: JobId, files: dict[str, Placing], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
+        request = PlaceRequest(
+            pilot=self._pilot, job=job, files=files, site=self._site, storage=self._storage, avoid=avoid
+        )
         return self._ask(PLACE_PATH, request, PlaceAnswer)
 
     def _ask(self, path: str, request: LocateRequest | PlaceRequest, kind: type[_Answer]) -> _Answer:

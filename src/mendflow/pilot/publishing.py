@@ -2,17 +2,17 @@
 
 In this order: hashed, written where nobody looks, checked, given its name, told. The name is not given when the lease
 is over, since the job may be somebody else's then. Cut off anywhere, it is done again from the start, and what is
-there already is found to be."""
+there already is found to be. An element that is away is waited for, and nobody is told meanwhile."""
 
 import hashlib
 import os
 import time
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NoReturn
 
 import msgspec
 
-from mendflow.core.model.data import Located, Placing, Publication
+from mendflow.core.model.data import Located, Placing, Publication, StorageElement
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.values import FileRef
@@ -22,6 +22,7 @@ from mendflow.pilot.http import Files, ServerRefused
 from mendflow.pilot.places import Nowhere, Places
 from mendflow.pilot.sources import Elements
 from mendflow.pilot.stage_faults import StagingFailed, not_kept, not_published
+from mendflow.pilot.trials import ElementAway, Trials
 from mendflow.pilot.wire import Done
 from mendflow.transfer.fetching import always
 from mendflow.transfer.problems import BadPlace, NoLongerOurs, TransferFailed
@@ -47,11 +48,13 @@ class Publishing:
         self._elements = elements
         self._places = places or Nowhere()
         self._wanted = wanted
+        self._trials = Trials()
         self._hashed: dict[str, tuple[tuple[int, int, int, int], FileRef]] = {}
 
     def keep(self, done: Done, may_rename: Callable[[], bool] = always) -> msgspec.Raw:
         """Take all files of a finished attempt to where they are safe; the outcome with their references. Raises
-        `ServerAway` and `NoLongerOurs` when it must be tried again later, if it is still wanted then."""
+        `ServerAway`, `ElementAway` and `NoLongerOurs` when it must be tried again later, if it is still wanted
+        then."""
         outcome = msgspec.msgpack.decode(done.outcome, type=Outcome)
         folder = self._home.attempt(done.job, done.fence)
         began, path = time.monotonic(), ""
@@ -70,7 +73,7 @@ class Publishing:
             outcome = _spoiled(outcome, failure)
         except (OSError, ServerRefused) as error:
             outcome = _spoiled(outcome, StagingFailed(not_kept(path, error)))
-        self._forget(folder)
+        self._forget(done, folder)
         took_ms = int((time.monotonic() - began) * 1000) if done.files or done.spills else 0
         return msgspec.Raw(msgspec.msgpack.encode(_measured(outcome, done.brought, took_ms)))
 
@@ -87,7 +90,8 @@ class Publishing:
         self._hashed[path] = (seal, ref)
         return ref
 
-    def _forget(self, folder: str) -> None:
+    def _forget(self, done: Done, folder: str) -> None:
+        self._trials.forget(done.key)
         for path in list(self._hashed):
             if path.startswith(folder + "/"):
                 self._hashed.pop(path, None)
@@ -105,9 +109,9 @@ class Publishing:
         }
         if not wishes:
             return {}
-        answer = self._places.place(done.job, wishes)
+        answer = self._places.place(done.job, wishes, self._trials.avoided(done.key))
         for name, reason in answer.wrong.items():
-            raise StagingFailed(_refusal(done, name, "", reason))
+            raise StagingFailed(self._trials.fault(done.key) or _refusal(done, name, "", reason))
         found = {}
         for name, wish in wishes.items():
             place = answer.files.get(name)
@@ -145,13 +149,23 @@ class Publishing:
         except (TransferFailed, BadPlace) as error:
             if not self._wanted():
                 raise NoLongerOurs(str(error)) from None
-            raise StagingFailed(_refusal(done, name, storage.name, str(error))) from None
+            self._give_up(done, name, storage, error)
         self._cache.adopt(path, wish.file.sha256)
 
+    def _give_up(self, done: Done, name: str, storage: StorageElement, error: TransferFailed | BadPlace) -> NoReturn:
+        """Not now, not there, or not at all."""
+        passing = isinstance(error, TransferFailed) and error.passing
+        if passing and self._trials.bears(done.key, storage, str(error)):
+            raise ElementAway(str(error)) from None
+        fault = _refusal(done, name, storage.name, str(error), passing=passing)
+        if not done.publish[name].element and self._trials.give_up(done.key, storage.name, fault):
+            raise ElementAway(str(error)) from None  # another may be near, too
+        raise StagingFailed(fault) from None
 
-def _refusal(done: Done, name: str, element: str, reason: str) -> Fault:
+
+def _refusal(done: Done, name: str, element: str, reason: str, *, passing: bool = False) -> Fault:
     publication: Publication = done.publish[name]
-    return not_published(done.files[name], publication.logical, element or publication.element, reason)
+    return not_published(done.files[name], publication.logical, element or publication.element, reason, passing=passing)
 
 
 def _spoiled(outcome: Outcome, failure: StagingFailed) -> Outcome:

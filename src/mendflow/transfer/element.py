@@ -128,8 +128,9 @@ class Element:
                 if not error.passing or each == turns[-1] or not wanted():
                     raise self._without_secrets(error) from None
             except OSError as error:
-                if error.errno not in PASSING_ERRORS or each == turns[-1] or not wanted():
-                    raise TransferFailed(str(error)) from None
+                passing = error.errno in PASSING_ERRORS
+                if not passing or each == turns[-1] or not wanted():
+                    raise TransferFailed(str(error), passing=passing) from None
             pause(each)
 
     def _writing(self, place: Address, mark: str, turn: int) -> Writing:

@@ -244,7 +244,9 @@ class Making:
         self.job = mine[0].job
         return self
 
-    async def place(self, sha256: str = A, *, site: str = "S", pilot: str = "", **more: str) -> PlaceAnswer:
+    async def place(
+        self, sha256: str = A, *, site: str = "S", pilot: str = "", avoid: tuple[str, ...] = (), **more: str
+    ) -> PlaceAnswer:
         publication = Publication(logical=more.get("logical", "/store/out"), data_set=more.get("data_set", "outs"))
         placing = Placing(publication=publication, file=ref(sha256, ""))
         return await self.domain.place(
@@ -254,6 +256,7 @@ class Making:
                 files={more.get("output", "out"): placing},
                 site=site,
                 storage=more.get("storage", ""),
+                avoid=avoid,
             )
         )
 
@@ -349,6 +352,17 @@ async def test_a_file_goes_near_its_pilot_and_never_where_only_is_read(making: M
     assert (await making.place(site="T", storage="tape")).files["out"].element.name == "all"
     await data.remove_element("all", who=WHO)
     assert "has nowhere to go" in (await making.place(site="T")).wrong["out"]
+
+
+async def test_what_one_element_did_not_take_goes_to_the_next_and_is_known_there(
+    making: Making, data: LocalDomain
+) -> None:  # FM-6
+    await data.put_element(element("all"), who=WHO)
+    assert (await making.place()).files["out"].element.name == "here"
+    assert (await making.place(avoid=("here",))).files["out"].element.name == "all"
+    assert "has nowhere to go" in (await making.place(avoid=("here", "all"))).wrong["out"]
+    assert await making.end() == "completed"
+    assert (await data.datum("/store/out")).replicas == (Replica(element="all"),)
 
 
 async def test_a_crash_between_the_catalogue_and_the_case_publishes_once(making: Making, house: House) -> None:  # FM-6

@@ -22,6 +22,7 @@ TEXT_CHARS_MAX: Final = 1_000
 BOUNDS: Final = {
     "tries": (1, 100),
     "timeout_ms": (100, 86_400_000),
+    "patience_ms": (0, 7 * 86_400_000),
     "chunk_bytes": (4096, 1 << 30),
     "streams": (1, 256),
 }

@@ -37,7 +37,8 @@ class NameRules(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class StorageElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """A place for files, by an fsspec URL: `file:///data`, `s3://bucket/prefix`. A logical file lies there at the URL
     followed by its name, unless `rules` say otherwise. `options` are those of its protocol; a value `env:NAME` is taken
-    from the environment of whoever reads or writes, so that no secret stands here. `sites` are those near it."""
+    from the environment of whoever reads or writes, so that no secret stands here. `sites` are those near it. While it
+    is away, a pilot keeps what is to be written there for `patience_ms`."""
 
     name: str
     url: str
@@ -47,6 +48,7 @@ class StorageElement(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     protocol: str = ""  # of the rules: which of them count here
     tries: int = 4
     timeout_ms: int = 60_000
+    patience_ms: int = 600_000
     chunk_bytes: int = 4 << 20
     streams: int = 4  # files at a time
     read_only: bool = False
@@ -124,13 +126,15 @@ class Placing(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class PlaceRequest(msgspec.Struct, frozen=True, kw_only=True):
-    """A pilot asks where the outputs of a job go, each under the name that it has in the job's `files`."""
+    """A pilot asks where the outputs of a job go, each under the name that it has in the job's `files`. The elements in
+    `avoid` did not take them: what the job does not want there in particular may go elsewhere."""
 
     pilot: PilotId
     job: JobId
     files: dict[str, Placing]
     site: str = ""
     storage: str = ""
+    avoid: tuple[str, ...] = ()
 
 
 class PlaceAnswer(msgspec.Struct, frozen=True, kw_only=True):

@@ -284,7 +284,7 @@ class Catalogue:
         wanted, job = placing.publication, known_id(request.job)
         if not SHA256.fullmatch(placing.file.sha256) or placing.file.bytes < 0:
             raise Invalid(NO_CONTENT, field="sha256")
-        element = await self._target(wanted, request.site, request.storage)
+        element = await self._target(wanted, request)
         located = Located(element=element, url=place_of(element, wanted.logical, request.site))
         target = Replica(element=element.name)
         spots = await self._holds.of(wanted.logical, [target], request.site)
@@ -310,7 +310,7 @@ class Catalogue:
             raise
         return located, changed.left
 
-    async def _target(self, wanted: Publication, site: str, storage: str) -> StorageElement:
+    async def _target(self, wanted: Publication, request: PlaceRequest) -> StorageElement:
         """The element that a file goes to: the one that is named, else the one that the pilot reaches best."""
         if name := wanted.element:
             element = await self.elements.find(name)
@@ -319,20 +319,21 @@ class Catalogue:
             if element.read_only:
                 raise Conflict(f"{wanted.logical} is to go to the storage element {name}, which is only read from")
             return element
-        near = self._near(site, storage)
+        near = self._near(request)
         if not near or min(near, key=lambda each: each[0])[0] > NEAR:
             await self.elements.start()  # another server may have added a nearer one a moment ago
-            near = self._near(site, storage)
+            near = self._near(request)
         if not near:
-            at = f"the site {site!r}" if site else "a pilot without a site"
+            at = f"the site {request.site!r}" if request.site else "a pilot without a site"
             raise NotFound(
                 f"{wanted.logical} has nowhere to go: no storage element that can be written to is near {at}; "
                 "name one in `publish`, or add one"
             )
         return min(near, key=lambda each: each[0])[1]
 
-    def _near(self, site: str, storage: str) -> list[tuple[int, StorageElement]]:
-        known = [(_distance(each, site, storage), each) for each in self.elements.known() if not each.read_only]
+    def _near(self, request: PlaceRequest) -> list[tuple[int, StorageElement]]:
+        writable = [each for each in self.elements.known() if not each.read_only and each.name not in request.avoid]
+        known = [(_distance(each, request.site, request.storage), each) for each in writable]
         return [each for each in known if each[0] < FAR]
 
     def _awaited(self, file: LogicalFile) -> str:
