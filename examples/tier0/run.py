@@ -33,15 +33,15 @@ NO_ANSWER = 4
 FOUND = {"cached_files": "from the cache", "fetched_files": "from elsewhere"}
 
 
-def mendflow(*words: str) -> str:
+def mendflow(*words: str, patience_s: float = PATIENCE_S) -> str:
     """What a command prints; its complaint ends the run. A server that is away for a moment is asked again."""
-    end = time.monotonic() + PATIENCE_S
+    end = time.monotonic() + patience_s
     while True:
-        done = subprocess.run([*MENDFLOW, *words], stdout=subprocess.PIPE, text=True, check=False)
+        done = subprocess.run([*MENDFLOW, *words], capture_output=True, text=True, check=False)
         if done.returncode == 0:
             return done.stdout
         if done.returncode != NO_ANSWER or time.monotonic() > end:
-            sys.exit(f"mendflow {' '.join(words)} ended with {done.returncode}\n{done.stdout}")
+            sys.exit(f"{done.stdout}{done.stderr}mendflow {' '.join(words)} ended with {done.returncode}")
         time.sleep(0.5)
 
 
@@ -128,15 +128,25 @@ def reports(work: Path) -> None:
         mendflow("report", newest, "--output", str(work / "reports" / f"{flow}.html"))
 
 
+def some(text: str) -> int:
+    """A number of things of which there is at least one."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a number above 0")
+    return int(text)
+
+
 def main() -> None:
     known = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     known.add_argument("--work", type=Path, help="a new folder for everything; else one that is removed at the end")
     known.add_argument("--server", default="", help="a server that runs already, whose pilots reach the folder")
     known.add_argument("--synthetic", action="store_true", help="one case of 172 jobs, and nothing else")
-    known.add_argument("--pilots", type=int, default=2)
-    known.add_argument("--files", type=int, default=12)
-    known.add_argument("--events", type=int, default=300)
+    known.add_argument("--pilots", type=some, default=2)
+    known.add_argument("--files", type=some, default=12)
+    known.add_argument("--events", type=some, default=300, help="in each file")
     given = known.parse_args()
+    if given.work is not None and given.work.exists():
+        known.error(f"{given.work} is there already; give --work a new folder")
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))  # so that nothing is left behind
     work = (given.work or Path(tempfile.mkdtemp(prefix="tier0-"))).resolve()
     store = work / "store"
     store.mkdir(parents=True)
@@ -153,7 +163,7 @@ def main() -> None:
 
 
 def run(given: argparse.Namespace, work: Path, store: Path) -> None:
-    mendflow("storage", "add", "--name", "tier0", "--url", store.as_uri(), "--replace")
+    mendflow("storage", "add", "--name", "tier0", "--url", store.as_uri(), "--replace", patience_s=0)
     (work / "reports").mkdir()
     if given.synthetic:
         synthetic(work)

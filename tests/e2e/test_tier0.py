@@ -1,6 +1,8 @@
 """Tier0 as it ships: on local pilots, as one case of 172 jobs, and with server and pilots killed."""
 
+import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -84,3 +86,38 @@ def test_tier0_comes_to_the_same_when_server_and_pilots_are_killed(world: World,
     assert running.returncode == 0, printed
     assert "alca-muons: layer 4 is off by 0.050" in printed
     assert table(printed)["all"][0] == 44, "no job more, and none less"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--pilots", "0"], "'0' is not a number above 0"),
+        (["--files", "-1"], "'-1' is not a number above 0"),
+        (["--events", "many"], "'many' is not a number above 0"),
+        (["--work", "."], ". is there already; give --work a new folder"),
+        (["--server", "http://127.0.0.1:1"], "mendflow storage add"),
+    ],
+)
+def test_what_tier0_cannot_do_it_refuses_in_a_sentence(words: list[str], said: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, str(RUN), *words],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=PATIENCE_S,
+        check=False,
+    )
+    assert done.returncode != 0 and done.stderr.count(said) == 1, done.stderr
+    assert "Traceback" not in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.timeout(PATIENCE_S)
+def test_tier0_leaves_nothing_behind_when_it_is_told_to_end(tmp_path: Path) -> None:
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    process = subprocess.Popen([sys.executable, str(RUN)], env=environment, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None and "streamer is open" in process.stdout.readline()
+    process.terminate()
+    process.stdout.read()  # to its end: nobody holds it any more
+    assert process.wait(PATIENCE_S) == 128 + signal.SIGTERM
+    assert list(tmp_path.glob("tier0-*")) == []
