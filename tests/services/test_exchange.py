@@ -120,6 +120,17 @@ async def test_a_job_that_its_pilot_had_and_no_longer_names_is_lost(domain: Loca
     assert (job.state, job.losses) == (JobState.AVAILABLE, 1)
 
 
+async def test_a_job_that_goes_back_while_its_files_come_is_no_loss(domain: LocalDomain, pilot: Any) -> None:
+    case = await start(domain)
+    await pilot.sync(want=1)
+    pilot.state = "staging"
+    await pilot.sync()
+    pilot.held = []
+    await pilot.sync()
+    job = await job_of(domain, case)
+    assert (job.state, job.losses, job.failures) == (JobState.AVAILABLE, 0, 0)
+
+
 async def test_an_overtaken_request_is_answered_with_nothing(domain: LocalDomain, pilot: Any) -> None:
     await start(domain)
     pilot.serial = 5

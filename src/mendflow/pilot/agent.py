@@ -273,7 +273,7 @@ class Agent:
 
     def _prepare(self, held: Held) -> None:
         if self._bringing.prepare(held):
-            self.attempts.ready.append(held)
+            self.attempts.line_up(held)
 
     def _brought(self, held: Held, fault: Fault | None) -> None:
         """An attempt has been staged, or could not be; and it may not be wanted any more."""
@@ -284,7 +284,7 @@ class Agent:
         elif held.cancelled:
             self._control(held.key, "cancel")
         else:
-            self.attempts.ready.append(held)
+            self.attempts.line_up(held)
             self._dispatch()
 
     def _dispatch(self) -> None:
@@ -298,7 +298,7 @@ class Agent:
             self._hear_pulse(link, pulse)
         if message.devices:
             self._handing.find_devices(message)
-        for key in reversed(message.returned):  # each goes before those that wait, so the first must come last
+        for key in message.returned:
             self._back(link, (key[0], key[1]))
         for done in message.done:
             self._hear_done(link, done)
@@ -330,7 +330,7 @@ class Agent:
         elif held.cancelled:
             self._control(key, "cancel")
         else:
-            self.attempts.ready.appendleft(held)
+            self.attempts.line_up(held)
 
     def _hear_done(self, link: SlotLink | None, done: Done) -> None:
         held = self.attempts.all.get(done.key)

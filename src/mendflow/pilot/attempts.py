@@ -3,6 +3,7 @@
 Every attempt that was received is named in every request until it is judged: as a beat while it is here, as a report
 when it is over. That is how the server knows, from one request alone, what a pilot has and what it has lost."""
 
+from bisect import bisect
 from collections import deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import msgspec
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobSpec, Measures, Resources
-from mendflow.core.model.sync import Capacity, Taken
+from mendflow.core.model.sync import UNBEGUN, Capacity, Taken
 from mendflow.core.model.values import Value
 from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.wire import AttemptKey, Done, Pulse, RawReport, Work
@@ -48,13 +49,19 @@ class Held:
     suspended: bool = False
     cancelled: bool = False
     forgotten: bool = False
-    named_begun: bool = False  # the server was told something else than that it waits
+    named_begun: bool = False  # the server was told that it had begun
+    arrived: int = 0  # how many came before it
     alive: bool = True
     done: Done | None = None
 
     @property
     def key(self) -> AttemptKey:
         return (self.job, self.fence)
+
+    @property
+    def rank(self) -> tuple[int, int]:
+        """The lower, the sooner it is to begin."""
+        return (-self.spec.priority if self.spec is not None else 0, self.arrived)
 
     def hear(self, pulse: Pulse) -> bool:
         """Take what its slot says; True if rules that watch running jobs may see something new in it."""
@@ -78,7 +85,7 @@ class Held:
         """How it is doing, to be sent now; what is long is said only when it is new."""
         if self.forgotten:
             return Pulse(self.job, self.fence, "ending", _NOTHING)
-        self.named_begun |= self.state != "held"
+        self.named_begun |= self.state not in UNBEGUN
         if not (self.tail_news or self.values_news):
             return Pulse(self.job, self.fence, self.state, self.measures)
         tail = self.log_tail if self.tail_news else ""
@@ -92,7 +99,8 @@ class Held:
 
 
 class Attempts:
-    """All attempts of the pilot, those ready for a slot in the order in which they came, and those to be reported."""
+    """All attempts of the pilot, those ready for a slot, and those to be reported. Of the ready ones those of a higher
+    priority go first, then those that came first; whatever still lacks files is overtaken."""
 
     def __init__(self, capacity: Capacity) -> None:
         self._capacity = capacity
@@ -101,6 +109,7 @@ class Attempts:
         self.reports: dict[AttemptKey, RawReport] = {}
         self._by_job: dict[JobId, Held] = {}
         self._alive = 0
+        self._came = 0
         self._after: dict[AttemptKey, Held] = {}
 
     def add(self, held: Held) -> Held | None:
@@ -108,12 +117,21 @@ class Attempts:
         before the new one may start."""
         self.all[held.key] = held
         self._alive += 1
+        self._came += 1
+        held.arrived = self._came
         older = self._by_job.get(held.job)
         self._by_job[held.job] = held
         if older is not None and older.done is None and older.key in self.all:
             self._after[older.key] = held
             return older
         return None
+
+    def line_up(self, held: Held) -> None:
+        """It has all that it needs but a slot."""
+        if not self.ready or self.ready[-1].rank <= held.rank:
+            self.ready.append(held)
+        else:
+            self.ready.insert(bisect(self.ready, held.rank, key=lambda each: each.rank), held)
 
     def free_to_start(self, held: Held) -> bool:
         return held not in self._after.values() if self._after else True

@@ -313,7 +313,7 @@ class Exchange:
         """Say again what the pilot should do with an attempt, if it does something else: an order may have been lost
         in a restart."""
         suspended = self._meta.jobs[beat.job].suspended
-        if suspended == (beat.state == "suspended") or beat.state in ("staging", "ending"):
+        if suspended == (beat.state == "suspended") or beat.state in ("staging", "keeping", "ending"):
             return
         order = Order(beat.job, beat.fence, Control.SUSPEND if suspended else Control.RESUME)
         if order not in pilot.orders:

@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from mendflow.core.model.data import CacheNews
 from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Measures, Resources
-from mendflow.core.model.sync import Beat, Capacity, Order, SyncRequest
+from mendflow.core.model.sync import UNBEGUN, Beat, Capacity, Order, SyncRequest
 from mendflow.core.model.values import Value, check_value
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.offer import Offer
@@ -38,7 +38,7 @@ class Held:
         """Whether it runs now and did not, or the other way round."""
         runs, ran = beat.state != "held", self.runs
         self.runs = runs
-        self.begun |= runs
+        self.begun |= beat.state not in UNBEGUN
         self.measures = beat.measures
         if beat.values and not check_value(beat.values):
             self.values = beat.values

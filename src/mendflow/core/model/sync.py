@@ -48,6 +48,10 @@ class AttemptRef(msgspec.Struct, frozen=True, array_like=True):
     fence: int
 
 
+UNBEGUN = frozenset({"held", "staging"})
+"""States of an attempt that can be given to another pilot, as if it had never come to this one."""
+
+
 class Beat(msgspec.Struct, frozen=True, array_like=True):
     """An attempt that the pilot holds: waiting in the pilot, running or stopped by SIGSTOP; or ending, which is said of
     one that was lost and is not dead yet, so that nobody begins it anew before. While it runs, `measures` are those so
@@ -56,7 +60,7 @@ class Beat(msgspec.Struct, frozen=True, array_like=True):
 
     job: JobId
     fence: int
-    state: str  # held, staging, running, suspended, ending
+    state: str  # held, staging (what it needs is brought), running, suspended, keeping (what it made is), ending
     measures: Measures
     log_tail: str = ""  # given now and then, when it has changed; empty means as before
     values: dict[str, Value] = {}

@@ -1,0 +1,43 @@
+"""Which of the jobs that a pilot has taken ahead begins first, and which of them may go back."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mendflow.core.model.ids import ItemId, JobId
+from mendflow.core.model.jobs import JobSpec, Resources
+from mendflow.core.model.sync import Capacity
+from mendflow.pilot.attempts import Attempts, Held
+
+
+def came(attempts: Attempts, name: str, priority: int = 0) -> Held:
+    held = Held(JobId(name), 1, Resources(), JobSpec(item=ItemId("i"), command="x", priority=priority))
+    attempts.add(held)
+    return held
+
+
+def here() -> Attempts:
+    return Attempts(Capacity(slots=1, cpus=1.0, memory_bytes=0, disk_bytes=0))
+
+
+@given(st.data())
+def test_of_those_taken_ahead_the_higher_priority_begins_first_then_the_first_come(data: st.DataObject) -> None:
+    """In whichever order their files have come."""
+    attempts = here()
+    priorities = data.draw(st.lists(st.integers(-2, 2), max_size=8))
+    all_of_them = [came(attempts, f"c/{number}", each) for number, each in enumerate(priorities)]
+    for held in data.draw(st.permutations(all_of_them)):
+        attempts.line_up(held)
+    assert list(attempts.ready) == sorted(all_of_them, key=lambda each: -priorities[all_of_them.index(each)])
+
+
+def test_one_whose_files_were_brought_may_still_go_back_and_one_that_ran_may_not() -> None:
+    attempts = here()
+    held = came(attempts, "c/1")
+    held.state = "staging"
+    held.beat()
+    held.state = "held"
+    assert held.may_go_back
+    held.state = "running"
+    held.beat()
+    held.state = "held"
+    assert not held.may_go_back
