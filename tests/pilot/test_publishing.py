@@ -17,6 +17,7 @@ from mendflow.core.model.faults import Category, Stage
 from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.values import FileRef, Value
+from mendflow.core.recovery.classify import recovers
 from mendflow.pilot.home import Home
 from mendflow.pilot.http import Address, Files
 from mendflow.pilot.lease import LeaseClock, boot_ms
@@ -265,7 +266,8 @@ async def test_a_place_that_leads_out_of_its_element_is_not_read(
     server.ledger.located["/a"] = [Located(element=storage, url=f"{storage.url}/../secret")]
     hire()
     fault = (await server.outcome(await server.submit(_cat(logical(b"not yours", "/a"))))).fault
-    assert fault is not None and fault.name == "missingInput" and "leads elsewhere" in fault.message
+    assert fault is not None and fault.name == "badSource" and "leads elsewhere" in fault.message
+    assert not recovers(fault), "it would lead there the next time too"
 
 
 def _cat(ref: FileRef) -> JobSpec:

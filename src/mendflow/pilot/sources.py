@@ -133,15 +133,18 @@ class Sources:
 
     def _from_nearest(self, name: str, target: str, ref: FileRef | None, transfer: Transfer) -> tuple[str, int]:
         """From the first of its places that has it. Each is one that the catalogue named, so there is nothing to choose
-        for a repair."""
-        reasons = []
+        for a repair. If each is one that no file may be read from, waiting does not help either."""
+        reasons, hopeless = [], True
         for place in self._located(name, transfer):
             try:
                 return self._from_element(place, target, ref, transfer)
             except (TransferFailed, BadPlace) as error:
                 reasons.append(f"{place.element.name}: {error}")
+                hopeless &= isinstance(error, BadPlace)
                 if not self._wanted():
                     break
+        if reasons and hopeless:
+            raise BadPlace("; ".join(reasons))
         raise TransferFailed("; ".join(reasons) or "no place is known where it is")
 
     def _from_element(self, place: Located, target: str, ref: FileRef | None, transfer: Transfer) -> tuple[str, int]:
