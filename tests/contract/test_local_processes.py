@@ -4,10 +4,12 @@ import os
 import signal
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mendflow.batch.systems import BatchSystems
-from mendflow.core.model.sites import Rejected, Site, Untried
+from mendflow.core.model.checks import Checks
+from mendflow.core.model.sites import BatchSettings, PilotSettings, Rejected, Site, Untried
 from tests.contract.batch_systems import BatchContract, doing, ended, running, site_of, submission, until
 
 
@@ -49,3 +51,25 @@ class TestLocalProcesses(BatchContract):
         one, two, three = (submission(site, number).name for number in (1, 2, 3))
         await systems.tidy(site, keep=[one], left=[two])
         assert set(await systems.find(site)) == {one, three}, "of what failed the log is kept for a day"
+
+    async def test_what_sites_of_like_names_have_in_the_same_folder_is_theirs(
+        self, systems: BatchSystems, tmp_path: Path
+    ) -> None:
+        batch, pilots = BatchSettings(folder=str(tmp_path / "shared")), PilotSettings(checks=Checks(disk_bytes=1))
+        both = [Site(name=name, batch=batch, pilots=pilots) for name in ("a", "a-1")]
+        for site in both:
+            await systems.submit(doing(site, "exit 0"), [submission(site, 1)])
+            await until(systems, site, lambda found: ended(found) >= 1)
+        name = submission(both[1], 1).name
+        await systems.tidy(both[0], keep=[], left=[name])
+        assert (tmp_path / "shared" / name).is_dir()
+        checks = {path.name for path in (tmp_path / "shared").glob("*.json")}
+        assert checks == {"a.checks.json", "a-1.checks.json"}
+
+    async def test_a_variable_that_is_not_there_is_a_refusal_and_says_so(
+        self, systems: BatchSystems, site: Site
+    ) -> None:
+        wants = msgspec.structs.replace(site, batch=BatchSettings(environment={"FOO": "env:NOT_THERE_AT_ALL"}))
+        answers = await systems.submit(wants, [submission(site, 1), submission(site, 2)])
+        first, second = answers[submission(site, 1).name], answers[submission(site, 2).name]
+        assert isinstance(first, Rejected) and "NOT_THERE_AT_ALL" in first.why and isinstance(second, Untried)

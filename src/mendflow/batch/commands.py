@@ -70,6 +70,12 @@ def environment_for(site: Site) -> dict[str, str]:
     return kept
 
 
+def unset_in(site: Site) -> list[str]:
+    """The variables that its settings take from our environment, and that are not there."""
+    named = [text.removeprefix(SECRET) for text in site.batch.environment.values() if text.startswith(SECRET)]
+    return sorted(name for name in set(named) if name not in os.environ)
+
+
 async def ask(site: Site, words: Sequence[str], *, given: bytes = b"", timeout_ms: int = 0) -> Said:
     """Run a command. One that takes too long, or says too much, is killed with all that it started; what it said until
     then is told."""

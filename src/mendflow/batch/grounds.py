@@ -17,6 +17,7 @@ from mendflow.batch.contract import Launch, names_of
 from mendflow.core.model.checks import Checks
 from mendflow.core.model.sites import PilotSubmission, Site
 from mendflow.core.scheduling.site_fit import life_ms
+from mendflow.core.scheduling.submissions import site_of
 
 KEPT_S = 86_400
 """How long the folder of a pilot is kept that did not leave in good order: somebody may want to look into it."""
@@ -56,7 +57,7 @@ class Grounds:
         if self._token:
             _write(top / "token", self._token + "\n", 0o600)
         if site.pilots.checks != Checks():
-            _write(top / "checks.json", msgspec.json.encode(site.pilots.checks).decode(), 0o600)
+            _write(_checks(top, site), msgspec.json.encode(site.pilots.checks).decode(), 0o600)
         _write(launch.script, self._script(site, submission, launch), 0o700)
         return launch
 
@@ -74,7 +75,7 @@ class Grounds:
         """Remove the folders of pilots that have left, and those of others that have long been over."""
         oldest = time.time() - KEPT_S
         for folder in self.folder(site).glob(f"{names_of(site)}*"):
-            if folder.name in keep:
+            if folder.name in keep or site_of(folder.name) != site.name:  # other sites may have the same folder
                 continue
             try:
                 if folder.name in left or folder.stat().st_mtime < oldest:
@@ -110,7 +111,7 @@ class Grounds:
             "--grace-ms": pilot.grace_ms,
             "--away-exit-ms": pilot.away_exit_ms,
             "--token-file": str(top / "token") if self._token else "",
-            "--checks": str(top / "checks.json") if pilot.checks != Checks() else "",
+            "--checks": str(_checks(top, site)) if pilot.checks != Checks() else "",
             "--memory-bytes": pilot.memory_bytes,
             "--disk-bytes": pilot.disk_bytes,
             "--idle-exit-ms": pilot.idle_exit_ms if submission.purpose == "jobs" else 0,
@@ -124,6 +125,10 @@ class Grounds:
         servers = pilot.servers or tuple(self._servers())
         words = [word for server in servers for word in ("--server", server)]
         return words + [str(word) for pair in given.items() if pair[1] or pair[0] == "--gpus" for word in pair]
+
+
+def _checks(top: Path, site: Site) -> Path:
+    return top / f"{site.name}.checks.json"
 
 
 def _expanded(path: str) -> str:

@@ -6,6 +6,7 @@ from collections.abc import Collection, Sequence
 
 import msgspec
 
+from mendflow.batch.commands import unset_in
 from mendflow.batch.condor import Condor
 from mendflow.batch.contract import Batch, Launch
 from mendflow.batch.grounds import Grounds
@@ -36,6 +37,10 @@ class BatchSystems:
         """Each gets an answer. Never raises."""
         launches: list[Launch] = []
         failed: dict[str, Answer] = {}
+        if submissions and (unset := unset_in(site)):
+            why = f"its `environment` takes {', '.join(unset)} from the server's, where there is no such variable"
+            failed[submissions[0].name] = Rejected(why)
+            submissions = submissions[1:]
         for each in submissions:
             if failed:
                 failed[each.name] = Untried()

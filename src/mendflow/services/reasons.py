@@ -98,7 +98,7 @@ def of_job(house: House, job: Job) -> Why:
             [_facts(house, pilot) for pilot in meta.pilots.values() if pilot.seen_at],
             meta.queue.ahead(job.id),
             now,
-            coming=sites.helps,
+            coming=sites.helps or sites.cannot,
         )
         kept, data = meta.queue.kept_back(job.id, now), []
         if job.spec.inputs:

@@ -417,6 +417,7 @@ async def test_a_job_that_waits_can_be_told_what_sites_do_about_it(server: Serve
     assert told.startswith("site t0: 1 pilot is coming, 0 are idle and 0 busy; ")
     lacks = "site t0 has no pilots that could take it: it asks for 8 gpus, and its pilots get 0 gpus"
     assert server.monitor.about(Resources(gpus=8)) == About([], [lacks])
+    assert server.monitor.about(Resources(site="t1")) == About([], []), "another site's job is none of its business"
     await server.book.pause("t0", who="ann", why="the roof leaks")
     await server.look()
     await server.look()

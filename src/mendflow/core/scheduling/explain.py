@@ -56,7 +56,7 @@ class Demand(NamedTuple):
 
 def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant, coming: Sequence[str] = ()) -> Why:
     """Why nobody runs this job now. `ahead` is how many jobs stand before it in the queue; `coming` says, of each site
-    whose pilots could take it, what becomes of these."""
+    whose pilots could take it, what becomes of these; or, if there is none, why the others' could not."""
     if job.suspended:
         return _why(job, "suspended", "it is suspended; `mendflow continue` lets it go on")
     if job.available_at > now:

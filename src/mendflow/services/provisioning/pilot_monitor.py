@@ -294,8 +294,9 @@ class PilotMonitor:
         )
 
     def about(self, needs: Resources) -> About:
-        """What sites do about a job that waits, in sentences."""
-        lacks = [(each, lacking(each.site, needs, each.offered)) for each in self._sites.values()]
+        """What sites do about a job that waits, in sentences; of one that is bound to a site, only that site."""
+        sites = [each for name, each in self._sites.items() if needs.site in ("", name)]
+        lacks = [(each, lacking(each.site, needs, each.offered)) for each in sites]
         return About(
             helps=[self._sentence(each) for each, lack in lacks if not lack],
             cannot=[f"site {each.site.name} has no pilots that could take it: {lack}" for each, lack in lacks if lack],
@@ -315,9 +316,8 @@ class PilotMonitor:
         has = self.standing(document)
         coming = "1 pilot is coming" if has.inactive == 1 else f"{has.inactive} pilots are coming"
         counts = f"{coming}, {has.idle} {'is' if has.idle == 1 else 'are'} idle and {has.busy} busy"
-        return (
-            f"site {document.site.name}: {counts}; {document.reasons[-1] if document.reasons else 'not looked at yet'}"
-        )
+        last = document.reasons[-1] if document.reasons else "not looked at yet"
+        return f"site {document.site.name}: {counts}; {self.nobody_acts(document) or last}"
 
     def _heard_at(self, document: SiteDocument) -> dict[str, PilotRecord]:
         return {
