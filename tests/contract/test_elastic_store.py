@@ -24,6 +24,7 @@ from mendflow.stores.elastic_address import parse
 from mendflow.stores.elastic_fields import KNOWN, indexed, sort_key
 from mendflow.stores.elastic_history import DAY_MS, Tidied, month_of
 from mendflow.stores.elastic_http import Answer, Http
+from mendflow.stores.elastic_indices import NUMBER
 from mendflow.stores.elastic_shelf import Item, Past
 from mendflow.stores.elastic_tries import Try
 from mendflow.stores.fields import rank_of
@@ -218,7 +219,7 @@ async def test_an_index_of_a_newer_mapping_is_refused_and_an_older_one_brought_f
     await again.open()
     assert await again.get("job", "a") is not None
     (index,) = asked(place, "GET", "-store/_mapping").values()
-    assert index["mappings"]["_meta"]["number"] == 1
+    assert index["mappings"]["_meta"]["number"] == NUMBER
     await again.close()
 
 

@@ -11,11 +11,12 @@ prints as, nor in any sentence about it."""
 
 import math
 import re
-from urllib.parse import parse_qsl, unquote, urlsplit
+from urllib.parse import parse_qsl, unquote
 
 import msgspec
 
 from mendflow.core.model.problems import Invalid
+from mendflow.stores.address import split
 
 PORT = 9200
 PATIENCE_S = 30.0
@@ -45,18 +46,20 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 
 def parse(url: str) -> Address:
     """The address, or what is wrong with it, in a sentence that has no secret."""
-    parts = urlsplit(url)
+    try:
+        parts = split(url)
+    except ValueError as error:
+        raise _wrong(str(error)) from None
     scheme = _SCHEMES.get(parts.scheme)
     if scheme is None:
         raise _wrong(f"it begins with {parts.scheme!r}: use {' or '.join(f'{name}://' for name in _SCHEMES)}")
-    login, _, places = parts.netloc.rpartition("@")
-    user, _, password = login.partition(":")
+    user, _, password = parts.login.partition(":")
     options = dict(parse_qsl(parts.query))
     unknown = sorted(options.keys() - set(OPTIONS))
     if unknown:
         raise _wrong(f"it has no option {unknown[0]!r}: there are {', '.join(OPTIONS)}")
     return Address(
-        hosts=tuple(_host(scheme, place) for place in places.split(",")),
+        hosts=tuple(_host(scheme, place) for place in parts.places.split(",")),
         prefix=_prefix(parts.path.strip("/")),
         user=unquote(user),
         password=unquote(password),

@@ -21,6 +21,7 @@ from mendflow.stores.contract import Where
 from mendflow.stores.fields import field_of, rank_of, text_of
 
 KNOWN = (
+    "added_at",
     "at",
     "case",
     "created_at",

@@ -50,6 +50,7 @@ STEPS = (
             "gone": {"type": "date", "format": "epoch_millis"},
         },
     ),
+    Step(2, "Logical files are sorted by when they were added.", {"by": _KNOWN, "as": _KNOWN}),
 )
 NUMBER = STEPS[-1].number
 

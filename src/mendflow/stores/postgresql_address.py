@@ -6,7 +6,7 @@ our own."""
 from collections.abc import Iterable
 from difflib import get_close_matches
 from math import inf
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit
+from urllib.parse import parse_qsl, quote, urlencode
 
 import msgspec
 from psycopg import ProgrammingError
@@ -14,6 +14,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from psycopg.pq import Conninfo
 
 from mendflow.core.model.problems import Invalid
+from mendflow.stores.address import split
 
 DEFAULT_SCHEMA = "mendflow"
 DEFAULT_PATIENCE_S = 5.0
@@ -35,7 +36,7 @@ class Address(msgspec.Struct, frozen=True, kw_only=True):
 def read_address(url: str) -> Address:
     """The address in a URL. What is wrong is told without repeating the URL, which may hold a password."""
     try:
-        parts = urlsplit(url)
+        parts = split(url)
         asked = dict(parse_qsl(parts.query, keep_blank_values=True, strict_parsing=bool(parts.query)))
         schema, patience_s = asked.pop("schema", DEFAULT_SCHEMA), _patience_s(asked.pop("patience", ""))
         _demand_known(asked)

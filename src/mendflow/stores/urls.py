@@ -11,11 +11,12 @@ is never repeated in full."""
 import importlib
 from collections.abc import Callable
 from pathlib import Path
-from urllib.parse import SplitResult, unquote, urlsplit
+from urllib.parse import unquote
 
 import msgspec
 
 from mendflow.core.model.problems import Invalid, StoreUnavailable
+from mendflow.stores.address import Parts, split
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
 from mendflow.stores.sqlite import SqliteStore
@@ -41,7 +42,7 @@ def store_at(url: str, data: Path) -> Located:
     if not url:
         return _sqlite_at(data / STORE_FILE)
     try:
-        parts = urlsplit(url)
+        parts = split(url)
     except ValueError:
         raise Invalid(
             "the store's URL cannot be read: look at its brackets, and write special characters as %XX"
@@ -55,12 +56,12 @@ def store_at(url: str, data: Path) -> Located:
 def has_password(url: str) -> bool:
     """Whether a URL has a password in it, which belongs in no list of processes."""
     try:
-        return bool(urlsplit(url).password)
+        return bool(split(url).login.partition(":")[2])
     except ValueError:
         return False
 
 
-def _sqlite(url: str, parts: SplitResult) -> Located:
+def _sqlite(url: str, parts: Parts) -> Located:
     path = unquote(parts.path)
     if parts.netloc or not path.strip("/") or parts.query:
         raise Invalid(f"{url!r} names no file: write sqlite:///absolute/path/store.db, or sqlite:relative/store.db")
@@ -72,21 +73,21 @@ def _sqlite_at(path: Path) -> Located:
     return Located(store=SqliteStore(path), shown=f"sqlite://{path}", file=path)
 
 
-def _memory(_: str, parts: SplitResult) -> Located:
+def _memory(_: str, parts: Parts) -> Located:
     if parts.netloc or parts.path or parts.query:
         raise Invalid("a store in memory has no address: write memory://")
     return Located(store=MemoryStore(), shown="memory://")
 
 
-def _postgresql(url: str, parts: SplitResult) -> Located:
+def _postgresql(url: str, parts: Parts) -> Located:
     return _by_driver("mendflow.stores.postgresql", "PostgresqlStore", url, parts, "mendflow[postgresql]")
 
 
-def _elastic(url: str, parts: SplitResult) -> Located:
+def _elastic(url: str, parts: Parts) -> Located:
     return _by_driver("mendflow.stores.elastic", "ElasticStore", url, parts, "mendflow")
 
 
-def _by_driver(module: str, name: str, url: str, parts: SplitResult, install: str) -> Located:
+def _by_driver(module: str, name: str, url: str, parts: Parts, install: str) -> Located:
     try:
         kind = getattr(importlib.import_module(module), name)
     except ImportError as error:
@@ -94,10 +95,10 @@ def _by_driver(module: str, name: str, url: str, parts: SplitResult, install: st
             f"the driver for {parts.scheme}:// is not installed ({error}): pip install '{install}'", install=install
         ) from error
     store: Store = kind.from_url(url)
-    return Located(store=store, shown=f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path}", shared=True)
+    return Located(store=store, shown=f"{parts.scheme}://{parts.places}{parts.path}", shared=True)
 
 
-_KNOWN: dict[str, Callable[[str, SplitResult], Located]] = {
+_KNOWN: dict[str, Callable[[str, Parts], Located]] = {
     "sqlite": _sqlite,
     "memory": _memory,
     "postgresql": _postgresql,
