@@ -1,13 +1,17 @@
 """Why things are as they are: the true reason, and who can do something about it."""
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mendflow.core.model.flow import ForEach, Job, Parallel, Source, Task
+from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import NotFound
+from mendflow.formats.yaml import load_flow
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
+from tests.services.conftest import HandPilot
 from tests.services.test_domain import named, start
 
 
@@ -52,3 +56,16 @@ async def test_why_repeats_the_reason_that_somebody_gave(domain: LocalDomain) ->
     case = await start(domain, named(Job(name="a", command="x")))
     await domain.remove(case, who="ann", reason="enough of it")
     assert "enough of it" in (await domain.why(case)).sentence
+
+
+async def test_why_of_a_for_each_tells_of_all_its_items(domain: LocalDomain, pilot: HandPilot, tmp_path: Path) -> None:
+    flow = tmp_path / "each.yaml"
+    flow.write_text("name: each\njobs:\n  r:\n    for-each: [1, 2, 3]\n    run: echo ${{ item }}\n")
+    case = await start(domain, load_flow(flow))
+    told = await domain.why(f"{case}:r")
+    assert (told.state, told.sentence.partition(";")[0]) == ("waiting", "r is r[0] to r[2]: 3 waiting")
+    while len(pilot.held) < 3:
+        await pilot.sync(want=3, wait_ms=100)
+    await pilot.exchange({each.spec.item: Outcome() for each in pilot.held})
+    told = await domain.why(f"{case}:r")
+    assert (told.state, told.sentence.partition(";")[0]) == ("completed", "r is r[0] to r[2]: 3 completed")

@@ -1,5 +1,6 @@
 """Why: the reason of something's present state, asked by the name of a case, a job, an item or a pilot."""
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Protocol
 
@@ -181,7 +182,10 @@ async def of_unbegun(domain: Asked, case: str, name: str) -> Why:
     before = {
         each.label or each.name for each in activities for source in each.sources if source.link in wanted.targets
     }
-    items = {item.name: item for item in await domain.items(view.id, limit=100_000)}
+    listed = await domain.items(view.id, limit=100_000)
+    if several := [item for item in listed if item.name in (name, wanted.name)]:
+        return of_several(view, name, several)
+    items = {item.name: item for item in listed}
     facts = [f"{needed} {_how_far(items.get(needed))}" for needed in sorted(before)]
     pending = sorted(needed for needed in before if needed not in items or items[needed].state not in _OVER)
     waits = f": it waits for {', '.join(pending)}" if pending else ""
@@ -189,6 +193,22 @@ async def of_unbegun(domain: Asked, case: str, name: str) -> Why:
     if view.status not in ("running", "suspended"):
         return Why(subject=subject, state="none", sentence=f"{name} did not begin: the case has {view.status}.")
     return Why(subject=subject, state="none", sentence=f"{name} has not begun{waits}.", facts=facts)
+
+
+def of_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Why:
+    """An activity that has begun more than once: an item for each round or element, each of which can be asked for."""
+    states = Counter(item.state for item in items)
+    state = next((each for each in ("failed", "running", "waiting") if states[each]), items[-1].state)
+    first, last = items[0].item, items[-1].item
+    told = ", ".join(f"{count} {each}" for each, count in sorted(states.items()))
+    which = f"{first} to {last}" if len(items) > 2 else " and ".join(item.item for item in items)
+    facts = [f"{item.item}: {item.fault.message}" for item in items if item.state == "failed" and item.fault]
+    return Why(
+        subject=f"{view.id}:{name}",
+        state=state,
+        sentence=f"{name} is {which}: {told}; `mendflow why {view.id}:{first}` says more of one.",
+        facts=facts[: explain.FACTS_MAX],
+    )
 
 
 _HOW = {"completed": "has", "failed": "has", "skipped": "was", "cancelled": "was", "reused": "was"}
