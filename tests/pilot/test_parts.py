@@ -34,7 +34,7 @@ from mendflow.pilot.http import Address, Exchanges, Files, ServerAway, ServerRef
 from mendflow.pilot.lease import LeaseClock, boot_ms, margin_ms
 from mendflow.pilot.logs import LogFile, Tail
 from mendflow.pilot.main import main
-from mendflow.pilot.options import parse
+from mendflow.pilot.options import cache_options, parse, useless
 from mendflow.pilot.outputs import OUTPUT_BYTES_MAX, BadOutput, parse_outputs, read_outputs, within_bounds
 from mendflow.pilot.processes import Reaper, WholeMs, below_any, children, descendants, kill_tree
 from mendflow.pilot.stage_faults import StagingFailed
@@ -357,7 +357,15 @@ def test_options_are_read_and_a_bad_address_is_refused(tmp_path: Path, monkeypat
     monkeypatch.setenv("MENDFLOW_TOKEN", "sesame")
     options = parse(["--server", "http://h:1", "--work", str(tmp_path), "--slots", "3", "--memory-bytes", "5"])
     assert (options.slots, options.memory_bytes, options.cpus, options.token) == (3, 5, None, "sesame")
-    assert main(["--server", "ftp://nowhere", "--work", str(tmp_path)]) == 2
+    for bad in ("ftp://nowhere", "foo", "http://"):
+        assert main(["--server", bad, "--work", str(tmp_path)]) == 2
+    assert Address("localhost:8765", "").port == 8765
+
+
+def test_a_cache_that_cannot_keep_anything_is_told_of() -> None:
+    assert "keeps no files" in useless(cache_options(space_bytes=1_000_000, threshold_bytes=2_000_000))
+    assert not useless(cache_options(space_bytes=0, threshold_bytes=0)), "that was asked for"
+    assert not useless(cache_options()) and not useless(cache_options(space_bytes=2, threshold_bytes=1))
 
 
 def test_a_tree_of_processes_is_found_and_killed() -> None:

@@ -35,7 +35,8 @@ class Address:
     def __init__(self, url: str, token: str) -> None:
         self.url, self.token = url, token
         parts = urllib.parse.urlsplit(url if "//" in url else f"http://{url}")
-        if parts.scheme not in ("http", "https") or not parts.hostname:
+        bare = "//" not in url and parts.port is None  # a word; no server is meant by it
+        if parts.scheme not in ("http", "https") or not parts.hostname or bare:
             raise ValueError(f"{url!r} is not the address of a server: give one such as http://127.0.0.1:8765")
         self.tls = parts.scheme == "https"
         self.host = parts.hostname

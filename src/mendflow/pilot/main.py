@@ -27,7 +27,7 @@ from mendflow.pilot.http import Address, Exchanges, Files
 from mendflow.pilot.lease import boot_ms
 from mendflow.pilot.link import SYNC_PATH, Link, LinkRefused
 from mendflow.pilot.memory import machine_bytes
-from mendflow.pilot.options import PilotOptions, parse
+from mendflow.pilot.options import PilotOptions, parse, useless
 from mendflow.pilot.places import AskedPlaces
 from mendflow.pilot.processes import become_reaper
 from mendflow.pilot.servers import Servers
@@ -57,6 +57,8 @@ def run_pilot(options: PilotOptions) -> int:
     except ValueError as error:
         log.error("%s", error)
         return BAD_OPTIONS
+    if why := useless(options.cache):
+        log.warning("%s, unless it shares the caches of others", why)
     comes_back = bool(slots_in(str(home.folder))) or home.has_results
     if (unfit := _look_around(home, options, servers, comes_back)) and not comes_back:
         return _end_unfit(options, servers, unfit)

@@ -122,6 +122,13 @@ def cache_options(**given: str | int | None) -> CacheOptions:
     return options
 
 
+def useless(cache: CacheOptions) -> str:
+    """Why a cache keeps nothing though it has room; empty if it does. Others of the host may have room for it."""
+    if not cache.space_bytes or (cache.threshold_bytes or 0) < cache.space_bytes:
+        return ""
+    return f"of the {cache.space_bytes} bytes of its cache {cache.threshold_bytes} are to stay free: it keeps no files"
+
+
 def read_checks(path: Path) -> Checks:
     try:
         return good(msgspec.json.decode(path.read_bytes(), type=Checks))
