@@ -85,7 +85,7 @@ def test_tier0_comes_to_the_same_when_server_and_pilots_are_killed(world: World,
     printed, _ = running.communicate(timeout=PATIENCE_S)
     assert running.returncode == 0, printed
     assert "alca-muons: layer 4 is off by 0.050" in printed
-    assert table(printed)["all"][0] == 44, "no job more, and none less"
+    assert table(printed)["all"][0] == 44, f"no job more, and none less: {printed}"
 
 
 @pytest.mark.parametrize(
