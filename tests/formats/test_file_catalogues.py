@@ -97,7 +97,7 @@ def test_what_is_no_catalogue_is_refused(text: str) -> None:
 def test_an_element_is_read_with_times_and_sizes_as_people_write_them(tmp_path: Path) -> None:
     (tmp_path / "storage.xml").write_text(SITE)
     (tmp_path / "se.yaml").write_text(
-        "name: se\nurl: srm://se.example:8443/m?SFN=/pnfs/cms\nsites: [T1_DE, T2_DE]\nprotocol: srm\n"
+        "name: se\nurl: root://se.example:1094//pnfs/cms\nsites: [T1_DE, T2_DE]\nprotocol: srm\n"
         "timeout: 30 s\nchunk: 1 MiB\ntries: 2\nread-only: true\nrules: storage.xml\n"
         "options: {key: env:SE_KEY, anon: false}\n"
     )

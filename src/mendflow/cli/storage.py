@@ -111,7 +111,8 @@ def add(
     if ask.json:
         print_json(added)
     else:
-        say(f"{added.name} is {added.url}" + (f", near {', '.join(added.sites)}" if added.sites else ""))
+        near = f", near {', '.join(added.sites)}" if added.sites else ""
+        say(f"{added.name} is {added.url}{near}" + (", only read from" if added.read_only else ""))
 
 
 @storage.command("remove")

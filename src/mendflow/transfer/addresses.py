@@ -5,20 +5,10 @@ on a disk lead, and that is looked at here."""
 
 import os
 import urllib.parse
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
+from mendflow.core.data.protocols import LOCAL, PROTOCOLS, WEB
 from mendflow.transfer.problems import BadPlace
-
-LOCAL: Final = frozenset({"file", "local"})
-WEB: Final = frozenset({"http", "https"})
-OBJECTS: Final = frozenset({"s3", "s3a", "gs", "gcs"})
-"""Where a file that is being written is not seen before it is finished."""
-
-OTHERS: Final = frozenset(
-    {"abfs", "adl", "az", "arrow_hdfs", "hdfs", "ftp", "oci", "oss", "root", "sftp", "smb", "ssh", "webdav", "webhdfs"}
-)
-PROTOCOLS: Final = LOCAL | WEB | OBJECTS | OTHERS
-"""Places for files. Of what else fsspec knows, some wrap others, some run programs, and some are no places at all."""
 
 
 class Address(NamedTuple):

@@ -13,9 +13,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from mendflow.core.data.paths import OutsideElement, below, inside
+from mendflow.core.data.protocols import LOCAL, OBJECTS, WEB
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.values import FileRef
-from mendflow.transfer.addresses import LOCAL, OBJECTS, WEB, Address, address_of, follows_out, shown
+from mendflow.transfer.addresses import Address, address_of, follows_out, shown
 from mendflow.transfer.arriving import Origin
 from mendflow.transfer.fetching import always, bring, pause
 from mendflow.transfer.opening import file_system, options_of, redacted

@@ -5,8 +5,9 @@ import os
 from collections.abc import Sequence
 
 from mendflow.core.data.paths import below
+from mendflow.core.data.protocols import LOCAL
 from mendflow.core.model.data import StorageElement
-from mendflow.transfer.addresses import LOCAL, address_of
+from mendflow.transfer.addresses import address_of
 from mendflow.transfer.element import Element, Found
 from mendflow.transfer.problems import TransferFailed
 

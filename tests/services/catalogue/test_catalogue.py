@@ -2,6 +2,7 @@
 
 import asyncio
 
+import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -26,6 +27,7 @@ from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CaseView
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
+from mendflow.stores.contract import Put
 from tests.services.conftest import HandPilot
 
 A, B = "a" * 64, "b" * 64
@@ -138,6 +140,12 @@ async def test_an_element_is_changed_only_if_that_is_said(data: LocalDomain) -> 
         (element("e", "data"), "needs a protocol"),
         (element("e", "file://data"), "whole path"),
         (element("e", "file:///data/../etc"), "`..`"),
+        (element("e", "nosuch://a/b"), "nobody here speaks 'nosuch'"),
+        (element("e", "srm://a/b"), "nobody here speaks 'srm'"),
+        (element("e", "s3:///x"), "names no bucket; write s3://BUCKET/PATH"),
+        (element("e", "ftp:///x"), "names no machine"),
+        (element("e", "https://"), "names no machine"),
+        (element("e", "sftp://me@/x"), "names no machine"),
         (element("e", "simplecache::s3://b"), "chains|protocol"),
         (element("e", "ftp://user:password@host/x"), "password"),
         (element("e", options={"secret": "hunter2"}), "env:NAME"),
@@ -157,6 +165,24 @@ async def test_an_element_may_be_given_by_a_path_and_rules_of_one_protocol(domai
     rules = NameRules(to_physical=(NameRule(protocol="direct", match="/(.*)", result="$1"),))
     kept = await domain.put_element(element("e", "/data", rules=rules, options={"key": "env:K", "anon": True}), who=WHO)
     assert (kept.url, kept.protocol) == ("file:///data", "direct")
+
+
+@pytest.mark.parametrize(
+    ("url", "kept", "read_only"),
+    [
+        ("FILE:///data", "file:///data", False),
+        ("hdfs:///data", "hdfs:///data", False),
+        ("sftp://me@host/data", "sftp://me@host/data", False),
+        ("http://host/data", "http://host/data", True),
+        ("abfs://container/data", "abfs://container/data", True),
+    ],
+)
+async def test_what_cannot_be_written_to_is_only_read_from(
+    domain: LocalDomain, url: str, kept: str, read_only: bool
+) -> None:
+    found = await domain.put_element(element("e", url), who=WHO)
+    assert (found.url, found.read_only) == (kept, read_only)
+    assert await domain.put_element(element("e", url), who=WHO) == found, "told again, it is the same"
 
 
 # Where files are read
@@ -363,6 +389,19 @@ async def test_what_one_element_did_not_take_goes_to_the_next_and_is_known_there
     assert "has nowhere to go" in (await making.place(avoid=("here", "all"))).wrong["out"]
     assert await making.end() == "completed"
     assert (await data.datum("/store/out")).replicas == (Replica(element="all"),)
+
+
+async def test_no_file_is_sent_to_what_cannot_be_written(making: Making, house: House) -> None:
+    """Also if it was added when that was not looked at."""
+    old = element("a-web", "http://host/data", sites=("S",))
+    await making.domain.put_element(old, who=WHO, replace=True)
+    store = house.services.catalogue.files._store
+    found = await store.get("storage", "a-web")
+    assert found is not None
+    await store.write([Put("storage", "a-web", msgspec.json.encode(old), found.version)])
+    await house.services.catalogue.elements.start()
+    assert (await making.domain.element("a-web")) == old
+    assert (await making.place(site="S")).files["out"].element.name == "here"
 
 
 async def test_a_crash_between_the_catalogue_and_the_case_publishes_once(making: Making, house: House) -> None:  # FM-6

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from mendflow.core.data.names import flaws
 from mendflow.core.data.paths import url_flaw
+from mendflow.core.data.protocols import WRITTEN, protocol_flaw, protocol_of
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.problems import Invalid
 
@@ -29,9 +30,10 @@ BOUNDS: Final = {
 
 
 def checked_element(given: StorageElement) -> StorageElement:
-    """The element as it is kept: a path becomes a URL, and rules of one protocol go by that one. Raises Invalid with
-    all that is wrong."""
-    element = replace(given, url=f"file://{given.url}" if given.url.startswith("/") else given.url)
+    """The element as it is kept: a path becomes a URL, what cannot be written to is only read from, and rules of one
+    protocol go by that one. Raises Invalid with all that is wrong."""
+    element = replace(given, url=_whole(given.url))
+    element = replace(element, read_only=not can_be_written(element))
     if element.rules is not None and not element.protocol:
         protocols = {rule.protocol for rule in element.rules.to_physical}
         element = replace(element, protocol=protocols.pop() if len(protocols) == 1 else "")
@@ -40,13 +42,23 @@ def checked_element(given: StorageElement) -> StorageElement:
     return element
 
 
+def _whole(url: str) -> str:
+    if url.startswith("/"):
+        return f"file://{url}"
+    protocol, mark, rest = url.partition("://")
+    return protocol.lower() + mark + rest
+
+
+def can_be_written(element: StorageElement) -> bool:
+    """Whether a pilot may be sent there with a file."""
+    return not element.read_only and protocol_of(element.url) in WRITTEN
+
+
 def _problems(element: StorageElement) -> Iterator[str]:
     if not ELEMENT_NAME.fullmatch(element.name):
         yield "its name cannot be one; use letters, digits, _ . -, 100 at most"
-    if flaw := url_flaw(element.url):
+    if (flaw := url_flaw(element.url)) or (flaw := protocol_flaw(element.url)):
         yield f"its url {element.url!r:.200}: {flaw}"
-    elif element.url.startswith("file://") and not element.url.startswith("file:///"):
-        yield f"its url {element.url!r:.200} needs a whole path, such as file:///data"
     for field, (least, most) in BOUNDS.items():
         if not least <= getattr(element, field) <= most:
             yield f"its {field} is {getattr(element, field)}; it must be from {least} to {most}"

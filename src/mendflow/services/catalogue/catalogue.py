@@ -14,6 +14,7 @@ from typing import Final
 
 from msgspec.structs import replace
 
+from mendflow.core.data.elements import can_be_written
 from mendflow.core.data.names import place_of, replica_place
 from mendflow.core.data.paths import logical_name, name_flaw
 from mendflow.core.model.data import (
@@ -316,7 +317,7 @@ class Catalogue:
             element = await self.elements.find(name)
             if element is None:
                 raise NotFound(f"{wanted.logical} is to go to the storage element {name!r:.100}, which is not known")
-            if element.read_only:
+            if not can_be_written(element):
                 raise Conflict(f"{wanted.logical} is to go to the storage element {name}, which is only read from")
             return element
         near = self._near(request)
@@ -332,7 +333,7 @@ class Catalogue:
         return min(near, key=lambda each: each[0])[1]
 
     def _near(self, request: PlaceRequest) -> list[tuple[int, StorageElement]]:
-        writable = [each for each in self.elements.known() if not each.read_only and each.name not in request.avoid]
+        writable = [each for each in self.elements.known() if can_be_written(each) and each.name not in request.avoid]
         known = [(_distance(each, request.site, request.storage), each) for each in writable]
         return [each for each in known if each[0] < FAR]
 
