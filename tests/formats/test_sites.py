@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.problems import BadFile
 from mendflow.formats.sites import load_site, read_site
 
 PAGE = Path(__file__).parents[2] / "docs" / "sites.md"
@@ -48,6 +48,20 @@ def test_every_site_on_the_page_about_sites_is_one() -> None:
     ],
 )
 def test_what_is_wrong_is_told_with_the_file(text: str, match: str) -> None:
-    with pytest.raises(Invalid, match=match) as told:
+    with pytest.raises(BadFile, match=match) as told:
         read_site(text, "site.yaml")
-    assert told.value.message.startswith("site.yaml: ")
+    assert told.value.message.startswith("site.yaml:")
+
+
+def test_every_problem_of_a_file_is_told_with_its_place() -> None:
+    text = "max_pilot: 3\nbatch:\n  kind: slurmy\n  wall: 24 parsecs\npilots:\n  checks: {exe: [a]}\nlost: 1 min\n"
+    with pytest.raises(BadFile) as told:
+        read_site(text, "site.yaml")
+    assert [problem.line for problem in told.value.problems] == [1, 3, 4, 6]
+    assert "`checks` of `pilots` of a site: 'exe' is not known here" in told.value.problems[3].message
+
+
+def test_a_file_that_is_not_there_is_no_flow_that_was_refused(tmp_path: Path) -> None:
+    with pytest.raises(BadFile, match="there is no such file") as told:
+        load_site(tmp_path / "nosuch.yaml")
+    assert told.value.refused == "the file was refused"

@@ -39,6 +39,12 @@ def setting(word: str, value: Any, kind: Any) -> tuple[str, Any]:
         raise Invalid(f"{word}: {error}") from None
 
 
+def part_of(kind: Any, word: str) -> Any:
+    """The kind of a setting that has settings of its own; None if this is none."""
+    inner = _fields(kind)[word].type if word in _fields(kind) else None
+    return inner if isinstance(inner, type) and issubclass(inner, msgspec.Struct) else None
+
+
 def lacking(kind: Any, given: Collection[str]) -> list[str]:
     """What has to be said and is not."""
     return [name for name, field in _fields(kind).items() if field.required and name not in given]
