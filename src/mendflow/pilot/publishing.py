@@ -191,5 +191,6 @@ def _measured(outcome: Outcome, brought: Measures, stage_out_ms: int = 0) -> Out
         fetched_bytes=brought.fetched_bytes,
         stage_in_ms=brought.stage_in_ms,
         stage_out_ms=stage_out_ms,
+        damaged=brought.damaged,
     )
     return msgspec.structs.replace(outcome, measures=measures)

@@ -11,7 +11,7 @@ from typing import Final
 
 from mendflow.core.model.values import FileRef
 from mendflow.transfer.arriving import PART, Origin, arrive, discard, take_place
-from mendflow.transfer.problems import BeginsAnew, TransferFailed
+from mendflow.transfer.problems import BeginsAnew, Damaged, TransferFailed
 
 PAUSE_S: Final = 0.2
 PAUSE_S_MAX: Final = 10.0
@@ -67,7 +67,7 @@ def _arrived(
 ) -> tuple[str, int]:
     size = ref.bytes if ref is not None else -1
     if 0 <= size != origin.size >= 0:
-        raise TransferFailed(f"it is damaged, or is another file: it has {origin.size} bytes instead of {size}")
+        raise Damaged(f"it is damaged, or is another file: it has {origin.size} bytes instead of {size}")
     try:
         digest, found = arrive(
             origin, target, size=size, resume=ref is not None or bool(origin.identity), wanted=wanted
@@ -76,7 +76,7 @@ def _arrived(
         digest, found = arrive(origin, target, size=size, resume=False, wanted=wanted)
     if ref is not None and digest != ref.sha256:
         discard(target)
-        raise TransferFailed(f"it arrived damaged, or is another file: its digest is {digest[:12]}", passing=True)
+        raise Damaged(f"it arrived damaged, or is another file: its digest is {digest[:12]}", passing=True)
     take_place(target, durable=durable)
     return digest, found
 

@@ -13,6 +13,10 @@ class NotThere(TransferFailed):
     """There is no such file, which may be just what somebody wanted to know."""
 
 
+class Damaged(TransferFailed):
+    """What came is not what the file is known to be."""
+
+
 class Occupied(TransferFailed):
     """Another file lies there, which is not ours to replace."""
 

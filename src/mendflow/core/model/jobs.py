@@ -114,7 +114,8 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the pilot measured of an attempt, when it was over or so far. Moments are by the pilot's wall clock, for
     people, never for deciding. `ran_ms` leaves out the time that it stood still. `memory_bytes` is what it has now, and
     said only while it runs. Of its inputs so many came from the pilot's caches (`cached`), of these so many from
-    another pilot's (`shared`), and so many from elsewhere (`fetched`); its outputs took `stage_out_ms` to be safe."""
+    another pilot's (`shared`), and so many from elsewhere (`fetched`); its outputs took `stage_out_ms` to be safe.
+    `damaged` are replicas that were not what the catalogue says and were gone by, each with what is wrong with it."""
 
     started_at: Instant = 0
     ended_at: Instant = 0
@@ -132,6 +133,7 @@ class Measures(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     fetched_bytes: int = 0
     stage_in_ms: int = 0
     stage_out_ms: int = 0
+    damaged: tuple[str, ...] = ()
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
