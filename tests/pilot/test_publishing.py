@@ -54,6 +54,7 @@ class OnePlace:
 
     def __init__(self, element: StorageElement) -> None:
         self._element = element
+        self.left: tuple[str, ...] = ()
 
     def _at(self, name: str) -> Located:
         return Located(element=self._element, url=self._element.url + name)
@@ -62,7 +63,8 @@ class OnePlace:
         return LocateAnswer(files={name: [self._at(name)] for name in names})
 
     def place(self, job: JobId, files: dict[str, Placing], avoid: tuple[str, ...] = ()) -> PlaceAnswer:
-        return PlaceAnswer(files={name: self._at(each.publication.logical) for name, each in files.items()})
+        places = {name: self._at(each.publication.logical) for name, each in files.items()}
+        return PlaceAnswer(files=places, replaces=dict.fromkeys(files, self.left))
 
 
 async def test_what_one_job_publishes_another_reads_by_its_name(
@@ -185,6 +187,31 @@ def test_an_attempt_whose_lease_is_over_waits_with_its_file(tmp_path: Path, stor
     assert (tmp_path / "store" / "reco" / "out.dat").read_bytes() == b"made"
 
 
+def test_what_lies_at_the_place_stays_unless_an_earlier_attempt_left_it(  # PJ-7
+    tmp_path: Path, storage: StorageElement
+) -> None:
+    catalogue = OnePlace(storage)
+    home = Home(tmp_path / "work")
+    home.make()
+    staging = Staging(home, Shelf({}), places=catalogue)
+    os.makedirs(home.attempt("c/1", 3))
+    Path(home.attempt("c/1", 3), "out.dat").write_bytes(b"made")
+    target = tmp_path / "store" / "reco" / "out.dat"
+    target.parent.mkdir()
+    target.write_bytes(b"precious")
+    outcome = msgspec.Raw(msgspec.msgpack.encode(Outcome(exit_code=0)))
+    publish = {"out": Publication(logical="/reco/out.dat", element="disk")}
+    done = Done(JobId("c/1"), 3, outcome, 1, {"out": "out.dat"}, publish=publish)
+    for catalogue.left in ((), (kept(b"something else").sha256,)):
+        told = msgspec.msgpack.decode(staging.keep(done, lambda: True), type=Outcome)
+        assert told.fault is not None and (told.fault.name, told.fault.category) == ("notPublished", Category.OUTPUT)
+        assert "another file lies at" in told.fault.message and "did not write" in told.fault.message
+        assert target.read_bytes() == b"precious" and os.listdir(target.parent) == ["out.dat"]
+    catalogue.left = (kept(b"precious").sha256,)
+    told = msgspec.msgpack.decode(staging.keep(done, lambda: True), type=Outcome)
+    assert told.ok and target.read_bytes() == b"made" and os.listdir(target.parent) == ["out.dat"]
+
+
 async def test_a_place_that_cannot_be_written_to_is_a_fault_of_stage_out(
     server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
 ) -> None:
@@ -257,6 +284,21 @@ async def test_the_next_place_is_tried_when_the_nearest_does_not_have_it(
     fault = (await server.outcome(await server.submit(_cat(lost)))).fault
     assert fault is not None and fault.name == "missingInput" and fault.data["source"] == "lfn:/b"
     assert "near: " in fault.message and "disk: " in fault.message
+
+
+async def test_a_replica_that_is_another_file_is_gone_by_and_told_of(
+    server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
+) -> None:  # PJ-7
+    near = StorageElement(name="near", url=(tmp_path / "near").as_uri(), tries=1)
+    for folder, content in (("near", b"not so good"), ("store", b"as it is!!!")):
+        (tmp_path / folder).mkdir(exist_ok=True)
+        (tmp_path / folder / "a").write_bytes(content)
+    server.ledger.located["/a"] = [Located(element=each, url=f"{each.url}/a") for each in (near, storage)]
+    hire()
+    outcome = await server.outcome(await server.submit(_cat(logical(b"as it is!!!", "/a"))))
+    assert outcome.log_tail == "as it is!!!"
+    [damaged] = outcome.measures.damaged
+    assert damaged.startswith("/a on near: it arrived damaged")
 
 
 async def test_a_place_that_leads_out_of_its_element_is_not_read(

@@ -80,6 +80,28 @@ def test_of_two_contents_under_one_name_on_two_servers_one_wins() -> None:  # PJ
     run(story)
 
 
+def test_of_two_names_at_one_place_on_two_servers_one_wins() -> None:  # PJ-7
+    async def story(cluster: Cluster) -> None:
+        one, two = await cluster.start("one", "two")
+        await one.do(one.domain.put_element(NEAR, who="me"))
+
+        async def lies(server: Server, name: str, sha256: str, path: str) -> bool:
+            lying = LogicalFile(name=name, sha256=sha256, bytes=3, replicas=(Replica(element="near", path=path),))
+            try:
+                await server.do(server.domain.add_data(lying, who="me"))
+            except Conflict:
+                return False
+            return True
+
+        for turn in range(5):
+            path = f"place/{turn}"
+            won = await asyncio.gather(lies(one, f"/a/{turn}", A, path), lies(two, f"/b/{turn}", "b" * 64, path))
+            assert sorted(won) == [False, True]
+        assert len(await one.do(one.domain.data(every=True))) == 5, "of those that were refused nothing is left"
+
+    run(story)
+
+
 def test_a_pilot_asks_one_server_for_the_place_of_a_file_and_another_takes_its_report() -> None:  # FM-6
     async def story(cluster: Cluster) -> None:
         one, two = await cluster.start("one", "two")
