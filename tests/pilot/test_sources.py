@@ -22,6 +22,7 @@ from mendflow.pilot.stage_faults import StagingFailed
 from mendflow.transfer.problems import BadPlace, TransferFailed
 from tests.pilot.conftest import Pilot, Server
 from tests.pilot.test_parts import kept, stage
+from tests.transfer.web_server import web
 
 Hire = Callable[..., Pilot]
 CONTENT = b"the same everywhere"
@@ -138,6 +139,18 @@ def test_sources_that_cannot_serve_say_why(tmp_path: Path, mirror: Mirror) -> No
     for nonsense in ("kept:../../etc/passwd", "kept:", "kept:" + "Z" * 64):
         with pytest.raises(BadPlace, match="is no SHA-256"):
             sources.fetch(nonsense, target, None)
+
+
+def test_a_job_one_of_whose_inputs_cannot_be_had_does_not_wait_for_the_others(tmp_path: Path) -> None:
+    staging, _ = stage(tmp_path)
+    content = bytes(20 << 20)
+    with web(content) as slow:
+        slow.slow_s, slow.piece_bytes = 0.05, 1 << 14
+        replicas = {"a": (slow.url,), "b": (str(tmp_path / "none"),)}
+        wanted = spec(inputs={"a": kept(content), "b": kept(b"b")}, replicas=replicas)
+        with pytest.raises(StagingFailed) as failed:
+            staging.bring(wanted, str(tmp_path / "attempt"))
+        assert failed.value.fault.file == "b" and slow.sent < len(content) / 2
 
 
 def test_no_password_of_a_source_is_in_a_fault(tmp_path: Path, mirror: Mirror) -> None:

@@ -16,7 +16,7 @@ from mendflow.core.caching.policies import POLICIES
 from mendflow.core.caching.sizes import cache_bytes
 from mendflow.core.model.data import Neighbour
 from mendflow.core.model.ids import PilotId
-from mendflow.pilot.cache.entries import Damaged, is_digest
+from mendflow.pilot.cache.entries import GUESTS, Damaged, is_digest
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
 from tests.pilot.cache.files import bringing, digest_of, folder_bytes
 
@@ -40,6 +40,7 @@ class SharedCacheLaws(RuleBasedStateMachine):
         self.broken: set[bytes] = set()  # a vandal was at one of its links
         self.lied = False  # somebody has said another digest than a file has
         self.jobs = 0
+        self.left: list[set[str]] = [set() for _ in range(PILOTS)]  # guests that a killed pilot had
         self.caches = [self.started(number) for number in range(PILOTS)]
 
     def teardown(self) -> None:
@@ -61,7 +62,7 @@ class SharedCacheLaws(RuleBasedStateMachine):
             shutil.rmtree(self.top)
 
     def started(self, number: int) -> SharedCache:
-        cache = SharedCache(self.folders[number], self.options, host="here", first_version=1)
+        cache = SharedCache(self.folders[number], self.options, host="here", first_version=1, patience_s=0)
         others = [folder for other, folder in enumerate(self.folders) if other != number]
         cache.hear([Neighbour(PilotId(folder.name), "here", str(folder)) for folder in others], mark=1)
         return cache
@@ -79,9 +80,14 @@ class SharedCacheLaws(RuleBasedStateMachine):
         assert target.read_bytes() == content
         self.has_it(pilot, content)
 
+    def at(self, pilot: int, content: bytes) -> Path:
+        """Where it is, if it is there: in the cache or beside it."""
+        inside = self.folders[pilot] / digest_of(content)
+        return inside if inside.exists() else Path(f"{self.folders[pilot]}{GUESTS}", digest_of(content))
+
     def has_it(self, pilot: int, content: bytes) -> None:
         """What is given as a copy to the only one who uses it, and does not stay, is handed over."""
-        if not (self.folders[pilot] / digest_of(content)).exists():
+        if not self.at(pilot, content).exists():
             assert digest_of(content) not in self.caches[pilot].disk.digests()
             self.a_job_ends(pilot, content)
 
@@ -106,6 +112,7 @@ class SharedCacheLaws(RuleBasedStateMachine):
 
     @rule(pilot=pilots)
     def a_pilot_is_killed_and_comes_back(self, pilot: int) -> None:
+        self.left[pilot] = {path.name for path in Path(f"{self.folders[pilot]}{GUESTS}").iterdir()}
         self.caches[pilot] = self.started(pilot)
         self.pins[pilot].clear()
 
@@ -153,6 +160,11 @@ class SharedCacheLaws(RuleBasedStateMachine):
             assert disk.held_bytes <= max(disk.size_bytes, pinned)
 
     @invariant()
+    def together_they_keep_to_the_size_of_the_host(self) -> None:
+        """At every moment, whoever has looked around or not."""
+        assert folder_bytes(*self.folders) <= cache_bytes(self.options.space_bytes, 20, pilots=PILOTS)
+
+    @invariant()
     def what_is_on_the_shelf_is_on_the_disk_and_nothing_else(self) -> None:
         broken = {digest_of(content) for content in self.broken}
         for number, cache in enumerate(self.caches):
@@ -160,15 +172,16 @@ class SharedCacheLaws(RuleBasedStateMachine):
             there = {path.name for path in self.folders[number].iterdir()}
             assert all(map(is_digest, there)), "nothing is left of what was on its way"
             assert cache.disk.digests() - broken <= there
-            assert there - cache.disk.digests() <= used | broken, "guests are there as long as they are used"
+            assert there - cache.disk.digests() <= broken
+            guests = {path.name for path in Path(f"{self.folders[number]}{GUESTS}").iterdir()}
+            assert guests <= used | self.left[number] | broken, "guests are there as long as they are used"
 
     @invariant()
     def what_is_in_use_stays_whoever_else_lets_go_of_it(self) -> None:
         for number, pins in enumerate(self.pins):
             for content, count in pins.items():
                 if count and content not in self.broken:
-                    path = self.folders[number] / digest_of(content)
-                    assert path.exists() and path.read_bytes() == content
+                    assert self.at(number, content).read_bytes() == content
 
 
 TestSharedCacheLaws = SharedCacheLaws.TestCase  # PJ-5, PJ-6, PJ-11

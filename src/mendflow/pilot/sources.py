@@ -114,6 +114,13 @@ class Sources:
         self._places = places or Nowhere()
         self._wanted = wanted
 
+    def as_long_as(self, wanted: Callable[[], bool]) -> "Sources":
+        """The same, for files that are worth bringing only as long as this says so too."""
+        return Sources(self._files, self._elements, self._places, lambda: self._wanted() and wanted())
+
+    def wanted(self) -> bool:
+        return self._wanted()
+
     def fetch(self, source: str, target: str, ref: FileRef | None, transfer: Transfer = USUAL) -> tuple[str, int]:
         """Bring a file: its digest and size. `source` is `kept:SHA256`, `lfn:NAME`, a URL or an absolute path. Raises
         `TransferFailed`, and `BadPlace` for what is no source."""

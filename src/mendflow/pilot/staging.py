@@ -4,11 +4,13 @@ What a job needs is fetched once by its digest, checked, and given to each attem
 taken to where it is safe before anybody hears that the job is done, so an output is never seen half."""
 
 import hashlib
+import logging
 import os
 import threading
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from pathlib import PurePosixPath
 from typing import Final, NamedTuple
 
@@ -16,6 +18,7 @@ import msgspec
 
 from mendflow.core.caching.sizes import DEFAULT_SPACE_BYTES
 from mendflow.core.model.data import LOGICAL
+from mendflow.core.model.faults import Fault
 from mendflow.core.model.jobs import KEPT, FunctionRef, JobSpec, Measures, sources_of
 from mendflow.core.model.values import FileRef, Value
 from mendflow.pilot.cache.contract import Cache, Entry, Origin
@@ -32,7 +35,11 @@ from mendflow.pilot.works import has_own_folder
 from mendflow.transfer.fetching import always
 from mendflow.transfer.problems import BadPlace, TransferFailed
 
+log = logging.getLogger("mendflow.pilot")
+
 EMPTY: Final = hashlib.sha256().hexdigest()
+DAMAGED_MAX: Final = 8
+DAMAGED_CHARS_MAX: Final = 400
 TOGETHER_MAX: Final = 8
 """So many inputs of one job are brought at a time; a storage element may bear fewer."""
 
@@ -122,7 +129,7 @@ class Staging:
                 ref = _by_digest(digest)
                 self._cache.pin(digest)
                 pins.append(digest)
-                self._taken(_Wish("", ref, (KEPT + digest,)), ref, transfer)
+                self._taken(_Wish("", ref, (KEPT + digest,)), ref, _Way(self._fetching, transfer))
             self._place_all(spec, folder, transfer, tally)
             for path in spec.files.values():
                 os.makedirs(os.path.dirname(os.path.join(folder, path)), exist_ok=True)
@@ -133,57 +140,49 @@ class Staging:
             raise StagingFailed(fault_of(error, folder, path)) from None
 
     def _place_all(self, spec: JobSpec, folder: str, transfer: Transfer, tally: "_Tally") -> None:
-        wishes = _wishes(spec)
+        wishes, faults = _wishes(spec), deque[Fault]()
+        way = _Way(self._fetching.as_long_as(lambda: not faults), transfer, tally.gone_by)
 
         def place(wish: _Wish) -> None:
             try:
-                self._place(wish, folder, transfer, tally, link=spec.link_inputs)
-            except OSError as error:
-                raise StagingFailed(fault_of(error, folder, wish.path)) from None
+                self._place(wish, folder, way, tally, link=spec.link_inputs)
+            except (OSError, StagingFailed) as error:
+                faults.append(fault_of(error, folder, wish.path))
+                raise StagingFailed(faults[0]) from None
 
         if spec.stage_in == "sequence" or len(wishes) < 2:
             for wish in wishes:
                 place(wish)
             return
-        with ThreadPoolExecutor(min(len(wishes), TOGETHER_MAX), thread_name_prefix="mendflow-stage") as pool:
-            under_way = [pool.submit(place, wish) for wish in wishes]
-            try:
-                for each in under_way:
-                    each.result()
-            except StagingFailed:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        pool = ThreadPoolExecutor(min(len(wishes), TOGETHER_MAX), thread_name_prefix="mendflow-stage")
+        under_way = [pool.submit(place, wish) for wish in wishes]
+        try:
+            for each in as_completed(under_way):
+                each.result()
+        finally:
+            pool.shutdown(wait=False, cancel_futures=True)
 
-    def _place(self, wish: _Wish, folder: str, transfer: Transfer, tally: "_Tally", *, link: bool) -> None:
+    def _place(self, wish: _Wish, folder: str, way: "_Way", tally: "_Tally", *, link: bool) -> None:
         target = os.path.join(folder, wish.path)
         os.makedirs(os.path.dirname(target), exist_ok=True)
         if wish.ref is None:
-            tally.add(Origin.FETCHED, self._fetch(wish, target, transfer))
+            tally.add(Origin.FETCHED, _fetch(wish, target, way))
             return
         digest = wish.ref.sha256
-        self._cache.pin(digest)
-        try:
-            entry = self._taken(wish, wish.ref, transfer)
+        with self._cache.using(digest):
+            entry = self._taken(wish, wish.ref, way)
+            if not way.sources.wanted():
+                raise StagingFailed(missing(wish.path, wish.sources, "it is no longer wanted"))
             self._cache.give(digest, target, link=link)
             tally.add(entry.origin, entry.bytes)
-        finally:
-            self._cache.release([digest])
 
-    def _taken(self, wish: _Wish, ref: FileRef, transfer: Transfer) -> Entry:
+    def _taken(self, wish: _Wish, ref: FileRef, way: "_Way") -> Entry:
         """The file in the cache, from the first of its sources if it is not there yet."""
 
         def fetch(target: str) -> None:
-            self._fetch(wish, target, transfer)
+            _fetch(wish, target, way)
 
-        return self._cache.take_in(ref.sha256, fetch, size=max(0, ref.bytes))
-
-    def _fetch(self, wish: _Wish, target: str, transfer: Transfer) -> int:
-        try:
-            return self._fetching.fetch(wish.sources[0], target, wish.ref, transfer)[1]
-        except BadPlace as error:
-            raise StagingFailed(wrong("badSource", f"input {wish.path}: {error}", wish.path)) from None
-        except TransferFailed as error:
-            raise StagingFailed(missing(wish.path, wish.sources, str(error))) from None
+        return self._cache.take_in(ref.sha256, fetch, size=max(0, ref.bytes), wanted=way.sources.wanted)
 
     def code_at_hand(self, function: FunctionRef) -> str | None:
         """The folder of the function's code if it is known already; this one does not block."""
@@ -218,12 +217,9 @@ class Staging:
             if not os.path.exists(target):
                 os.makedirs(os.path.dirname(target), exist_ok=True)
                 temporary = f"{target}.{threading.get_ident()}.tmp"
-                self._cache.pin(ref.sha256)
-                try:
-                    self._taken(wish, ref, USUAL)
+                with self._cache.using(ref.sha256):
+                    self._taken(wish, ref, _Way(self._fetching, USUAL))
                     self._cache.give(ref.sha256, temporary, link=False)
-                finally:
-                    self._cache.release([ref.sha256])
                 os.replace(temporary, target)
         except OSError as error:
             raise StagingFailed(fault_of(error, target, "")) from None
@@ -251,6 +247,23 @@ class Staging:
         self._cache.release(digests)
 
 
+class _Way(NamedTuple):
+    """How the files of a job are brought."""
+
+    sources: Sources
+    transfer: Transfer
+    damaged: Callable[[str], None] = log.warning
+
+
+def _fetch(wish: _Wish, target: str, way: _Way) -> int:
+    try:
+        return way.sources.fetch(wish.sources[0], target, wish.ref, way.transfer, way.damaged)[1]
+    except BadPlace as error:
+        raise StagingFailed(wrong("badSource", f"input {wish.path}: {error}", wish.path)) from None
+    except TransferFailed as error:
+        raise StagingFailed(missing(wish.path, wish.sources, str(error))) from None
+
+
 class _Tally:
     """What came from where."""
 
@@ -258,11 +271,19 @@ class _Tally:
         self._guard = threading.Lock()
         self._files = dict.fromkeys(Origin, 0)
         self._bytes = dict.fromkeys(Origin, 0)
+        self._damaged: list[str] = []
 
     def add(self, origin: Origin, size: int) -> None:
         with self._guard:
             self._files[origin] += 1
             self._bytes[origin] += size
+
+    def gone_by(self, replica: str) -> None:
+        """A replica is another file than it should be."""
+        log.warning("a replica is not what the catalogue says: %s", replica)
+        with self._guard:
+            if len(self._damaged) < DAMAGED_MAX:
+                self._damaged.append(replica[:DAMAGED_CHARS_MAX])
 
     def measures(self, took_ms: int) -> Measures:
         """A file of another pilot's cache came from a cache too."""
@@ -277,6 +298,7 @@ class _Tally:
             fetched_files=files[Origin.FETCHED],
             fetched_bytes=sizes[Origin.FETCHED],
             stage_in_ms=took_ms,
+            damaged=tuple(self._damaged),
         )
 
 

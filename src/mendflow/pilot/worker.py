@@ -17,6 +17,7 @@ import msgspec
 from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.jobs import Limits, Measures, Outcome
 from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value
+from mendflow.pilot.cache.entries import GUESTS
 from mendflow.pilot.code import Functions
 from mendflow.pilot.home import remove_tree
 from mendflow.pilot.logs import SHIPPED_BYTES
@@ -145,7 +146,8 @@ class Worker:
         if isinstance(value, dict):
             digest = value.get("$spilled")
             if isinstance(digest, str):
-                return _kept_value(os.path.join(self._cache, digest))
+                kept = os.path.join(self._cache, digest)
+                return _kept_value(kept if os.path.exists(kept) else os.path.join(self._cache + GUESTS, digest))
             return {key: self._real(element) for key, element in value.items()}
         return value
 

@@ -60,7 +60,7 @@ def pilots_of_a_host(tmp_path: Path, count: int, options: CacheOptions) -> list[
     folders = [tmp_path / f"p{number}" for number in range(count)]
     for folder in folders:
         folder.mkdir(exist_ok=True)
-    caches = [SharedCache(folder, options, host="here", first_version=1) for folder in folders]
+    caches = [SharedCache(folder, options, host="here", first_version=1, patience_s=0) for folder in folders]
     for number, cache in enumerate(caches):
         others = [
             Neighbour(PilotId(f"p{other}"), "here", str(folder))

@@ -46,7 +46,7 @@ class SharingServer(Server):
         if not news.base:
             files.clear()
         for digest in news.gone:
-            del files[digest]
+            files.pop(digest, None)  # it may have come and gone since the last news
         files.update((file.sha256, file.bytes) for file in news.added)
         self.news[request.pilot] = news
 

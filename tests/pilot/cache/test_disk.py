@@ -154,6 +154,8 @@ def test_a_restart_removes_litter_and_what_was_changed_meanwhile(tmp_path: Path)
     (tmp_path / "cache" / (digest_of(b"x") + ".new")).write_bytes(b"half")
     (tmp_path / "cache" / digest_of(b"y")).symlink_to("/etc/passwd")
     (tmp_path / "cache" / "README").write_text("what is this")
+    (tmp_path / "cache" / "folder" / "below").mkdir(parents=True)
+    (tmp_path / "cache" / "folder" / "below" / "file").write_text("and this")
     made(tmp_path)
     assert os.listdir(tmp_path / "cache") == [digest]
 

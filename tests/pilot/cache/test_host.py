@@ -159,17 +159,17 @@ def test_a_server_that_knows_nobody_yet_costs_no_file(tmp_path: Path) -> None:
     known = [Neighbour(PilotId("p"), "here", str(theirs))]
     host = Host(clock=lambda: moment[0])
     host.hear(known)
-    assert host.look() == (1, [])
+    assert host.look() == 1
     host.hear([])
     (theirs / digest_of(b"x")).write_bytes(b"x")
     os.utime(theirs / digest_of(b"x"), (0, seal_of(digest_of(b"x"))))
-    assert host.look() == (1, []), "it counts for a while"
-    assert host.elsewhere_bytes(set()) == 1
+    assert host.look() == 1, "it counts for a while"
+    assert host.elsewhere_bytes(set(), "") == 1
     assert host.bring(digest_of(b"x"), str(tmp_path / "target")) is None, "but nothing is taken from it"
     moment[0] = LINGER_S
-    assert host.look() == (0, [])
+    assert host.look() == 0
     host.hear(known)
-    assert host.look()[0] == 1
+    assert host.look() == 1
 
 
 def test_a_pilot_that_comes_back_has_room_for_what_it_shared(tmp_path: Path) -> None:  # PJ-5
@@ -206,16 +206,16 @@ def test_a_neighbours_file_that_was_changed_is_neither_linked_nor_given(tmp_path
 
 
 def test_a_file_that_one_has_no_room_for_and_another_has_linked_is_no_jobs_to_write_to(tmp_path: Path) -> None:
-    one, two = pilots_of_a_host(tmp_path, 2, CacheOptions(space_bytes=10, threshold_bytes=0))
+    one, two = pilots_of_a_host(tmp_path, 2, CacheOptions(space_bytes=60, threshold_bytes=0))
     content = b"x" * 50
-    digest = digest_of(content)
-    for cache in (one, two):
-        cache.disk.pin(digest)
-        cache.disk.take_in(digest, bringing(content))
-    assert os.path.samefile(tmp_path / "p0" / digest, tmp_path / "p1" / digest)
-    one.disk.give(digest, str(tmp_path / "input"), link=False)
+    digest = fill(one.disk, content)
+    two.disk.resize(10)
+    two.disk.pin(digest)
+    entry = two.disk.take_in(digest, bringing(content), size=50)
+    assert os.path.samefile(tmp_path / "p0" / digest, entry.path)
+    two.disk.give(digest, str(tmp_path / "input"), link=False)
     (tmp_path / "input").write_bytes(b"y" * 50)
-    assert read(two.disk, digest) == content
+    assert read(one.disk, digest) == content
 
 
 def test_a_neighbours_file_with_a_forged_seal_is_found_out_by_its_content(tmp_path: Path) -> None:
@@ -241,7 +241,7 @@ def test_only_plain_files_are_linked(tmp_path: Path, kind: str) -> None:
     host = Host()
     host.hear([Neighbour(PilotId("p"), "here", str(theirs))])
     assert host.bring(digest_of(b"x"), str(tmp_path / "target")) is None
-    assert host.look() == (1, []) and not (tmp_path / "target").exists()
+    assert host.look() == 1 and not (tmp_path / "target").exists()
 
 
 def test_files_of_other_users_are_not_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

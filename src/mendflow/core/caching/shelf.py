@@ -101,6 +101,9 @@ class Shelf:
         self._promised[digest] = bytes
         self.promised_bytes += bytes
 
+    def promised(self, digest: str) -> int:
+        return self._promised.get(digest, 0)
+
     def break_promise(self, digest: str) -> None:
         """It does not come, or is here."""
         self.promised_bytes -= self._promised.pop(digest, 0)

@@ -4,8 +4,11 @@ A digest is pinned before it is asked for and released when nobody needs the fil
 Whatever a cache gives was hashed on this machine, or it is not given."""
 
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from enum import StrEnum
 from typing import NamedTuple, Protocol
+
+from mendflow.transfer.fetching import always
 
 Fetch = Callable[[str], None]
 """Brings the content to this path, whole and checked, or raises. The cache names the same path each time for the same
@@ -38,13 +41,19 @@ class Cache(Protocol):
 
     def release(self, digests: Iterable[str]) -> None: ...
 
+    def using(self, digest: str) -> AbstractContextManager[None]:
+        """Pin it for as long as it takes to bring it and to give it. Others wait for its room meanwhile; so whoever
+        holds one of these waits for nothing else."""
+        ...
+
     def at_hand(self, digest: str) -> Entry | None:
         """The file if it is in this cache."""
         ...
 
-    def take_in(self, digest: str, fetch: Fetch, *, size: int = 0) -> Entry:
+    def take_in(self, digest: str, fetch: Fetch, *, size: int = 0, wanted: Callable[[], bool] = always) -> Entry:
         """The file: from this cache, from a neighbour's, or by `fetch`, whose exceptions pass. Asked by several at a
-        time it is brought once. `size` is how many bytes it will have, where that is known."""
+        time it is brought once. `size` is how many bytes it will have, where that is known: then it waits until
+        there is room for it, unless there can be none or it is no longer `wanted`."""
         ...
 
     def adopt(self, path: str, digest: str) -> None:

@@ -16,8 +16,9 @@ from typing import Protocol
 from mendflow.core.caching.policies import Worth, lru
 from mendflow.pilot.cache import entries
 from mendflow.pilot.cache.contract import Entry, Fetch, Origin
-from mendflow.pilot.cache.holdings import Holdings
+from mendflow.pilot.cache.holdings import GIVE_WAY_S, Beside, Holdings
 from mendflow.pilot.cache.turns import Turns
+from mendflow.transfer.fetching import always
 
 log = logging.getLogger("mendflow.pilot")
 
@@ -48,9 +49,20 @@ class DiskCache(Holdings):
         first_version: int = 1,
         sharers: Sequence[Sharer] = (),
         memory: Path | None = None,
+        beside: Beside | None = None,
+        patience_s: float = GIVE_WAY_S,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        super().__init__(folder, size_bytes, policy, first_version=first_version, memory=memory)
+        """`patience_s` is how long a file waits for neighbours that have more than their part."""
+        super().__init__(
+            folder,
+            size_bytes,
+            policy,
+            first_version=first_version,
+            memory=memory,
+            beside=beside,
+            patience_s=patience_s,
+        )
         self._sharers = sharers
         self._clock = clock
         self._turns = Turns()
@@ -78,23 +90,21 @@ class DiskCache(Holdings):
             self._drop(digest)
         return size
 
-    def take_in(self, digest: str, fetch: Fetch, *, size: int = 0) -> Entry:
+    def take_in(self, digest: str, fetch: Fetch, *, size: int = 0, wanted: Callable[[], bool] = always) -> Entry:
         with self._turns.of(digest):
             if (found := self.at_hand(digest)) is not None:
                 return found
+            arriving = self._begin(digest, size, wanted)
             began = self._clock()
-            self._promise(digest, size)
             try:
-                origin = self._bring(digest, fetch)
+                origin = self._bring(digest, arriving, fetch)
+                size = self._arrive(digest, arriving, hashed=True, cost_ms=(self._clock() - began) * 1000)
             except BaseException:
-                self._broken_off(digest)
+                self._broken_off(digest, arriving)
                 raise
-            size = self._arrive(digest, hashed=True, cost_ms=(self._clock() - began) * 1000)
             return Entry(self._path(digest), size, origin)
 
-    def _bring(self, digest: str, fetch: Fetch) -> Origin:
-        arriving = self._path(digest) + entries.ARRIVING
-        entries.discard(arriving)
+    def _bring(self, digest: str, arriving: str, fetch: Fetch) -> Origin:
         for sharer in self._sharers:
             brought = sharer.bring(digest, arriving)
             if brought is Brought.HASHED:
@@ -111,25 +121,29 @@ class DiskCache(Holdings):
 
     def adopt(self, path: str, digest: str) -> None:
         """By a link, if nobody else has one: then it costs nothing, and is hashed when it is first asked for."""
-        arriving = self._path(digest) + entries.ARRIVING
+        arriving = self._arriving(digest, room=True)
         with self._turns.of(digest):
             try:
                 status = os.lstat(path)
-                if self._has(digest) or not stat.S_ISREG(status.st_mode) or not self._promise(digest, status.st_size):
+                if self._has(digest) or not stat.S_ISREG(status.st_mode):
                     return
+                with self._guard:
+                    self._give_up_rest(digest)
+                    if not self._room_now(digest, status.st_size):
+                        return
                 entries.discard(arriving)
                 entries.link_or_copy(path, arriving, link=status.st_nlink == 1)
                 entries.seal(arriving, digest)
-                self._arrive(digest, hashed=False)
+                self._arrive(digest, arriving, hashed=False)
             except OSError as error:
                 log.warning("%s could not be taken into the cache: %s", path, error)
             finally:
-                self._broken_off(digest)
+                self._broken_off(digest, arriving)
 
     def link_in(self, digest: str, link: Callable[[str, str], bool]) -> bool:
         """Take in by a link what a neighbour has, if there is room without letting anything go. It is hashed when it is
         first asked for."""
-        arriving = self._path(digest) + entries.ARRIVING
+        arriving = self._arriving(digest, room=True)
         if self._turns.taken(digest):
             return False  # it is being brought
         with self._turns.of(digest):
@@ -141,7 +155,8 @@ class DiskCache(Holdings):
             with self._guard:
                 size = entries.whole_bytes(arriving, digest)
                 if size is not None and size <= self._shelf.free_bytes:
-                    self._arrive(digest, hashed=False)
+                    self._give_up_rest(digest)
+                    self._arrive(digest, arriving, hashed=False, linked=True)
                     return True
             entries.discard(arriving)
             return False
@@ -168,9 +183,9 @@ class DiskCache(Holdings):
             return False
 
     def give(self, digest: str, target: str, *, link: bool) -> None:
-        path = self._path(digest)
         with self._guard:
             assert self._shelf.in_use(digest), "what is given is pinned"
+            path = self._path(digest)
             handed_over = not link and self._shelf.pins(digest) == 1 and self._guests.pop(digest, None) is not None
             if link:
                 self._linked.add(digest)

@@ -17,9 +17,15 @@ import time
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from mendflow.pilot.home import remove_tree
+
 ARRIVING = ".new"
-REST = ARRIVING + ".part"
+PART = ".part"
+REST = ARRIVING + PART
 """What was brought so far of a file, when that was broken off."""
+
+GUESTS = ".guests"
+"""Beside a cache's folder, with this behind its name, is what goes past the cache."""
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
 _SEALS_FROM = 315_532_800
@@ -117,11 +123,21 @@ def discard(path: str) -> None:
         pass
 
 
+def move(path: str, target: str) -> None:
+    """If it is there."""
+    try:
+        os.replace(path, target)
+    except FileNotFoundError:
+        pass
+
+
 def found_in(folder: str) -> Iterator[Found]:
     """What an earlier process left that may be used. The rests of what it was bringing stay; anything else goes."""
     for entry in list(os.scandir(folder)):
         if is_digest(entry.name) and (size := whole_bytes(entry.path, entry.name)) is not None:
             yield Found(entry.name, size, entry.stat(follow_symlinks=False).st_atime_ns)
+        elif entry.is_dir(follow_symlinks=False):
+            remove_tree(entry.path)
         elif not entry.name.startswith(".") and not entry.name.endswith(REST):
             discard(entry.path)
 

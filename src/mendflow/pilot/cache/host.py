@@ -8,7 +8,7 @@ import hashlib
 import os
 import stat
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable, Iterator
 from pathlib import Path
 
 import msgspec
@@ -21,6 +21,14 @@ from mendflow.pilot.home import write_whole
 LINGER_S = 120.0
 _PIECE_BYTES = 1 << 20
 _YOUNG_NS = 2_000_000_000
+_PROMISED = ".promised"
+_NUMBER_BYTES = 32
+
+
+def promise(folder: str, bytes: int) -> None:
+    """Let whoever looks into this folder know how much is on its way there."""
+    with open(folder + _PROMISED, "w") as file:
+        file.write(str(bytes))
 
 
 class _Folder:
@@ -30,19 +38,28 @@ class _Folder:
         self.path = path
         self.files: dict[str, int] = {}
         self.merged: set[str] = set()  # what we have too, by a link to the same file
+        self.new: list[str] = []  # what has come since somebody has taken this list
         self._changed_ns = -1
 
-    def look(self) -> list[str] | None:
-        """The digests that are new there; None if it cannot be looked into, or is nothing of ours."""
+    def promised_bytes(self) -> int:
+        """What is on its way there. To be read before the folder: there a file is seen before its promise ends."""
+        try:
+            with open(self.path + _PROMISED, "rb") as file:
+                return max(0, int(file.read(_NUMBER_BYTES)))
+        except (OSError, ValueError):
+            return 0
+
+    def look(self) -> bool:
+        """False if it cannot be looked into, or is nothing of ours."""
         try:
             status = os.lstat(self.path)
             if not stat.S_ISDIR(status.st_mode) or not entries.ours(status):
-                return None
+                return False
             if status.st_mtime_ns == self._changed_ns:
-                return []
+                return True
             names = [entry.name for entry in os.scandir(self.path) if entries.is_digest(entry.name)]
         except OSError:
-            return None
+            return False
         # What changes right after a look may leave the folder's time as it was: a young one is looked at again.
         self._changed_ns = status.st_mtime_ns if time.time_ns() - status.st_mtime_ns > _YOUNG_NS else -1
         files = {}
@@ -51,9 +68,16 @@ class _Folder:
             size = entries.whole_bytes(f"{self.path}/{name}", name) if size is None else size
             if size is not None:
                 files[name] = size
-        new = [name for name in files if name not in self.files]
+        self.new += [name for name in files if name not in self.files]
         self.files = files
-        return new
+        self.merged = self.merged & files.keys()
+        return True
+
+    def shares(self, digest: str, folder: str) -> bool:
+        """Whether its file is the one in that folder."""
+        if digest not in self.merged and _same(f"{self.path}/{digest}", f"{folder}/{digest}"):
+            self.merged.add(digest)
+        return digest in self.merged
 
 
 class Host:
@@ -97,22 +121,31 @@ class Host:
         except (OSError, msgspec.MsgspecError):
             return []
 
-    def look(self) -> tuple[int, list[str]]:
-        """How many pilots of this machine share with this one, and what is new in their caches."""
-        alive, new = 0, []
-        for folder in self._counted():
-            found = folder.look()
-            if found is not None:
-                alive += 1
-                new += found if folder.path in self._folders else []
-        return alive, new
+    def look(self) -> int:
+        """How many pilots of this machine share with this one."""
+        return sum(folder.look() for folder in self._counted())
 
-    def elsewhere_bytes(self, own: set[str]) -> int:
-        """What they have together that is not among these."""
+    def news(self) -> list[str]:
+        """What has come into their caches since this was last asked, as far as it was looked."""
+        new = []
+        for folder in list(self._folders.values()):
+            taken, folder.new = folder.new, []
+            new += taken
+        return new
+
+    def elsewhere_bytes(self, own: set[str], folder: str, *, coming: Container[str] = ()) -> int:
+        """What they have together that takes room beside the files of ours in this folder: what we do not have, and
+        what we have as another file. Links to what is `coming` are about to be made."""
         theirs: dict[str, int] = {}
-        for folder in self._counted():
-            theirs |= folder.files
-        return sum(size for digest, size in theirs.items() if digest not in own)
+        for near in self._counted():
+            near.merged &= own
+            for digest, size in near.files.items():
+                if digest not in coming and not (digest in own and near.shares(digest, folder)):
+                    theirs[digest] = size
+        return sum(theirs.values())
+
+    def promised_bytes(self) -> int:
+        return sum(near.promised_bytes() for near in self._counted())
 
     def twins(self, own: set[str], folder: str) -> Iterator[tuple[str, str]]:
         """Files of ours that a neighbour has too, but as another file: both have fetched it. Only of neighbours that
@@ -120,9 +153,7 @@ class Host:
         for near in [near for near in list(self._folders.values()) if near.path < folder]:
             for digest in (own & near.files.keys()) - near.merged:
                 theirs = f"{near.path}/{digest}"
-                if _same(theirs, f"{folder}/{digest}"):
-                    near.merged.add(digest)
-                elif entries.whole_bytes(theirs, digest) is not None:
+                if not near.shares(digest, folder) and entries.whole_bytes(theirs, digest) is not None:
                     yield digest, theirs
 
     def link(self, digest: str, target: str) -> bool:

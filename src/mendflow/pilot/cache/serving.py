@@ -7,6 +7,7 @@ import logging
 import socket
 import socketserver
 import threading
+from contextlib import AbstractContextManager
 from typing import BinaryIO, Protocol, cast
 
 from mendflow.pilot.cache.contract import Entry
@@ -25,9 +26,7 @@ _LINES_MAX = 32
 
 
 class Lender(Protocol):
-    def pin(self, digest: str) -> None: ...
-
-    def release(self, digests: list[str]) -> None: ...
+    def using(self, digest: str) -> AbstractContextManager[None]: ...
 
     def at_hand(self, digest: str) -> Entry | None: ...
 
@@ -105,17 +104,16 @@ class _Caller(socketserver.StreamRequestHandler):
         if not serving.sending.acquire(blocking=False):
             self._answer("503 Service Unavailable", 0)
             return
-        serving.cache.pin(digest)
         try:
-            entry = serving.cache.at_hand(digest)
-            if entry is None:
-                self._answer("404 Not Found", 0)
-                return
-            with open(entry.path, "rb") as file:
-                self._answer("200 OK", entry.bytes)
-                self.connection.sendfile(file, 0, entry.bytes)
+            with serving.cache.using(digest):
+                entry = serving.cache.at_hand(digest)
+                if entry is None:
+                    self._answer("404 Not Found", 0)
+                    return
+                with open(entry.path, "rb") as file:
+                    self._answer("200 OK", entry.bytes)
+                    self.connection.sendfile(file, 0, entry.bytes)
         finally:
-            serving.cache.release([digest])
             serving.sending.release()
 
     def _answer(self, status: str, length: int, more: str = "") -> None:

@@ -10,11 +10,18 @@ from urllib.parse import urlsplit
 import msgspec
 
 from mendflow.core.caching.policies import policy_named
-from mendflow.core.caching.sizes import DEFAULT_SPACE_BYTES, DEFAULT_THRESHOLD_SHARE, part_of_host, within_disk
+from mendflow.core.caching.sizes import (
+    DEFAULT_SPACE_BYTES,
+    DEFAULT_THRESHOLD_SHARE,
+    cache_bytes,
+    part_of_host,
+    within_disk,
+)
 from mendflow.core.model.data import CacheNews, Neighbour, Sharing
 from mendflow.core.model.problems import Invalid
 from mendflow.pilot.cache.disk import DiskCache
-from mendflow.pilot.cache.host import Host
+from mendflow.pilot.cache.holdings import GIVE_WAY_S
+from mendflow.pilot.cache.host import Host, promise
 from mendflow.pilot.cache.serving import Serving
 from mendflow.pilot.cache.site import Site
 
@@ -46,7 +53,14 @@ class SharedCache:
     """Staging uses `disk`; the rest is for the pilot's main loop and its conversation with the server."""
 
     def __init__(
-        self, folder: Path, options: CacheOptions, *, host: str, first_version: int, memory: Path | None = None
+        self,
+        folder: Path,
+        options: CacheOptions,
+        *,
+        host: str,
+        first_version: int,
+        memory: Path | None = None,
+        patience_s: float = GIVE_WAY_S,
     ) -> None:
         """In the folder `memory` neighbours and uses are remembered, so that a pilot that comes back finds room for
         what it had, and knows what it is worth."""
@@ -57,16 +71,26 @@ class SharedCache:
         self._on_host, self._on_site = Host(memory and memory / "neighbours.json"), Site()
         self._serving: Serving | None = None
         self._address = ""
+        self._told_bytes = -1
         policy = policy_named(options.policy)
-        alive, _ = self._on_host.look()
+        alive = self._on_host.look()
         size_bytes = self._size_bytes(
             held_bytes=_used_bytes(folder),
-            elsewhere_bytes=self._on_host.elsewhere_bytes(set(os.listdir(folder))),
+            elsewhere_bytes=self._on_host.elsewhere_bytes(set(os.listdir(folder)), str(folder)),
             pilots=alive + 1,
         )
         sharers = (self._on_host, self._on_site)
         uses = memory and memory / "cache.uses"
-        self.disk = DiskCache(folder, size_bytes, policy, first_version=first_version, sharers=sharers, memory=uses)
+        self.disk = DiskCache(
+            folder,
+            size_bytes,
+            policy,
+            first_version=first_version,
+            sharers=sharers,
+            memory=uses,
+            beside=self,
+            patience_s=patience_s,
+        )
 
     def serve(self, server_url: str) -> None:
         """Let neighbours of the site fetch from here, if that was asked for."""
@@ -119,28 +143,47 @@ class SharedCache:
     def look_around(self) -> None:
         """Keep to the size that follows from the neighbours and the disk, and take over by links what is new with them.
         Blocks for as long as the disk takes."""
-        alive, new = self._on_host.look()
+        alive, new = self._on_host.look(), self._on_host.news()
+        self._resize(set(new), pilots=alive + 1)
         own = self.disk.digests()
-        both = own | set(new)
-        self._resize(both, pilots=alive + 1)
         for digest in new:
             if digest not in own:
                 self.disk.link_in(digest, self._on_host.link)
         for digest, twin in list(self._on_host.twins(own, str(self._folder)))[:MERGED_AT_ONCE]:
             self.disk.merge(digest, twin)
-        self._resize(self.disk.digests(), pilots=alive + 1)
+        self._resize(set(), pilots=alive + 1)
         self.disk.look_at_links()
 
-    def _resize(self, own: set[str], *, pilots: int) -> None:
-        """To what it may be with these files in it. A link to what a neighbour has takes nothing from the disk."""
-        linked_bytes = self._on_host.elsewhere_bytes(self.disk.digests()) - self._on_host.elsewhere_bytes(own)
+    def _resize(self, coming: set[str], *, pilots: int) -> None:
+        """To what it may be with links to these files in it. A link to what a neighbour has takes nothing from the
+        disk."""
+        own, folder = self.disk.digests(), str(self._folder)
+        promised_bytes = self._on_host.promised_bytes()
+        elsewhere_bytes = self._on_host.elsewhere_bytes(own, folder, coming=coming)
+        linked_bytes = self._on_host.elsewhere_bytes(own, folder) - elsewhere_bytes
         self.disk.resize(
             self._size_bytes(
                 held_bytes=self.disk.held_bytes + linked_bytes,
-                elsewhere_bytes=self._on_host.elsewhere_bytes(own),
+                elsewhere_bytes=elsewhere_bytes + promised_bytes,
                 pilots=pilots,
             )
         )
+
+    # before a file is brought
+
+    def bring(self, bytes: int) -> None:
+        if bytes != self._told_bytes and self._options.share != "none":
+            promise(str(self._folder), bytes)
+            self._told_bytes = bytes
+
+    def room(self, own: set[str]) -> tuple[int, int] | None:
+        promised_bytes = self._on_host.promised_bytes()
+        alive = self._on_host.look()
+        if not alive:
+            return None
+        space, kept_free = self._options.space_bytes, self._options.kept_free_bytes
+        elsewhere_bytes = self._on_host.elsewhere_bytes(own, str(self._folder)) + promised_bytes
+        return cache_bytes(space, kept_free, pilots=alive + 1) - elsewhere_bytes, cache_bytes(space, kept_free)
 
     def _size_bytes(self, *, held_bytes: int, elsewhere_bytes: int, pilots: int) -> int:
         space, kept_free = self._options.space_bytes, self._options.kept_free_bytes

@@ -18,7 +18,7 @@ async def tend(cache: SharedCache, agent: Agent) -> None:
     """Look around every now and then, until cancelled. What an earlier agent's attempts may still read stays pinned
     until they are over: which files they use nobody remembers."""
     inherited = set(agent.attempts.all)
-    pins = cache.disk.pin_all() if inherited else []
+    pins = cache.disk.pin_all()
     for look in count(1):
         version = cache.version
         try:
