@@ -9,7 +9,7 @@ import pytest
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
 from mendflow.core.model.ids import FlowName, PilotId
-from mendflow.core.model.jobs import JobState, Outcome
+from mendflow.core.model.jobs import JobState, Measures, Outcome
 from mendflow.core.model.problems import Forbidden, Invalid, Mistake
 from mendflow.core.model.sync import Capacity, Report, SyncRequest
 from mendflow.services.house import House
@@ -129,6 +129,16 @@ async def test_a_job_that_goes_back_while_its_files_come_is_no_loss(domain: Loca
     await pilot.sync()
     job = await job_of(domain, case)
     assert (job.state, job.losses, job.failures) == (JobState.AVAILABLE, 0, 0)
+
+
+async def test_a_damaged_replica_is_told_of_once_however_many_jobs_met_it(domain: LocalDomain, pilot: Any) -> None:
+    for _ in range(2):
+        await start(domain)
+        await pilot.sync(want=1)
+        damaged = ("/g.dat on near: it arrived damaged",)
+        await pilot.sync(a=Outcome(measures=Measures(damaged=damaged)))
+    [told] = [each.message for each in await domain.notices() if "/g.dat on near" in each.message]
+    assert "remove-replica" in told
 
 
 async def test_an_overtaken_request_is_answered_with_nothing(domain: LocalDomain, pilot: Any) -> None:

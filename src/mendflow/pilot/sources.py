@@ -4,6 +4,7 @@ All of them bring the file in the same way: on from where an earlier try ended, 
 Nothing waits for the disk: a cache hashes what it finds there before it trusts it again. A source that is not the
 server's is never shown the server's token."""
 
+import logging
 import re
 import threading
 from collections.abc import Callable
@@ -20,7 +21,9 @@ from mendflow.pilot.places import Nowhere, Places
 from mendflow.transfer.element import Element
 from mendflow.transfer.fetching import always, bring, pause
 from mendflow.transfer.origins import write_all
-from mendflow.transfer.problems import BadPlace, TransferFailed
+from mendflow.transfer.problems import BadPlace, Damaged, TransferFailed
+
+log = logging.getLogger("mendflow.pilot")
 
 OPENED_MAX: Final = 64
 PLAIN_STREAMS: Final = 8
@@ -121,13 +124,21 @@ class Sources:
     def wanted(self) -> bool:
         return self._wanted()
 
-    def fetch(self, source: str, target: str, ref: FileRef | None, transfer: Transfer = USUAL) -> tuple[str, int]:
-        """Bring a file: its digest and size. `source` is `kept:SHA256`, `lfn:NAME`, a URL or an absolute path. Raises
-        `TransferFailed`, and `BadPlace` for what is no source."""
+    def fetch(
+        self,
+        source: str,
+        target: str,
+        ref: FileRef | None,
+        transfer: Transfer = USUAL,
+        damaged: Callable[[str], None] = log.warning,
+    ) -> tuple[str, int]:
+        """Bring a file: its digest and size. `source` is `kept:SHA256`, `lfn:NAME`, a URL or an absolute path. Of a
+        replica that is another file `damaged` is told, and the next is taken. Raises `TransferFailed`, and `BadPlace`
+        for what is no source."""
         if source.startswith(KEPT):
             return self._from_keeping(digest_in(source), target, ref, transfer)
         if source.startswith(LOGICAL):
-            return self._from_nearest(source.removeprefix(LOGICAL), target, ref, transfer)
+            return self._from_nearest(source.removeprefix(LOGICAL), target, ref, transfer, damaged)
         near = self._element_of(source, ref, transfer)
         return self._from_element(near or Located(element=_plain(source), url=source), target, ref, transfer)
 
@@ -138,7 +149,9 @@ class Sources:
         origin = KeptFile(self._files, digest, timeout_s=how.timeout_ms / 1000, chunk_bytes=how.chunk_bytes)
         return bring(lambda: origin, target, ref, tries=how.tries, durable=False, wanted=self._wanted)
 
-    def _from_nearest(self, name: str, target: str, ref: FileRef | None, transfer: Transfer) -> tuple[str, int]:
+    def _from_nearest(
+        self, name: str, target: str, ref: FileRef | None, transfer: Transfer, damaged: Callable[[str], None]
+    ) -> tuple[str, int]:
         """From the first of its places that has it. Each is one that the catalogue named, so there is nothing to choose
         for a repair. If each is one that no file may be read from, waiting does not help either."""
         reasons, hopeless = [], True
@@ -148,6 +161,8 @@ class Sources:
             except (TransferFailed, BadPlace) as error:
                 reasons.append(f"{place.element.name}: {error}")
                 hopeless &= isinstance(error, BadPlace)
+                if isinstance(error, Damaged):
+                    damaged(f"{name} on {place.element.name}: {error}")
                 if not self._wanted():
                     break
         if reasons and hopeless:

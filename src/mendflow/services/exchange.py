@@ -42,6 +42,10 @@ from mendflow.services.said import Said
 from mendflow.stores.contract import Store
 
 _EXPIRY_CHECK_MS = 200
+DAMAGED_MAX = 8
+DAMAGED_REMEMBERED_MAX = 10_000
+"""Damaged replicas: told of for one job, and told of already."""
+
 STRANGE_MS = 250
 """After so long a pilot is answered whose attempts, or reports, somebody else would have to answer for and does not."""
 
@@ -77,6 +81,7 @@ class Exchange:
         self._task: asyncio.Task[None] | None = None
         self._judging: set[JobId] = set()  # jobs of which somebody is asked whether another attempt is wanted
         self._stopping = False
+        self._damaged: dict[str, None] = {}
         self.beat: Callable[[JobId], None] | None = None  # whoever wants to know of each heartbeat
         self.gone: Callable[[PilotRecord], None] | None = None  # ... and of each pilot that is gone without a word
         self.idle_exit_ms: Callable[[str], int] | None = None  # after how long without a job such a pilot is to leave
@@ -233,8 +238,21 @@ class Exchange:
             self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
         if verdict.events:
             self._meta.counts.reported(job, outcome.measures, now=now, sent_at=pilot.sent_at)
+            self._tell_of_damage(job, outcome)
             await self._end_attempt(job, verdict.events, outcome)
         return verdict.accepted
+
+    def _tell_of_damage(self, job: Job, outcome: Outcome) -> None:
+        """The job had its files from elsewhere; but the next will stumble over the same replica. Told once of each."""
+        for replica in outcome.measures.damaged[:DAMAGED_MAX]:
+            if replica not in self._damaged:
+                self._damaged[replica] = None
+                text = f"{replica:.500}; another was read, and `mendflow data remove-replica` takes this one out"
+                self._notices.post(
+                    f"a replica is not what the catalogue says: {text}", case=job.case, item=job.spec.item
+                )
+        while len(self._damaged) > DAMAGED_REMEMBERED_MAX:
+            del self._damaged[next(iter(self._damaged))]
 
     async def _end_attempt(self, job: Job, events: Sequence[life.Event], outcome: Outcome | None = None) -> None:
         """The attempt is over as the events say; unless another would follow, and whoever mends the job takes it."""
