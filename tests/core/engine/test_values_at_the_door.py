@@ -65,6 +65,13 @@ def test_outputs_that_are_no_value_become_a_fault_and_the_journal_can_be_written
     msgspec.json.encode(play.journal)
 
 
+@pytest.mark.parametrize("measures", [Measures(), Measures(peak_bytes=5, damaged=("lfn:/a on near: it is damaged",))])
+def test_whatever_a_pilot_measures_can_be_kept(measures: Measures) -> None:
+    play = started(job("a"))
+    play.finish(play.serial("a"), Outcome(measures=measures))
+    assert play.status == "completed"
+
+
 @pytest.mark.parametrize(
     "outcome",
     [
