@@ -22,13 +22,17 @@ LINGER_S = 120.0
 _PIECE_BYTES = 1 << 20
 _YOUNG_NS = 2_000_000_000
 _PROMISED = ".promised"
-_NUMBER_BYTES = 32
+_NUMBER_BYTES = 20
 
 
 def promise(folder: str, bytes: int) -> None:
-    """Let whoever looks into this folder know how much is on its way there."""
-    with open(folder + _PROMISED, "w") as file:
-        file.write(str(bytes))
+    """Let whoever looks into this folder know how much is on its way there. The number is written over the one before
+    in one step: nobody sees half of it, or none."""
+    descriptor = os.open(folder + _PROMISED, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o644)
+    try:
+        os.pwrite(descriptor, f"{bytes:0{_NUMBER_BYTES}}".encode(), 0)
+    finally:
+        os.close(descriptor)
 
 
 class _Folder:

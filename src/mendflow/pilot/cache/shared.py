@@ -173,8 +173,11 @@ class SharedCache:
 
     def bring(self, bytes: int) -> None:
         if bytes != self._told_bytes and self._options.share != "none":
-            promise(str(self._folder), bytes)
-            self._told_bytes = bytes
+            try:
+                promise(str(self._folder), bytes)
+                self._told_bytes = bytes
+            except OSError as error:
+                log.warning("neighbours cannot be told what is on its way here: %s", error)
 
     def room(self, own: set[str]) -> tuple[int, int] | None:
         promised_bytes = self._on_host.promised_bytes()

@@ -19,6 +19,9 @@ async def tend(cache: SharedCache, agent: Agent) -> None:
     until they are over: which files they use nobody remembers."""
     inherited = set(agent.attempts.all)
     pins = cache.disk.pin_all()
+    if not inherited:
+        cache.disk.release(pins)
+        pins = []
     for look in count(1):
         version = cache.version
         try:
