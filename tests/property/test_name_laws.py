@@ -54,6 +54,7 @@ def test_no_path_of_a_replica_leaves_its_element(url: str, path: str) -> None:  
     check_below(url, place)
 
 
+@example("file:///data", "/0", "(.*)", "", "\ud800")
 @given(urls, st.one_of(names, wild), matches, wild, st.one_of(st.just(""), wild))
 def test_no_rule_leaves_its_element(url: str, name: str, match: str, result: str, chained: str) -> None:  # PJ-7
     first = NameRule(protocol="p", match=match, result=result, chain="q" if chained else "")

@@ -23,6 +23,7 @@ PATTERN_CHARS_MAX: Final = 1_000
 MADE_CHARS_MAX: Final = 4_000
 CHAINS_MAX: Final = 20
 _GROUP: Final = re.compile(r"\$([1-9])")
+_HALF: Final = re.compile("[\ud800-\udfff]")
 
 Way = Literal["in", "out"]
 
@@ -47,7 +48,7 @@ def _applied(
     made: dict[str, str | None],
 ) -> str | None:
     """`made` is what protocols have made of the name already, on the way in: it is the same for all."""
-    if not chains or len(text) > MADE_CHARS_MAX:
+    if not chains or not _fits(text):
         return None
     for rule in rules:
         if rule.protocol != protocol or not _compiled(rule.destination).fullmatch(site):
@@ -63,8 +64,13 @@ def _applied(
         result = _GROUP.sub(partial(_group, found.groups("")), rule.result)
         if rule.chain and way == "out":
             return _applied(rules, rule.chain, result, site, way, chains - 1, made)
-        return result if len(result) <= MADE_CHARS_MAX else None
+        return result if _fits(result) else None
     return None
+
+
+def _fits(text: str) -> bool:
+    """Whether rules can read it: no place and no name is that long, or has half a character in it."""
+    return len(text) <= MADE_CHARS_MAX and not _HALF.search(text)
 
 
 def _group(groups: tuple[str, ...], named: re.Match[str]) -> str:
