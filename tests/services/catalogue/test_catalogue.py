@@ -380,30 +380,6 @@ async def test_a_file_goes_near_its_pilot_and_never_where_only_is_read(making: M
     assert "has nowhere to go" in (await making.place(site="T")).wrong["out"]
 
 
-async def test_what_one_element_did_not_take_goes_to_the_next_and_is_known_there(
-    making: Making, data: LocalDomain
-) -> None:  # FM-6
-    await data.put_element(element("all"), who=WHO)
-    assert (await making.place()).files["out"].element.name == "here"
-    assert (await making.place(avoid=("here",))).files["out"].element.name == "all"
-    assert "has nowhere to go" in (await making.place(avoid=("here", "all"))).wrong["out"]
-    assert await making.end() == "completed"
-    assert (await data.datum("/store/out")).replicas == (Replica(element="all"),)
-
-
-async def test_no_file_is_sent_to_what_cannot_be_written(making: Making, house: House) -> None:
-    """Also if it was added when that was not looked at."""
-    old = element("a-web", "http://host/data", sites=("S",))
-    await making.domain.put_element(old, who=WHO, replace=True)
-    store = house.services.catalogue.files._store
-    found = await store.get("storage", "a-web")
-    assert found is not None
-    await store.write([Put("storage", "a-web", msgspec.json.encode(old), found.version)])
-    await house.services.catalogue.elements.start()
-    assert (await making.domain.element("a-web")) == old
-    assert (await making.place(site="S")).files["out"].element.name == "here"
-
-
 async def test_a_crash_between_the_catalogue_and_the_case_publishes_once(making: Making, house: House) -> None:  # FM-6
     await making.place()
     told: list[LogicalFile] = []

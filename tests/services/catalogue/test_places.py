@@ -132,3 +132,25 @@ async def test_a_job_whose_place_went_to_another_meanwhile_publishes_nothing(mak
     await store.write([Put(PLACE_KIND, spot.id, msgspec.json.encode(hold), found.version)])
     assert await making.end(A) == "failed"
     assert [each.name for each in await making.domain.data()] == ["/logical/a"]
+
+
+async def test_what_one_element_did_not_take_goes_to_the_next_and_is_known_there(making: Making) -> None:  # FM-6
+    await making.domain.put_element(element("all"), who=WHO)
+    assert (await making.place()).files["out"].element.name == "here"
+    assert (await making.place(avoid=("here",))).files["out"].element.name == "all"
+    assert "has nowhere to go" in (await making.place(avoid=("here", "all"))).wrong["out"]
+    assert await making.end() == "completed"
+    assert (await making.domain.datum("/store/out")).replicas == (Replica(element="all"),)
+
+
+async def test_no_file_is_sent_to_what_cannot_be_written(making: Making, house: House) -> None:
+    """Also if it was added when that was not looked at."""
+    old = element("a-web", "http://host/data", sites=("S",))
+    await making.domain.put_element(old, who=WHO, replace=True)
+    store = house.services.catalogue.files._store
+    found = await store.get("storage", "a-web")
+    assert found is not None
+    await store.write([Put("storage", "a-web", msgspec.json.encode(old), found.version)])
+    await house.services.catalogue.elements.start()
+    assert (await making.domain.element("a-web")) == old
+    assert (await making.place(site="S")).files["out"].element.name == "here"
