@@ -2,7 +2,6 @@
 
 import asyncio
 
-import msgspec
 import pytest
 from msgspec.structs import replace
 
@@ -27,7 +26,6 @@ from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CaseView
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
-from mendflow.stores.contract import Put
 from tests.services.conftest import HandPilot
 
 A, B = "a" * 64, "b" * 64
