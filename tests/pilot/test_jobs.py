@@ -5,6 +5,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.ids import ItemId
@@ -195,8 +196,11 @@ async def test_a_result_that_is_not_data_is_a_fault_that_says_so(server: Server,
         assert fault is not None and fault.category is Category.OUTPUT and "not data" in fault.message
 
 
-async def test_a_large_result_is_spilled_and_arrives_as_the_real_value(server: Server, hire: Hire) -> None:
-    hire()
+@pytest.mark.parametrize("options", [(), ("--cache-size", "0B")], ids=["kept", "past the cache"])
+async def test_a_large_result_is_spilled_and_arrives_as_the_real_value(
+    server: Server, hire: Hire, options: tuple[str, ...]
+) -> None:
+    hire(*options)
     made = await server.outcome(await server.call("def f(n): return ['x'] * n", "f", VALUE_BYTES_MAX))
     assert set(made.outputs) == {"$spilled", "bytes"}
     assert json.loads(server.ledger.files[made.outputs["$spilled"]]) == ["x"] * VALUE_BYTES_MAX
