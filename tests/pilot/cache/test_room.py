@@ -11,7 +11,8 @@ import pytest
 from mendflow.core.model.ids import JobId
 from mendflow.pilot.cache.contract import Origin
 from mendflow.pilot.cache.disk import DiskCache
-from tests.pilot.cache.files import bringing, digest_of, fill, folder_bytes
+from mendflow.pilot.cache.shared import CacheOptions
+from tests.pilot.cache.files import bringing, digest_of, fill, folder_bytes, pilots_of_a_host
 from tests.pilot.cache.sharing import SharingServer
 from tests.pilot.conftest import Pilot
 
@@ -69,6 +70,16 @@ async def test_pilots_that_share_keep_to_their_size_together_while_all_of_them_f
             for job in await reading_all(server):
                 assert (await server.outcome(job, 90)).ok
     assert 6_000_000 <= max(seen) <= 14_500_000
+
+
+def test_pilots_that_all_found_the_host_empty_do_not_each_take_all_its_room(tmp_path: Path) -> None:  # PJ-5
+    caches = pilots_of_a_host(tmp_path, 3, CacheOptions(space_bytes=100, threshold_bytes=20))
+    for cache in caches:
+        cache.look_around()
+    for turn in range(12):
+        for number, cache in enumerate(caches):
+            fill(cache.disk, bytes([turn, number]) * 15)
+            assert folder_bytes(*(tmp_path / f"p{each}" for each in range(3))) <= 280
 
 
 def test_a_file_waits_for_the_room_of_another_that_is_being_brought(tmp_path: Path) -> None:  # PJ-5
