@@ -135,8 +135,8 @@ async def test_a_full_disk_is_the_fault_of_the_job_that_filled_it_and_else_of_th
         "  open(mark, 'w').close()\n"
         "  raise OSError(28, 'No space left on device')\n"
     )
-    for job in (await server.shell(command), await server.call(source, "f", much, str(disk.mark))):
-        fault = (await server.outcome(job)).fault
+    for submitted in (server.shell(command), server.call(source, "f", much, str(disk.mark))):  # one after the other
+        fault = (await server.outcome(await submitted)).fault
         assert fault is not None
         assert (fault.category, fault.infrastructure) == (
             (Category.JOB, False) if own else (Category.RESOURCE, True)
