@@ -5,6 +5,7 @@ over three kinds of work: steps that each read what the one before has made, fil
 same with passes over everything in between. `python -m bench.cache --write` puts the figures into
 docs/benchmarks.md."""
 
+import argparse
 import hashlib
 import json
 import os
@@ -242,9 +243,12 @@ def section(found: dict[str, object]) -> str:
 
 
 def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.cache", description="What a pilot's cache costs.")
+    parser.add_argument("--write", action="store_true", help="write the section in docs/benchmarks.md")
+    options = parser.parse_args(arguments)
     found = measure()
     print(json.dumps(found, indent=2))
-    if "--write" in arguments:
+    if options.write:
         write_section("Caches of pilots", section(found))
 
 

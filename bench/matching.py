@@ -5,6 +5,7 @@ which files jobs read and pilots have. Pilots ask in turn; what is taken is put 
 million. The time is the wall clock's; the processor time beside it tells how much of a long match was other programs'
 turn. `python -m bench.matching --write` puts the figures into docs/benchmarks.md."""
 
+import argparse
 import gc
 import json
 import os
@@ -227,9 +228,12 @@ def section(found: dict[str, object]) -> str:
 
 
 def main(arguments: list[str]) -> None:
+    parser = argparse.ArgumentParser(prog="python -m bench.matching", description="Matches with a look at the data.")
+    parser.add_argument("--write", action="store_true", help="write the section in docs/benchmarks.md")
+    options = parser.parse_args(arguments)
     found = measure()
     print(json.dumps(found, indent=2))
-    if "--write" in arguments:
+    if options.write:
         write_section("Matching jobs to where their data is", section(found))
 
 
