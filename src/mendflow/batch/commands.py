@@ -14,6 +14,7 @@ import msgspec
 from mendflow.core.model.sites import BatchAway, Site
 
 SAID_BYTES_MAX = 32 << 20
+GOODBYE_S = 5.0
 HANDED_ON = frozenset(
     {
         "PATH",
@@ -92,17 +93,17 @@ async def ask(site: Site, words: Sequence[str], *, given: bytes = b"", timeout_m
     except OSError as error:
         raise BatchAway(f"{words[0]} cannot be run: {error.strerror}") from error
     assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-    out, err = _Heard(process.stdout), _Heard(process.stderr)
+    out, err = _Heard(process.stdout, process.pid), _Heard(process.stderr, process.pid)
     code: int | None = None
     try:
         async with asyncio.timeout((timeout_ms or site.batch.timeout_ms) / 1000):
             await asyncio.gather(_give(process.stdin, given), out.hear(), err.hear())
             code = await process.wait()
-    except (TimeoutError, _TooMuch):
+    except TimeoutError:
         pass
     finally:
-        await _end(process)
-    return Said(code, out.text, err.text)
+        await _end(process, out, err)
+    return Said(None if out.too_much or err.too_much else code, out.text, err.text)
 
 
 async def answer_of(site: Site, words: Sequence[str], *, well: Mapping[int, str] | None = None) -> str:
@@ -117,22 +118,28 @@ async def answer_of(site: Site, words: Sequence[str], *, well: Mapping[int, str]
     return said.out
 
 
-class _TooMuch(Exception):
-    pass
-
-
 class _Heard:
-    def __init__(self, source: asyncio.StreamReader) -> None:
+    """What a process says, up to a bound: one that says more is killed, and nothing more of it is kept."""
+
+    def __init__(self, source: asyncio.StreamReader, pid: int) -> None:
         self._source = source
+        self._pid = pid
         self._parts: list[bytes] = []
         self._bytes = 0
 
+    @property
+    def too_much(self) -> bool:
+        return self._bytes > SAID_BYTES_MAX
+
     async def hear(self) -> None:
+        """To the end: the end of a process is known only when all that it said was heard."""
         while part := await self._source.read(1 << 16):
+            if self.too_much:
+                continue
             self._parts.append(part)
             self._bytes += len(part)
-            if self._bytes > SAID_BYTES_MAX:
-                raise _TooMuch
+            if self.too_much:
+                _kill(self._pid)
 
     @property
     def text(self) -> str:
@@ -146,7 +153,16 @@ async def _give(target: asyncio.StreamWriter, given: bytes) -> None:
     target.close()
 
 
-async def _end(process: asyncio.subprocess.Process) -> None:
+async def _end(process: asyncio.subprocess.Process, out: _Heard, err: _Heard) -> None:
+    """Kill it with all that it started. What has left its group, and holds on to what it talked into, is not waited
+    for."""
+    _kill(process.pid)
+    with suppress(TimeoutError):
+        async with asyncio.timeout(GOODBYE_S):
+            await asyncio.gather(out.hear(), err.hear())
+            await process.wait()
+
+
+def _kill(pid: int) -> None:
     with suppress(ProcessLookupError):
-        os.killpg(process.pid, signal.SIGKILL)
-    await process.wait()
+        os.killpg(pid, signal.SIGKILL)

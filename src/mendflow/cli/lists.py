@@ -71,7 +71,9 @@ def cases(
         ),
     ] = "",
     status: Annotated[str, _state(CASE_WORDS, "--status", "Only those with this status.")] = "",
-    repairs: Annotated[bool, typer.Option("--repairs", help="With those of exlets, which mend others.")] = False,
+    repairs: Annotated[
+        bool, typer.Option("--repairs", help="With those of exlets, which --flow and a condition about mends find too.")
+    ] = False,
     where: Condition = "",
     order: Order = "",
     limit: Limit = 100,
@@ -80,9 +82,7 @@ def cases(
     count: Count = False,
     count_by: CountBy = "",
 ) -> None:
-    """List the cases, newest first.
-
-    Those of exlets are left out, unless asked for by --repairs, by their --flow or by `mends` in a condition."""
+    """List the cases, newest first."""
     asked = where if repairs or flow or "mends" in where else _without_repairs(where)
     query = CaseQuery(flow=flow, status=status, limit=limit, offset=offset, where=asked, order=order, after=after)
     if count or count_by:
