@@ -12,7 +12,7 @@ import msgspec
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobSpec, Measures, Resources
-from mendflow.core.model.sync import UNBEGUN, Capacity, Taken
+from mendflow.core.model.sync import Capacity, Taken
 from mendflow.core.model.values import Value
 from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.wire import AttemptKey, Done, Pulse, RawReport, Work
@@ -49,7 +49,7 @@ class Held:
     suspended: bool = False
     cancelled: bool = False
     forgotten: bool = False
-    named_begun: bool = False  # the server was told that it had begun
+    named_begun: bool = False  # the server was told something else than that it waits
     arrived: int = 0  # how many came before it
     alive: bool = True
     done: Done | None = None
@@ -85,7 +85,7 @@ class Held:
         """How it is doing, to be sent now; what is long is said only when it is new."""
         if self.forgotten:
             return Pulse(self.job, self.fence, "ending", _NOTHING)
-        self.named_begun |= self.state not in UNBEGUN
+        self.named_begun |= self.state != "held"
         if not (self.tail_news or self.values_news):
             return Pulse(self.job, self.fence, self.state, self.measures)
         tail = self.log_tail if self.tail_news else ""
