@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from mendflow.core.data.set_wishes import circle_flaw, rule_flaws, set_flaws
 from mendflow.core.model.data_sets import DataSetWish, Gathering, Watch
 from mendflow.core.model.problems import BadFile, BadFlow, Invalid
-from mendflow.formats.files import flow_text
+from mendflow.formats.files import settings_text
 from mendflow.formats.measured import lacking, setting
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml.document import Entries, Entry, Items, Node, Scalar, describe, parse, plain
@@ -37,11 +37,7 @@ class SetsFile(NamedTuple):
 
 def load_sets(path: Path) -> SetsFile:
     """Raises BadFile with every problem and its place."""
-    try:
-        text = flow_text(path, str(path))
-    except BadFlow as error:
-        raise BadFile(problems=error.problems) from None
-    return read_sets(text, str(path))
+    return read_sets(settings_text(path), str(path))
 
 
 def read_sets(text: str, source: str = "sets") -> SetsFile:

@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Final
 
 from mendflow.core.model.flow import Flow
-from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.core.model.problems import BadFile, BadFlow, Problem
 from mendflow.formats.spelling import nearest
 
 TEXT_BYTES_MAX: Final = 10 * 1024 * 1024
@@ -67,3 +67,11 @@ def one_of(flows: dict[str, Flow], name: str, shown: str) -> Flow:
         message = f"this file has several flows; choose one, as {shown}:{next(iter(flows))}"
         suggestion = ""
     raise BadFlow(problems=[Problem(file=shown, message=message, suggestion=suggestion)])
+
+
+def settings_text(path: Path) -> str:
+    """The same for a file that describes no flow. Raises BadFile."""
+    try:
+        return flow_text(path, str(path))
+    except BadFlow as error:
+        raise BadFile(problems=error.problems) from None

@@ -5,7 +5,7 @@ from typing import Any
 
 from mendflow.core.model.problems import BadFile, BadFlow, Invalid
 from mendflow.core.model.sites import Site, flaw
-from mendflow.formats.files import flow_text
+from mendflow.formats.files import settings_text
 from mendflow.formats.measured import lacking, part_of, setting
 from mendflow.formats.yaml.document import Entries, Node, Scalar, describe, parse, plain
 from mendflow.formats.yaml.flow_file import in_order
@@ -16,11 +16,7 @@ _HOLDS = "a site has a `name:`"
 
 def load_site(path: Path) -> Site:
     """The site that a file describes. Raises BadFile with every problem and its place."""
-    try:
-        text = flow_text(path, str(path))
-    except BadFlow as error:
-        raise BadFile(problems=error.problems) from None
-    return read_site(text, str(path))
+    return read_site(settings_text(path), str(path))
 
 
 def read_site(text: str, source: str = "site") -> Site:
