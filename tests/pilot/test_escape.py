@@ -1,6 +1,7 @@
 """Jobs that hide, and jobs that turn against whoever watches them, while their watchers are killed or stopped."""
 
 import asyncio
+import contextlib
 import os
 import shlex
 import signal
@@ -13,7 +14,6 @@ import pytest
 
 from mendflow.core.model.faults import Category
 from mendflow.core.model.jobs import Resources
-from mendflow.pilot.bench import LONG_MS
 from mendflow.pilot.deadline import Deadline
 from mendflow.pilot.family import number_of, sign, unwatched
 from mendflow.pilot.lease import boot_ms
@@ -131,7 +131,6 @@ async def test_when_agent_slot_and_guard_are_all_stopped_a_job_is_dead_before_it
     pids = await pids_in(server, tmp_path / "a", tmp_path / "c")
     await server.until(lambda: job in server.ledger.beats, "it to be named")
     await server.until(lambda: guard_of(pilot) > 0, "the guard")
-    await asyncio.sleep(10 * LONG_MS / 1000)  # the first moments of a job have no deadline yet, by design
     stopped = [pilot.process.pid, guard_of(pilot), *slots_of(pilot)]
     for pid in stopped:
         os.kill(pid, signal.SIGSTOP)
@@ -141,6 +140,34 @@ async def test_when_agent_slot_and_guard_are_all_stopped_a_job_is_dead_before_it
         os.kill(pid, signal.SIGCONT)
     fault = (await server.outcome(job)).fault
     assert fault is not None and fault.name == "leaseEnded"
+
+
+async def test_a_call_whose_whole_pilot_is_stopped_in_its_first_moment_never_goes_on_after_its_lease(
+    server: Server, hire: Hire, tmp_path: Path
+) -> None:  # JS-7: law 3
+    server.ledger.lease_ms = 2_000
+    pilot = hire()
+    source = (
+        "import os, signal\n"
+        "def f(folder, watchers):\n"
+        "  for pid in watchers:\n"
+        "    os.kill(pid, signal.SIGSTOP)\n"
+        "  open(folder + '/began', 'w').write(str(os.getpid()))\n"
+        "  os.kill(os.getpid(), signal.SIGSTOP)\n"
+        "  open(folder + '/went-on', 'w').write('')\n"
+    )
+    assert (await server.outcome(await server.call(source, "f", str(tmp_path / "nowhere"), []))).fault is not None
+    await server.until(lambda: guard_of(pilot) > 0, "the guard")
+    stopped = [pilot.process.pid, guard_of(pilot), *slots_of(pilot)]
+    await server.call(source, "f", str(tmp_path), stopped)
+    (worker,) = await pids_in(server, tmp_path / "began")
+    await server.until(lambda: time.monotonic() > server.ledger.lease_end, "the lease to end")
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(worker, signal.SIGCONT)
+    await asyncio.sleep(0.3)
+    for pid in stopped[:2]:
+        os.kill(pid, signal.SIGCONT)
+    assert not (tmp_path / "went-on").exists(), "it ran on when somebody else may have had it"
 
 
 async def test_a_job_that_stops_its_slot_is_still_held_to_its_time(server: Server, hire: Hire, tmp_path: Path) -> None:

@@ -234,6 +234,10 @@ class Bench:
             remove_beside(shell.folder, shell.beside())
             self._spare = shell.folder
 
+    @property
+    def has_spare(self) -> bool:
+        return bool(self._spare)
+
     def remove_spare(self) -> None:
         if self._spare:
             remove_tree(self._spare)

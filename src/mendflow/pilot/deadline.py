@@ -42,8 +42,12 @@ class Deadline:
         if create is None or create(_CLOCK, ctypes.byref(event), ctypes.byref(self._timer)) != 0:
             self._set = None
 
+    def lift(self) -> None:
+        """Not be killed at all."""
+        self.move(0)
+
     def move(self, at: int) -> None:
-        """Be killed at that moment and not before; with 0, not at all."""
+        """Be killed at that moment and not before."""
         if at == self.at or self._set is None:
             return
         self.at = at

@@ -10,7 +10,7 @@ import socket
 import sys
 from pathlib import Path
 
-from mendflow.pilot.bench import LONG_MS, Bench
+from mendflow.pilot.bench import Bench
 from mendflow.pilot.deadline import Deadline
 from mendflow.pilot.home import Home
 from mendflow.pilot.lease import LeaseClock, boot_ms
@@ -24,6 +24,9 @@ FIRST_AGENT_MS = 10_000
 ALONE_LOOK_MS = 500
 TOO_LATE_MS = 250
 """How long after the job ought to be dead its slot can only be standing still; the server waits for longer."""
+
+LULL_MS = 25
+"""When nothing has run for so long, there is nothing that the kernel need end."""
 
 KEEP_UNSAVED_MS = 3_600_000
 """How long after the lease a slot waits with a result that it cannot write: the server may have been away too."""
@@ -42,7 +45,7 @@ class Slot:
         self._over = False
         self._deadline = Deadline()
         self._wake, self._wake_write = socket.socketpair()
-        self._born = now_ms()
+        self._born = self._busy_at = now_ms()
 
     # the loop
 
@@ -59,20 +62,27 @@ class Slot:
                 self._handle(descriptor, event)
             if bench.look():
                 self._line.pulse(self._pulse())
+            self._set_deadline()
             bench.advance()
             self._line.tell(gather=bool(bench.queue))
-            self._set_deadline()
-            bench.remove_spare()  # only now: tidying may take long, and the result does not depend on it
+            if bench.watch is None and bench.has_spare:
+                self._deadline.lift()  # tidying may take long, and nothing depends on it: the result is told
+                bench.remove_spare()
             self._over |= self._needless()
         self._line.close()
         bench.reaper.kill_below()
 
     def _set_deadline(self) -> None:
         """Should this process stand still while the lease ends, the kernel ends it, and with it the job. While it does
-        not, it sees to that by itself. Very short jobs are spared the cost."""
-        watch, stop_at = self._bench.watch, self._lease.stop_at
-        held = watch is not None and now_ms() >= watch.started + LONG_MS and boot_ms() < stop_at
-        self._deadline.move(stop_at + TOO_LATE_MS if held else 0)
+        not, it sees to that by itself. Set before a job begins. For one job after another that costs nothing: it is
+        lifted when nothing has come for a while."""
+        stop_at, busy = self._lease.stop_at, self._bench.watch is not None or bool(self._bench.queue)
+        if busy:
+            self._busy_at = now_ms()
+        if boot_ms() >= stop_at or (not busy and now_ms() >= self._busy_at + LULL_MS):
+            self._deadline.lift()
+        elif busy or self._deadline.at:
+            self._deadline.move(stop_at + TOO_LATE_MS)
 
     def _needless(self) -> bool:
         """Neither an agent nor a job, nor a result that only this process knows: with that it waits until it can be
@@ -87,7 +97,7 @@ class Slot:
 
     def _timeout(self) -> int | None:
         if self._bench.watch is None:
-            return None if self._line.there else ALONE_LOOK_MS
+            return LULL_MS if self._deadline.at else None if self._line.there else ALONE_LOOK_MS
         now = now_ms()
         due = self._bench.due(now)
         due = min(due, self._line.due or due)

@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from mendflow.core.model.ids import CaseId
+from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sites import BatchSettings, PilotSettings, Site, SiteView
 from mendflow.core.model.views import JobQuery, JobView
 from mendflow.formats import load
@@ -102,7 +103,17 @@ class Farm:
 
     def story(self) -> str:
         logs = "\n".join(f"{log}:\n{log.read_text()[-1500:]}" for log in self.folder.glob("farm/*/pilot.log"))
-        return f"{(self.folder / 'world.log').read_text()[-3000:]}\n{logs}\n{self.slurm.story()}"
+        said = f"{(self.folder / 'world.log').read_text()[-3000:]}\n{logs}\n{self.slurm.story()}"
+        return f"{said}\n{self._known()}\nlines: {self.lines()}"
+
+    def _known(self) -> str:
+        """What the server knows of its unfinished jobs, its pilots and the site."""
+        try:
+            unfinished = [job for job in self.client.jobs(JobQuery(limit=1000)) if not job.finished_at]
+            why = [self.client.why(job.id) for job in unfinished[:3]]
+            return "\n".join(map(repr, [*unfinished[:3], *why, *self.client.pilots(), *self.client.sites()]))
+        except Mistake as error:
+            return f"the server does not say what it knows: {error}"
 
 
 def _farm(slurm: Slurm, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Farm]:
