@@ -2,7 +2,6 @@
 
 import asyncio
 import logging
-import secrets
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -102,6 +101,7 @@ class Roof(Protocol):
     way_to_queue: Callable[[MetaScheduler], MetaScheduler]
     shipped: RuleSet | None
     patterns: Patterns
+    chance: Callable[[int], str]
 
     def on_broken(self, services: "Services", reason: str) -> None: ...
 
@@ -233,6 +233,7 @@ class Services:
             alerts=self.monitor.alerts,
             batches=house.batches,
             look_ms=house.rules.sites_look_ms,
+            chance=house.chance,
         )
         self.exchange.submitted = sites.monitor.heard
         self.exchange.idle_exit_ms = sites.monitor.idle_exit_ms
@@ -288,7 +289,7 @@ class Services:
             catalogue=self.catalogue,
             elements=house.elements,
             flows=self.flows,
-            starting=Beginning(self, house.store, house.clock, secrets.token_hex),
+            starting=Beginning(self, house.store, house.clock, house.chance),
             notices=self.notices,
         )
         tell_clients = self.manager.ended

@@ -5,6 +5,7 @@ all services and build them anew from what the disk says. Until then every call 
 
 import asyncio
 import logging
+import secrets
 from collections.abc import Callable, Mapping
 
 from mendflow.core.model.ids import Instant, PilotId
@@ -42,7 +43,7 @@ class House:
     queue, where something lies between the two. `server` says who this is to others on the same store, and
     `neighbours` is the way to them; without it this server is alone there. `meter` measures what is promised to pilots
     and to other servers. `batches` is where pilots are submitted; without it none are. `elements` is the way to storage
-    elements that are watched."""
+    elements that are watched. `chance` gives new names: so many random bytes, in hexadecimal."""
 
     def __init__(
         self,
@@ -64,12 +65,14 @@ class House:
         counts: Counts | None = None,
         tracer: Tracer | None = None,
         batches: BatchSystems | None = None,
+        chance: Callable[[int], str] = secrets.token_hex,
     ) -> None:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
         self.poster = poster
         self.elements = elements
         self.batches = batches
+        self.chance = chance
         self.way_to_queue = way_to_queue
         self.shipped = shipped
         self.patterns = patterns

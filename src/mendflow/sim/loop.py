@@ -7,6 +7,7 @@ what belongs to a dead one never runs. Time, asked from inside a process, is wha
 import asyncio
 import contextlib
 import heapq
+import sys
 import warnings
 from collections import deque
 from collections.abc import Callable, Coroutine, Sequence
@@ -72,9 +73,11 @@ class _Timer(asyncio.TimerHandle):
 
 
 class VirtualLoop(asyncio.AbstractEventLoop):
-    """As much of a loop as code without sockets and threads asks for."""
+    """As much of a loop as code without sockets and threads asks for. After `steps_max` callbacks it gives up; 0: it
+    goes on for as long as it takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, steps_max: int = STEPS_MAX) -> None:
+        self._steps_max = steps_max or sys.maxsize
         self._now_s = 0.0
         self._ready: deque[_Soon | _Timer] = deque()
         self._timers: list[tuple[float, int, _Timer]] = []
@@ -177,7 +180,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
             if host.fuse is not None and self._burn(host, handle):
                 return
         self.steps += 1
-        assert self.steps < STEPS_MAX, "this run goes round in circles"
+        assert self.steps < self._steps_max, "this run goes round in circles"
         handle._run()
 
     def _burn(self, host: Host, handle: _Soon | _Timer) -> bool:

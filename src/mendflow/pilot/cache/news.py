@@ -37,6 +37,6 @@ class News:
             return seen, [], []
         if not self._changes or not self._changes[0][0] - 1 <= seen < self.version:
             return 0, [CachedFile(digest, bytes) for digest, bytes in self._files.items()], []
-        changed = {digest for version, digest in self._changes if version > seen}
+        changed = dict.fromkeys(digest for version, digest in self._changes if version > seen)
         added = [CachedFile(digest, self._files[digest]) for digest in changed if digest in self._files]
         return seen, added, [digest for digest in changed if digest not in self._files]

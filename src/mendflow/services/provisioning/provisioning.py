@@ -1,6 +1,7 @@
 """Sites, as people see and change them, with the monitor that looks after them."""
 
 import secrets
+from collections.abc import Callable
 
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.sites import Site, SiteDocument, SiteView
@@ -29,10 +30,11 @@ class Provisioning:
         alerts: AlertBook,
         batches: BatchSystems | None,
         look_ms: int,
+        chance: Callable[[int], str] = secrets.token_hex,
     ) -> None:
         self._clock = clock
         self._alerts = SiteAlerts(alerts)
-        self.book = SiteBook(store, ledger, clock, secrets.token_hex)
+        self.book = SiteBook(store, ledger, clock, chance)
         self.monitor = PilotMonitor(
             book=self.book,
             clock=clock,
