@@ -11,7 +11,7 @@ from tests.shape.source import PACKAGE, Place, listed, python_files
 
 MAY_IMPORT: dict[str, frozenset[str]] = {
     "core": frozenset({"mendflow.core", "msgspec", "cel_expr_python", "lxml", "re2"}),
-    "formats": frozenset({"mendflow.formats", "mendflow.core", "msgspec", "yaml"}),
+    "formats": frozenset({"mendflow.formats", "mendflow.core", "msgspec", "yaml", "lxml"}),
     "stores": frozenset({"mendflow.stores", "mendflow.core", "msgspec", "aiohttp", "psycopg"}),
     "batch": frozenset({"mendflow.batch", "mendflow.core", "msgspec", "psij"}),
     "pages": frozenset({"mendflow.pages", "mendflow.core", "msgspec"}),
@@ -49,6 +49,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.pilot.orphan",
             "mendflow.pages",
             "mendflow.server.access",
+            "mendflow.sim",
             "mendflow.wiring",
             "msgspec",
             "click",
@@ -62,6 +63,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.core",
             "mendflow.formats.patterns",
             "mendflow.formats.rules",
+            "mendflow.pages",
             "mendflow.services",
             "mendflow.stores.contract",
             "mendflow.stores.memory",

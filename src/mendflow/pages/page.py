@@ -1,10 +1,8 @@
 """The report of a case as one page that needs nothing else: no request leaves it, and no text from a job becomes code.
 
 Everything that comes from a flow or a job is escaped where it is put into the page. Beyond that the page's own policy
-allows exactly one script and one style, each named by its hash, so that nothing else could run or load."""
+(`document`) allows exactly one script and one style, so that nothing else could run or load."""
 
-import base64
-import hashlib
 from collections import defaultdict
 from collections.abc import Sequence
 from importlib import resources as package_files
@@ -16,6 +14,7 @@ from mendflow.core.model.repair_views import DecisionView
 from mendflow.core.model.views import AttemptView, CaseView, ItemView
 from mendflow.pages.attempts import ran
 from mendflow.pages.data import brought, data
+from mendflow.pages.document import document, figure
 from mendflow.pages.graph import graph
 from mendflow.pages.others import other_cases
 from mendflow.pages.repairs import Steps, repairs
@@ -23,7 +22,6 @@ from mendflow.pages.sections import failures, items_table, resources, values_tab
 from mendflow.pages.timeline import timeline
 from mendflow.pages.words import duration_text, escaped, one_line, size_text, time_text
 
-STYLE = package_files.files("mendflow.pages").joinpath("report.css").read_text(encoding="utf-8")
 SCRIPT = package_files.files("mendflow.pages").joinpath("report.js").read_text(encoding="utf-8")
 
 
@@ -65,28 +63,10 @@ def render(
         sections.insert(place, (title, "called", other_cases(called, theirs, steps or {})))
     body = "".join(f'<section id="{key}"><h2>{title}</h2>{content}</section>' for title, key, content in sections)
     links = "".join(f'<a href="#{key}">{title}</a>' for title, key, _ in sections)
-    title = escaped(one_line(f"{flow.name}: {case.status} ({case.id})", 120))
-    return (
-        '<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8">'
-        f'<meta http-equiv="Content-Security-Policy" content="{_policy()}">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        '<meta name="referrer" content="no-referrer"><meta name="color-scheme" content="light dark">'
-        f"<title>{title}</title><style>{STYLE}</style></head><body>"
-        f"{_header(case, flow, _Whole(case, items, called, called_items), now)}<nav>{links}</nav><main>{body}</main>"
-        f'<footer class="quiet">Made by mendflow {escaped(version)} for case {escaped(str(case.id))}.</footer>'
-        f"<script>{SCRIPT}</script></body></html>\n"
-    )
-
-
-def _policy() -> str:
-    return (
-        f"default-src 'none'; style-src '{_hash(STYLE)}'; script-src '{_hash(SCRIPT)}'; "
-        "img-src data:; base-uri 'none'; form-action 'none'"
-    )
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
+    header = _header(case, flow, _Whole(case, items, called, called_items), now)
+    footer = f'<footer class="quiet">Made by mendflow {escaped(version)} for case {escaped(str(case.id))}.</footer>'
+    whole = f"{header}<nav>{links}</nav><main>{body}</main>{footer}"
+    return document(f"{flow.name}: {case.status} ({case.id})", whole, script=SCRIPT)
 
 
 def _latest(case: CaseView, items: list[ItemView]) -> Instant:
@@ -119,10 +99,7 @@ class _Whole(NamedTuple):
 def _header(case: CaseView, flow: Flow, whole: _Whole, now: Instant) -> str:
     described = f"<p>{escaped(one_line(flow.description, 400))}</p>" if flow.description else ""
     rerun = f" · again from {escaped(str(case.rerun_of))}" if case.rerun_of else ""
-    figures = "".join(
-        f'<div class="figure {css}"><b>{escaped(value)}</b><span>{word}</span></div>'
-        for value, word, css in _figures(whole, now)
-    )
+    figures = "".join(figure(value, word, css) for value, word, css in _figures(whole, now))
     ended = f" · ended {time_text(case.ended_at)}" if case.ended_at else ""
     return (
         f'<header><div class="top"><h1>{escaped(one_line(str(flow.name), 80))}</h1>'

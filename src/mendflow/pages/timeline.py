@@ -9,6 +9,7 @@ import msgspec
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.views import AttemptView, CaseView, ItemView
 from mendflow.pages.attempts import mended, ran, times_of
+from mendflow.pages.ticks import time_step_ms, time_tick_text
 from mendflow.pages.words import count_text, duration_text, escaped, one_line, short_time_text
 
 ROWS_MAX = 500
@@ -16,6 +17,7 @@ BANDS_MAX = 60
 BINS = 240
 LABEL_WIDTH, CHART_WIDTH, AXIS_HEIGHT = 210.0, 860.0, 26.0
 BAND_HEIGHT = 44.0
+TICKS_MAX = 8
 LEGEND = '<p class="legend quiet">' + "".join(
     f'<span class="key {css}"></span>{word}'
     for css, word in (
@@ -26,13 +28,6 @@ LEGEND = '<p class="legend quiet">' + "".join(
         ("reuse", "reused"),
     )
 ) + '<span class="cross">✚</span>mended: a later attempt made it good</p>'  # fmt: skip
-_STEPS_MS = [
-    *(unit * step for unit in (1, 10, 100) for step in (1, 2, 5)),
-    *(1000 * step for step in (1, 2, 5, 10, 15, 30)),
-    *(60_000 * step for step in (1, 2, 5, 10, 15, 30)),
-    *(3_600_000 * step for step in (1, 2, 3, 6, 12)),
-    *(86_400_000 * step for step in (1, 2, 7, 14, 30, 90, 365)),
-]
 
 
 class Span(msgspec.Struct):
@@ -77,13 +72,11 @@ def _svg(height: float, content: str) -> str:
 
 def _axis(span: Span, height: float) -> str:
     total = span.end - span.start
-    step = next((step for step in _STEPS_MS if total / step <= 8), total)
     parts = []
-    for tick in range(0, total + 1, max(int(step), 1)):
+    for tick in range(0, total + 1, time_step_ms(total, TICKS_MAX)):
         x = span.x(span.start + tick)
         parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="{AXIS_HEIGHT - 4}" y2="{height:.0f}"/>')
-        word = "0" if tick == 0 else duration_text(tick).replace(".0 s", " s")
-        parts.append(f'<text class="small" x="{x:.1f}" y="14" text-anchor="middle">{word}</text>')
+        parts.append(f'<text class="small" x="{x:.1f}" y="14" text-anchor="middle">{time_tick_text(tick)}</text>')
     return "".join(parts)
 
 

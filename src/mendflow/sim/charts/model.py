@@ -1,9 +1,10 @@
 """What a chart shows, apart from how it is drawn.
 
-A `Bars` compares a few numbers, each with the deviation of the runs that it is the mean of. A `Lines` follows numbers along
-an axis, mostly time. Every value says its unit, so that no drawing has to guess what 0.4 means."""
+A `Bars` compares a few numbers, each with the deviation of the runs that it is the mean of. A `Lines` follows numbers
+along an axis, mostly time. Every value says its unit, so that no drawing has to guess what 0.4 means."""
 
 import math
+from itertools import pairwise
 from typing import Literal
 
 import msgspec
@@ -60,7 +61,10 @@ class Series(msgspec.Struct, frozen=True, kw_only=True):
     def __post_init__(self) -> None:
         assert not self.errors or len(self.errors) == len(self.points), f"{self.name}: an error for each point"
         assert all(math.isfinite(x) and math.isfinite(y) and y >= 0 for x, y in self.points), self.name
-        assert all(one[0] <= other[0] for one, other in zip(self.points, self.points[1:], strict=False)), self.name
+        assert all(one[0] <= other[0] for one, other in pairwise(self.points)), self.name
+
+    def error(self, index: int) -> float:
+        return self.errors[index] if self.errors else 0.0
 
 
 class Lines(msgspec.Struct, frozen=True, kw_only=True):
