@@ -174,7 +174,7 @@ def test_what_a_neighbour_sends_is_hashed_and_one_that_sends_wrong_is_left_alone
         assert pilots[1].disk.take_in(digest, bringing(b"content")).origin is Origin.FETCHED
     assert read(pilots[1].disk, digest) == b"content"
     site = pilots[1].disk._sharers[1]
-    assert isinstance(site, Site) and site._worth_asking() == []
+    assert isinstance(site, Site) and site._asking.worth_asking() == []
     assert [path.name for path in (tmp_path / "two").iterdir()] == [digest]
 
 

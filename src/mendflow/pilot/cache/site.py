@@ -1,7 +1,5 @@
-"""Caches of pilots on other machines of the site: a file is fetched from one of them, if one has it.
-
-Nobody tells who has what, so some are asked, those first that had something the last time. A neighbour that does not
-answer, or that sends what is not the file, is left alone for a while."""
+"""Caches of pilots on other machines of the site: a file is fetched from one of them, if one has it. It is taken for
+the file only if its digest says so."""
 
 import hashlib
 import http.client
@@ -13,16 +11,15 @@ from collections.abc import Callable, Iterable
 
 from mendflow.core.model.data import Neighbour
 from mendflow.pilot.cache import entries
+from mendflow.pilot.cache.asking import Asking
 from mendflow.pilot.cache.disk import Brought
 from mendflow.pilot.cache.signing import PATH, SCHEME, signature
 
 log = logging.getLogger("mendflow.pilot")
 
-ASKED_MAX = 16
 ASKING_S_MAX = 3.0
 CONNECT_S = 1.0
 PIECE_S = 20.0
-ALONE_S = 30.0
 _PIECE_BYTES = 1 << 20
 
 
@@ -31,36 +28,28 @@ class Site:
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
-        self._neighbours: list[Neighbour] = []
-        self._alone_until: dict[str, float] = {}
-        self._gave_at: dict[str, float] = {}
+        self._asking = Asking(clock, random.Random())
 
     def hear(self, neighbours: Iterable[Neighbour]) -> None:
         """Which pilots of the site serve their caches now."""
-        self._neighbours = [neighbour for neighbour in neighbours if neighbour.address and neighbour.key]
+        self._asking.hear(neighbours)
 
     def bring(self, digest: str, target: str) -> Brought | None:
         began = self._clock()
-        for neighbour in self._worth_asking():
+        for neighbour in self._asking.worth_asking():
             if self._clock() - began > ASKING_S_MAX:
                 return None
             try:
                 found = _fetch(neighbour, digest, target)
             except (OSError, http.client.HTTPException, ValueError) as error:
                 log.debug("the pilot %s gave nothing: %s", neighbour.pilot, error)
-                found, self._alone_until[neighbour.address] = False, self._clock() + ALONE_S
+                found = False
+                self._asking.silent(neighbour)
             if found:
-                self._gave_at[neighbour.address] = self._clock()
+                self._asking.gave(neighbour)
                 return Brought.HASHED
             entries.discard(target)
         return None
-
-    def _worth_asking(self) -> list[Neighbour]:
-        now = self._clock()
-        asked = [each for each in self._neighbours if self._alone_until.get(each.address, 0.0) <= now]
-        random.shuffle(asked)
-        asked.sort(key=lambda each: -self._gave_at.get(each.address, 0.0))
-        return asked[:ASKED_MAX]
 
 
 def _fetch(neighbour: Neighbour, digest: str, target: str) -> bool:

@@ -62,6 +62,7 @@ class SiteScene(msgspec.Struct, frozen=True, kw_only=True):
     cache_bytes: int = 10 * GB
     threshold_bytes: int = GB
     policy: str = "lru"
+    overhead_s: float = 0.0  # what a pilot takes for an attempt beside staging and computing
     disk_bytes_per_s: float = 500 * MB  # from the pilot's own cache, or another's on its host
     site_bytes_per_s: float = 100 * MB  # from another host's cache
 
@@ -81,6 +82,9 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     retry_wait_ms: int = 0
     exchange_s: float = 0.05
     monitor_s: float = 10.0  # how often the pilot monitor looks at a site
+    attentive: bool = False  # busy pilots keep an exchange open, so that orders reach them at once and not with a beat
+    recovery: bool = False  # whether rules and exlets mend what fails; without it jobs have their retries, and no more
+    quiet_s: float = 86_400.0  # after so long in which nothing happened the world is taken to be stuck
     steps_max: int = 0  # of the loop; 0: as many as it takes
 
 

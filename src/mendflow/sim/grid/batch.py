@@ -1,0 +1,145 @@
+"""Batch systems in virtual time, as the product's provisioning meets them, and the hosts that they start pilots on."""
+
+import asyncio
+from collections import deque
+from collections.abc import Collection, Iterable, Mapping, Sequence
+
+import msgspec
+
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.sites import (
+    PILOTS_MAX,
+    Acknowledged,
+    Answer,
+    BatchSettings,
+    Found,
+    PilotSettings,
+    PilotSubmission,
+    Site,
+)
+from mendflow.sim.grid.elements import drawn
+from mendflow.sim.grid.ground import Ground
+from mendflow.sim.grid.pilots import LeanPilot
+from mendflow.sim.grid.scene import SiteScene
+
+
+class Yard:
+    """The hosts of a site, and how many pilots each has."""
+
+    def __init__(self, site: SiteScene) -> None:
+        self.site = site
+        self._there = [0] * site.hosts
+        self._names = [f"{site.name}-h{number:03d}" for number in range(site.hosts)]
+        self._numbers = {name: number for number, name in enumerate(self._names)}
+
+    def place(self) -> str:
+        """Room on the host that has the fewest; nothing if all are full."""
+        fewest = min(self._there)
+        if self.site.pilots_a_host and fewest >= self.site.pilots_a_host:
+            return ""
+        number = self._there.index(fewest)
+        self._there[number] += 1
+        return self._names[number]
+
+    def leave(self, host: str) -> None:
+        self._there[self._numbers[host]] -= 1
+
+
+class _Submitted(msgspec.Struct):
+    native: str
+    state: str = "queued"
+    pilot: LeanPilot | None = None
+
+
+class VirtualBatch:
+    """The product's `BatchSystems`, one for all sites."""
+
+    host = "grid"
+    ready = True
+
+    def __init__(self, ground: Ground, yards: Iterable[Yard]) -> None:
+        self._ground = ground
+        self._yards: Mapping[str, Yard] = {yard.site.name: yard for yard in yards}
+        self._jobs: dict[str, dict[str, _Submitted]] = {name: {} for name in self._yards}
+        self._line: dict[str, deque[str]] = {name: deque() for name in self._yards}  # those that no host has room for
+        self.submitted = 0
+
+    async def submit(self, site: Site, submissions: Sequence[PilotSubmission]) -> dict[str, Answer]:
+        ground, scene, answers, longest = self._ground, self._yards[site.name].site.batch, dict[str, Answer](), 0.0
+        for each in submissions:
+            self.submitted += 1
+            ground.pending += 1
+            chance = ground.chance("batch", site.name, self.submitted)
+            submit_s, queue_s = drawn(scene.submit_s, chance), drawn(scene.queue_s, chance)
+            native = str(self.submitted)
+            self._jobs[site.name][each.name] = _Submitted(native)
+            ground.after(submit_s + queue_s, self._start, site.name, each.name)
+            answers[each.name] = Acknowledged(native)
+            longest = max(longest, submit_s)
+        await asyncio.sleep(longest)
+        return answers
+
+    async def find(self, site: Site) -> dict[str, Found]:
+        states = {"queued": "queued", "running": "running"}
+        return {
+            name: Found(states.get(job.state, "ended"), job.native)  # type: ignore[arg-type]  # these are its words
+            for name, job in self._jobs[site.name].items()
+        }
+
+    async def cancel(self, site: Site, names: Collection[str]) -> None:
+        for name in names:
+            job = self._jobs[site.name].get(name)
+            if job is not None and job.pilot is not None:
+                job.pilot.kill()
+            elif job is not None:
+                job.state = "ended"
+
+    async def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
+        for name in left:
+            self._jobs[site.name].pop(name, None)
+
+    def _start(self, site: str, name: str) -> None:
+        job, yard = self._jobs[site].get(name), self._yards[site]
+        if job is None or job.state != "queued":
+            self._ground.pending -= 1
+            return
+        host = yard.place()
+        if not host:
+            self._line[site].append(name)
+            return
+        self._ground.pending -= 1
+        job.state = "running"
+        own_name = PilotId(f"{site}-b{job.native}")
+        job.pilot = LeanPilot(self._ground, own_name, yard.site, host, submission=name, ended=self._ended)
+        job.pilot.start()
+
+    def _ended(self, pilot: LeanPilot) -> None:
+        site = pilot.site
+        job = self._jobs[site].get(pilot.submission)
+        if job is not None:
+            job.state, job.pilot = "ended", None
+        self._yards[site].leave(pilot.host)
+        if self._line[site]:
+            self._start(site, self._line[site].popleft())
+
+
+def as_product(site: SiteScene) -> Site:
+    """The site as the product's pilot monitor knows it."""
+    idle_ms = round(site.idle_exit_s * 1000) or PilotSettings().idle_exit_ms
+    return Site(
+        name=site.name,
+        min_pilots=site.min_pilots,
+        max_pilots=site.max_pilots,
+        min_idle=site.min_idle,
+        submissions_per_hour=PILOTS_MAX,
+        start_ms=3_600_000,
+        batch=BatchSettings(wall_ms=round(site.life_s * 1000), host=VirtualBatch.host),
+        pilots=PilotSettings(
+            slots=site.slots,
+            cpus=max(1, int(site.cpus or site.slots)),
+            memory_bytes=site.memory_bytes,
+            disk_bytes=site.disk_bytes,
+            idle_exit_ms=idle_ms,
+            share=site.share,
+        ),
+    )

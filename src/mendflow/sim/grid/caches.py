@@ -1,0 +1,130 @@
+"""A lean pilot's cache: the product's shelf, sizes and news, without a disk.
+
+What is on the shelf is what is told to the server, and room is made before a file is put. Neighbours are those that the
+server has told of. A pilot looks into those of its host directly, as links would let it, and asks some of the site."""
+
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+from typing import Literal
+
+from mendflow.core.caching.policies import policy_named
+from mendflow.core.caching.shelf import Shelf
+from mendflow.core.caching.sizes import cache_bytes, part_of_host
+from mendflow.core.model.data import CacheNews, Neighbour
+from mendflow.core.model.ids import PilotId
+from mendflow.pilot.cache.asking import Asking
+from mendflow.pilot.cache.news import News
+from mendflow.sim.grid.scene import SiteScene
+
+Where = Literal["own", "host", "site", "element"]
+"""Where a file is found: here, with a neighbour on the host or the site, or in no cache."""
+
+
+class VirtualCache:
+    """`all` are the caches of the whole grid, by pilot: whoever is not among them is gone."""
+
+    def __init__(
+        self,
+        pilot: PilotId,
+        host: str,
+        site: SiteScene,
+        all: Mapping[PilotId, "VirtualCache"],
+        *,
+        now_s: Callable[[], float],
+        chance: Random,
+    ) -> None:
+        self.mark = 0  # of the neighbours that it knows
+        self._pilot = pilot
+        self._host = host
+        self._site = site
+        self._all = all
+        self.shelf = Shelf(cache_bytes(site.cache_bytes, site.threshold_bytes), policy_named(site.policy))
+        self._news = News(1)
+        self._on_host: list[PilotId] = []
+        self._asking = Asking(now_s, chance)
+
+    # what the server says and hears
+
+    @property
+    def version(self) -> int:
+        return self._news.version
+
+    def news(self, seen: int) -> CacheNews | None:
+        """What a server that has seen that version does not know; None if it knows all."""
+        if seen == self.version:
+            return None
+        base, added, gone = self._news.since(seen)
+        shared, served = self._site.share != "none", self._site.share == "site"
+        return CacheNews(
+            version=self.version,
+            base=base,
+            added=added,
+            gone=gone,
+            folder=f"/{self._pilot}" if shared else "",
+            address=self._pilot if served else "",
+            key=self._pilot if served else "",
+        )
+
+    def hear(self, neighbours: list[Neighbour], mark: int) -> None:
+        """Which pilots' caches may be used."""
+        self.mark = mark
+        self._on_host = [each.pilot for each in neighbours if each.host == self._host and each.folder]
+        self._asking.hear(each for each in neighbours if each.host != self._host)
+
+    # files
+
+    def find(self, digest: str) -> Where:
+        if digest in self.shelf:
+            return "own"
+        if any(digest in other.shelf for other in self._near()):
+            return "host"
+        if self._site.share != "site":
+            return "element"
+        for neighbour in self._asking.worth_asking():
+            other = self._all.get(neighbour.pilot)
+            if other is None:
+                self._asking.silent(neighbour)
+            elif digest in other.shelf:
+                self._asking.gave(neighbour)
+                return "site"
+        return "element"
+
+    def pin(self, digests: Iterable[str]) -> None:
+        """A job uses these, here or once they are here; what is here is used once more."""
+        for digest in digests:
+            self.shelf.pin(digest)
+            if digest in self.shelf:
+                self.shelf.use(digest)
+
+    def release(self, digests: Iterable[str]) -> None:
+        for digest in digests:
+            self.shelf.release(digest)
+
+    def take_in(self, digest: str, bytes: int, took_s: float) -> None:
+        """A file is here, brought or made. It stays if there is room."""
+        if digest not in self.shelf and self._make_room(bytes):
+            self.shelf.put(digest, bytes, cost_ms=took_s * 1000)
+            self._news.added(digest, bytes)
+
+    def _make_room(self, bytes: int) -> bool:
+        if bytes > self.shelf.free_bytes and self._on_host:
+            self.shelf.size_bytes = self._part()
+        victims = self.shelf.victims(bytes)
+        for digest in victims or ():
+            self.shelf.evict(digest)
+            self._news.gone(digest)
+        return victims is not None
+
+    def _part(self) -> int:
+        """What this cache may hold beside those on its host: a file that several have links to counts once."""
+        near = self._near()
+        elsewhere = {digest: each.shelf.uses(digest).bytes for each in near for digest in each.shelf}
+        return part_of_host(
+            self._site.cache_bytes,
+            self._site.threshold_bytes,
+            pilots=len(near) + 1,
+            elsewhere_bytes=sum(bytes for digest, bytes in elsewhere.items() if digest not in self.shelf),
+        )
+
+    def _near(self) -> list["VirtualCache"]:
+        return [self._all[each] for each in self._on_host if each in self._all]

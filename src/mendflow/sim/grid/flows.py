@@ -1,0 +1,37 @@
+"""What a scene adds to a flow: retries and a priority for the jobs that say nothing of them."""
+
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.flow import Flow, Job
+
+
+class _Adding(msgspec.Struct, frozen=True):
+    retries: int
+    retry_wait_ms: int
+    priority: int
+
+    def to(self, node: Any) -> Any:
+        """The same node with every job below it changed; itself, if there is none."""
+        if isinstance(node, Job):
+            return self._to_job(node)
+        if isinstance(node, tuple):
+            return tuple(map(self.to, node))
+        if not isinstance(node, msgspec.Struct):
+            return node
+        values = {name: getattr(node, name) for name in node.__struct_fields__}
+        changed = {name: new for name, old in values.items() if (new := self.to(old)) is not old}
+        return msgspec.structs.replace(node, **changed) if changed else node
+
+    def _to_job(self, job: Job) -> Job:
+        own = {"retries": job.retries, "retry_wait_ms": job.retry_wait_ms, "priority": job.priority}
+        given = {name: getattr(self, name) for name, value in own.items() if not value}
+        return msgspec.structs.replace(job, **given)
+
+
+def settled(flow: Flow, *, retries: int = 0, retry_wait_ms: int = 0, priority: int = 0) -> Flow:
+    if not (retries or retry_wait_ms or priority):
+        return flow
+    changed: Flow = _Adding(retries, retry_wait_ms, priority).to(flow)
+    return changed

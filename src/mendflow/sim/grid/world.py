@@ -1,0 +1,217 @@
+"""A grid around the product: all services of a server on a store in memory, lean pilots, and flows that run there.
+
+Nothing in it reads a clock of the machine or draws from a chance that is not the seed's. So the same scene, flows and
+nature give the same results, to the last byte."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.sync import SyncRequest
+from mendflow.core.model.values import FileRef, Value
+from mendflow.services.case_book import CaseDocument
+from mendflow.services.house import House, HouseRules
+from mendflow.services.job_monitor.rules import MonitorRules
+from mendflow.services.local_domain import LocalDomain
+from mendflow.sim.grid.batch import VirtualBatch, Yard, as_product
+from mendflow.sim.grid.direct import DirectSubmission
+from mendflow.sim.grid.flows import settled
+from mendflow.sim.grid.ground import Ground
+from mendflow.sim.grid.nature import Nature
+from mendflow.sim.grid.pilots import LeanPilot
+from mendflow.sim.grid.results import CaseResult, GridResult
+from mendflow.sim.grid.scene import GridScene, check_scene
+from mendflow.sim.loop import VirtualLoop
+from mendflow.sim.machines import BEGINNING, TrueClock
+from mendflow.stores.memory import MemoryStore
+
+NOTHING: Mapping[str, Value] = MappingProxyType({})
+DATA_WAIT_MS = HouseRules().data_wait_ms
+SELDOM_MS = 3_600_000
+"""How often monitors look that speak to people: there are none here."""
+
+
+class CaseScene(msgspec.Struct, frozen=True, kw_only=True):
+    """A case of a flow, begun at a moment. The priority is for its jobs that have none."""
+
+    flow: Flow
+    inputs: Mapping[str, Value] = {}
+    priority: int = 0
+    at_s: float = 0.0
+
+
+class Stuck(Mistake):
+    """Nothing more happens in a world, and its cases are not over."""
+
+    code = "stuck"
+
+
+def play(scene: GridScene, flow: Flow, nature: Nature, inputs: Mapping[str, Value] = NOTHING) -> GridResult:
+    """Run one case of a flow in a grid, from its start to its end."""
+    return play_all(scene, [CaseScene(flow=flow, inputs=dict(inputs))], nature)
+
+
+def play_all(scene: GridScene, cases: Sequence[CaseScene], nature: Nature) -> GridResult:
+    """Run several cases in one grid, until all are over."""
+    check_scene(scene)
+    loop = VirtualLoop(steps_max=scene.steps_max)  # type: ignore[abstract]  # sockets and threads are not of this world
+    return loop.run(_played(loop, scene, cases, nature))
+
+
+async def _played(loop: VirtualLoop, scene: GridScene, cases: Sequence[CaseScene], nature: Nature) -> GridResult:
+    return await _World(loop, scene, nature).live(cases)
+
+
+class _World:
+    def __init__(self, loop: VirtualLoop, scene: GridScene, nature: Nature) -> None:
+        self._scene = scene
+        self._ground = ground = Ground(loop, scene, nature, self._sync)
+        self._yards = [Yard(site) for site in scene.sites]
+        direct = scene.submission == "direct"
+        on_demand = any(site.max_pilots for site in scene.sites) and not direct
+        self._batch = VirtualBatch(ground, self._yards) if on_demand else None
+        self._direct = DirectSubmission(ground, self._yards) if direct else None
+        names = ground.chance("names")
+        self._house = House(
+            store=MemoryStore(),
+            keeper=Imagined(),
+            clock=TrueClock(),
+            rules=HouseRules(
+                lease_ms=scene.lease_ms,
+                losses_max=scene.losses_max,
+                recovery=scene.recovery or direct,
+                monitor=MonitorRules(look_ms=SELDOM_MS),
+                sites_look_ms=round(scene.monitor_s * 1000),
+                data_wait_ms=DATA_WAIT_MS if scene.wait_for_data else 0,
+            ),
+            version="grid",
+            batches=self._batch,
+            way_to_queue=lambda queue: self._direct or queue,
+            chance=lambda size: names.randbytes(size).hex(),
+        )
+        self._domain = LocalDomain(self._house, chance=self._house.chance)
+        self._deployed: dict[str, Flow] = {}
+        self._running: dict[str, None] = {}
+        self._ended: list[CaseResult] = []
+        self._expected = 0
+
+    async def live(self, cases: Sequence[CaseScene]) -> GridResult:
+        await self._house.open()
+        self._hear_of_ends()
+        await self._people_sites()
+        self._expected = len(cases)
+        beginning = asyncio.get_running_loop().create_task(self._begin(cases))
+        await self._end()
+        beginning.cancel()
+        return self._result()
+
+    def _sync(self, request: SyncRequest) -> Any:
+        return self._house.services.exchange.sync(request)
+
+    async def _people_sites(self) -> None:
+        for site, yard in zip(self._scene.sites, self._yards, strict=True):
+            if self._batch is not None and site.max_pilots:
+                await self._domain.put_site(as_product(site), who="grid")
+            if self._direct is None:
+                for number in range(site.running):
+                    LeanPilot(self._ground, PilotId(f"{site.name}-p{number:05d}"), site, yard.place()).start()
+
+    async def _begin(self, cases: Sequence[CaseScene]) -> None:
+        try:
+            for case in sorted(cases, key=lambda case: case.at_s):
+                await asyncio.sleep(max(0.0, case.at_s - self._ground.now_s))
+                await self._begin_one(case)
+        except Exception as error:  # noqa: BLE001 - whoever plays this world gets it
+            self._ground.fail(error)
+
+    async def _begin_one(self, case: CaseScene) -> None:
+        scene = self._scene
+        flow = settled(case.flow, retries=scene.retries, retry_wait_ms=scene.retry_wait_ms, priority=case.priority)
+        if self._deployed.get(flow.name) != flow:
+            await self._domain.deploy(flow)
+            self._deployed[flow.name] = flow
+        await self._domain.start(flow.name, dict(case.inputs), who="grid")
+
+    def _hear_of_ends(self) -> None:
+        manager = self._house.services.manager
+        tell = manager.ended
+
+        def ended(document: CaseDocument) -> None:
+            tell(document)
+            if document.parent is None:
+                self._case_ended(document)
+
+        manager.ended = ended
+
+    def _case_ended(self, document: CaseDocument) -> None:
+        self._ended.append(
+            CaseResult(
+                case=document.id,
+                flow=document.flow,
+                status=document.status,
+                started_s=(document.started_at - BEGINNING) / 1000,
+                turnaround_s=(document.ended_at - document.started_at) / 1000,
+                fault=document.fault.message if document.fault is not None else "",
+            )
+        )
+        if len(self._ended) == self._expected and not self._ground.over.done():
+            self._ground.over.set_result(None)
+
+    async def _end(self) -> None:
+        """Wait for the last case. Where nothing happens any more, say what waits."""
+        ground, seen = self._ground, -1
+        while True:
+            try:
+                await asyncio.wait_for(asyncio.shield(ground.over), self._scene.quiet_s)
+                return
+            except TimeoutError:
+                done = len(ground.records) + len(self._ended)
+                if done == seen and not ground.courses and not ground.pending:
+                    raise Stuck(self._why()) from None
+                seen = done
+
+    def _why(self) -> str:
+        waiting = self._house.services.meta.waiting()
+        kinds = "; ".join(f"{each.jobs} that want {msgspec.json.encode(each.needs).decode()}" for each in waiting[:5])
+        jobs = f"jobs wait that no pilot takes: {kinds}" if kinds else "no job waits"
+        days = self._scene.quiet_s / 86_400
+        return f"nothing has happened in this grid for {days:g} days, and {self._open()} cases are not over; {jobs}"
+
+    def _open(self) -> int:
+        return self._expected - len(self._ended)
+
+    def _result(self) -> GridResult:
+        cases = self._ended
+        failed = next((case.status for case in cases if case.status != "completed"), "completed")
+        first = min((case.started_s for case in cases), default=0.0)
+        last = max((case.started_s + case.turnaround_s for case in cases), default=0.0)
+        return GridResult(
+            status=failed,
+            turnaround_s=last - first,
+            cases=cases,
+            records=self._ground.records,
+            pilots_submitted=self._batch.submitted if self._batch is not None else 0,
+            steps=self._ground.loop.steps,
+        )
+
+
+class Imagined:
+    """A keeper of files that have a size and a digest, and no content."""
+
+    async def keep(self, name: str, chunks: Any, *, sha256: str = "") -> FileRef:
+        raise AssertionError("files of a grid have no content")
+
+    async def keep_path(self, path: str) -> FileRef:
+        raise Stuck(f"{path} cannot be read in a grid; give the file as a value, with its size")
+
+    def kept(self, sha256: str) -> Any:
+        raise AssertionError("files of a grid have no content")
+
+    async def size(self, sha256: str) -> int | None:
+        return 0
