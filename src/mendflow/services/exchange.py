@@ -187,10 +187,7 @@ class Exchange:
             left_s = until - loop.time()
             if left_s <= 0:
                 break
-            pilot.wake.clear()
-            try:
-                await asyncio.wait_for(pilot.wake.wait(), left_s)
-            except TimeoutError:
+            if not await self._meta.woken(pilot, left_s):
                 break
             if pilot.newest != request.serial or pilot.released:
                 break

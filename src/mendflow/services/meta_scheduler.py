@@ -93,6 +93,8 @@ class QueueAndPilots:
         self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
         self._unable: dict[Resources, Instant] = {}
         self.released: dict[JobId, Instant] = {}  # taken from their pilots by people, and when those were last told
+        self._waits = 0
+        self._idle: dict[int, PilotRecord] = {}  # by wait: whose exchanges are held until there is work
         self._soon = Soon(ledger)
         self._waking = False
 
@@ -342,7 +344,7 @@ class QueueAndPilots:
     def waiting(self) -> list[Waiting]:
         """What waits, by what it needs, and since when no pilot that is here could ever take it."""
         now = self._clock.now()
-        offers = [pilot.offer((), rounds=1, now=now) for pilot in self.pilots.values() if pilot.seen_at]
+        offers = (pilot.offer((), rounds=1, now=now) for pilot in self.pilots.values() if pilot.seen_at)
         found = self.queue.waiting(offers)
         self._unable = {each.needs: self._unable.get(each.needs, now) for each in found if not each.able}
         return [each if each.able else each.unable(self._unable[each.needs]) for each in found]
@@ -353,11 +355,25 @@ class QueueAndPilots:
             self._waking = True
             asyncio.get_running_loop().call_soon(self._wake)
 
+    async def woken(self, pilot: PilotRecord, most_s: float) -> bool:
+        """Wait until there is something to say to a pilot; false if there was nothing in all that time."""
+        pilot.wake.clear()
+        self._waits += 1
+        wait = self._waits
+        if pilot.want > 0:
+            self._idle[wait] = pilot
+        try:
+            await asyncio.wait_for(pilot.wake.wait(), most_s)
+        except TimeoutError:
+            return False
+        finally:
+            self._idle.pop(wait, None)
+        return True
+
     def _wake(self) -> None:
         self._waking = False
-        for pilot in self.pilots.values():
-            if pilot.want > 0:
-                pilot.wake.set()
+        for pilot in self._idle.values():
+            pilot.wake.set()
         if self.nudges is not None:
             self.nudges.work_waits()
 

@@ -13,6 +13,8 @@ from mendflow.core.model.ids import Instant, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.sync import AttemptRef, Beat
 
+NEVER: Instant = 1 << 62
+
 
 class Holding(msgspec.Struct):
     """An attempt in a pilot's hands. `until` moves on with each exchange that names it, unless it is `ending`: then the
@@ -24,12 +26,10 @@ class Holding(msgspec.Struct):
 
 
 class PilotLease(msgspec.Struct, kw_only=True):
-    """All that one pilot holds. `until` is when it is gone if it is not heard again. No term of its attempts ends
-    before `none_before`: renewals only move ends on, so most of the time there is nothing to look for."""
+    """All that one pilot holds. `until` is when it is gone if it is not heard again."""
 
     pilot: PilotId
     until: Instant
-    none_before: Instant = 0
     attempts: dict[JobId, Holding] = {}
 
 
@@ -42,11 +42,17 @@ class Expired(msgspec.Struct, frozen=True):
 
 
 class Leases:
-    """The leases of all pilots. It mirrors the documents of running jobs: granted, renewed and dropped as they are."""
+    """The leases of all pilots. It mirrors the documents of running jobs: granted, renewed and dropped as they are.
+
+    Renewals only move ends on. So whoever has looked at all of them knows a moment before which nothing ends, and until
+    then a look costs nothing, however many pilots there are: while all are heard in time, they are gone through about
+    once a term."""
 
     def __init__(self, lease_ms: int) -> None:
         self.lease_ms = lease_ms
         self._pilots: dict[PilotId, PilotLease] = {}
+        self._none_over_before: Instant = NEVER  # no attempt's term ends earlier
+        self._none_gone_before: Instant = NEVER  # nor does a pilot's
 
     def restore(self, jobs: Iterable[Job], *, now: Instant) -> None:
         """After a start: every running attempt gets one full fresh term."""
@@ -59,8 +65,10 @@ class Leases:
         """The pilot has spoken: it lives for another term."""
         lease = self._pilots.get(pilot)
         if lease is None:
-            lease = self._pilots[pilot] = PilotLease(pilot=pilot, until=0)
-        lease.until = max(lease.until, now + self.lease_ms)
+            lease = self._pilots[pilot] = PilotLease(pilot=pilot, until=now + self.lease_ms)
+            self._none_gone_before = min(self._none_gone_before, lease.until)
+        elif lease.until < now + self.lease_ms:
+            lease.until = now + self.lease_ms
         return lease
 
     def grant(self, pilot: PilotId, job: JobId, fence: int, *, now: Instant) -> None:
@@ -68,7 +76,7 @@ class Leases:
         cases knows when that one can have promised for the last time."""
         lease = self.hear(pilot, now=now)
         until = now + self.lease_ms
-        lease.none_before = min(lease.none_before, until) if lease.attempts else until
+        self._none_over_before = min(self._none_over_before, until)
         lease.attempts[job] = Holding(fence, until)
 
     def renew(self, pilot: PilotId, running: Sequence[Beat], *, now: Instant) -> list[AttemptRef]:
@@ -114,19 +122,26 @@ class Leases:
 
     def expired(self, *, now: Instant) -> list[Expired]:
         """Take out every attempt whose term is over. Its job is to be given back."""
+        if now < self._none_over_before:
+            return []
         over: list[Expired] = []
+        self._none_over_before = NEVER
         for lease in self._pilots.values():
-            if lease.attempts and lease.none_before <= now:
-                ended = [job for job, holding in lease.attempts.items() if holding.until <= now]
-                over += [Expired(lease.pilot, job, lease.attempts.pop(job).fence) for job in ended]
-                lease.none_before = min((holding.until for holding in lease.attempts.values()), default=0)
+            for job, holding in list(lease.attempts.items()):
+                if holding.until <= now:
+                    over.append(Expired(lease.pilot, job, lease.attempts.pop(job).fence))
+                elif holding.until < self._none_over_before:
+                    self._none_over_before = holding.until
         return over
 
     def gone(self, *, now: Instant) -> list[PilotId]:
         """Take out every pilot that was silent for its whole term and holds nothing any more."""
+        if now < self._none_gone_before:
+            return []
         silent = [lease.pilot for lease in self._pilots.values() if lease.until <= now and not lease.attempts]
         for pilot in silent:
             del self._pilots[pilot]
+        self._none_gone_before = min((lease.until for lease in self._pilots.values()), default=NEVER)
         return silent
 
     def of(self, pilot: PilotId) -> PilotLease | None:

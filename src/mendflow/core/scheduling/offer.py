@@ -3,7 +3,7 @@
 A pilot that fetches short jobs ahead runs them one after another, so they share the same room: each must fit into what
 is free, and all together into that as many times over as the pilot has `rounds`."""
 
-from collections.abc import Hashable, Iterable
+from collections.abc import Hashable, Iterable, Iterator
 from typing import TypeVar
 
 import msgspec
@@ -90,24 +90,35 @@ def room_when_empty(offer: Offer) -> Room | None:
 
 class Rooms:
     """What there would be in all pilots if they were empty, by site; those of one size count as one. Only for jobs that
-    keep away from hosts it matters where a pilot is."""
+    keep away from hosts it matters where a pilot is. Pilots are gone through only as far as it takes to find one that
+    fits, so that with very many of them a question costs what few would."""
 
     def __init__(self, offers: Iterable[Offer]) -> None:
+        self._offers = iter(offers)
         self._by_size: dict[str, dict[Capacity, Room]] = {}
         self._by_host: dict[str, dict[tuple[str, Capacity], Room]] = {}
-        for offer in offers:
+
+    def any_fits(self, needs: Resources) -> bool:
+        """Whether some pilot could ever take such a job."""
+        if any(room.fits(needs) for room in self._known(needs)):
+            return True
+        return any(needs.site in ("", site) and room.fits(needs) for site, room in self._further())
+
+    def _known(self, needs: Resources) -> Iterable[Room]:
+        if needs.avoid_hosts:
+            return self._by_host.get(needs.site, {}).values()
+        return self._by_size.get(needs.site, {}).values()
+
+    def _further(self) -> Iterator[tuple[str, Room]]:
+        """Those that nobody has looked at yet, with their sites; they are known from then on."""
+        for offer in self._offers:
             room = room_when_empty(offer)
             if room is None or offer.whole is None:
                 continue
             for site in {"", offer.site}:
                 _longest_lived(self._by_size.setdefault(site, {}), offer.whole, room)
                 _longest_lived(self._by_host.setdefault(site, {}), (offer.host, offer.whole), room)
-
-    def any_fits(self, needs: Resources) -> bool:
-        """Whether some pilot could ever take such a job."""
-        if needs.avoid_hosts:
-            return any(room.fits(needs) for room in self._by_host.get(needs.site, {}).values())
-        return any(room.fits(needs) for room in self._by_size.get(needs.site, {}).values())
+            yield offer.site, room
 
 
 def _longest_lived(rooms: dict[Kind, Room], kind: Kind, room: Room) -> None:
