@@ -29,7 +29,7 @@ JOBS_LOOKED = 48
 OWN_SHIFT = 10
 """A file in the pilot's own cache counts a little more than one of its host: by one part in 1024."""
 
-KEPT_LOOKED = 16
+KEPT_LOOKED = 128
 """How many jobs that are kept back for others one match goes past; then it takes what comes, so that no pilot is sent
 away while there is work."""
 
