@@ -61,7 +61,7 @@ def test_any_rules_survive_both_forms(there: list[NameRule], back: list[NameRule
 @pytest.mark.parametrize(
     ("inside", "told"),
     [
-        ('<lfn-to-pfn protocol="p" result="x"/>', "2:1: <lfn-to-pfn> needs `path-match`"),
+        ('<lfn-to-pfn protocol="p" result="x"/>', "2: <lfn-to-pfn> needs `path-match`"),
         ('<lfn-to-pfn protocol="p" path-match="(" result="x"/>', "is no pattern"),
         ('<lfn-to-pfn protocol="p" path-match="a" result="$1"/>', "its match has 0 groups"),
         ('<lfn-to-pfn protocol="p" chain="q" path-match="a" result="b"/>', "no such rule"),

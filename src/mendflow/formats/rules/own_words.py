@@ -12,7 +12,7 @@ import msgspec
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.rules import Rule, RuleSet
 from mendflow.core.model.values import Value
-from mendflow.formats.rules.xml_tree import Element, Instruction, serialized, tidy
+from mendflow.formats.xml.tree import Element, Instruction, serialized, tidy
 
 T = TypeVar("T", bound=msgspec.Struct)
 TARGET: Final = "mendflow"

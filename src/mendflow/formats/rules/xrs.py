@@ -19,8 +19,10 @@ from mendflow.core.rules.validity import name_of, shape_problems
 from mendflow.formats.rules import own_words
 from mendflow.formats.rules import yawl_words as words
 from mendflow.formats.rules.exlets import inline_name
-from mendflow.formats.rules.xml_tree import (
-    BYTES_MAX,
+from mendflow.formats.rules.yawl_conditions import Untranslatable, to_cel
+from mendflow.formats.rules.yawl_exlets import NoCounterpart, Step, exlet_of
+from mendflow.formats.xml.tree import (
+    BOUNDS,
     Comment,
     Element,
     parse_xml,
@@ -28,8 +30,6 @@ from mendflow.formats.rules.xml_tree import (
     serialized,
     tidy,
 )
-from mendflow.formats.rules.yawl_conditions import Untranslatable, to_cel
-from mendflow.formats.rules.yawl_exlets import NoCounterpart, Step, exlet_of
 
 KEPT: Final = "xrs"
 PLACED: Final[dict[str, ExceptionType]] = {path.lower(): type for type, path in words.PLACES.items()}
@@ -46,9 +46,9 @@ def load_xrs(path: str | Path) -> Translated:
     path = Path(path)
     try:
         with path.open("rb") as file:
-            data = file.read(BYTES_MAX + 1)
+            data = file.read(BOUNDS.bytes + 1)
     except OSError as error:
-        raise refused(str(path), 0, 0, f"it cannot be read: {error.strerror}") from None
+        raise refused(str(path), f"it cannot be read: {error.strerror}") from None
     return read_xrs(data, path)
 
 
@@ -71,7 +71,7 @@ class Reader:
         self.tasks: dict[str, Value] = {}
 
     def problem(self, at: Element, message: str) -> Problem:
-        return Problem(file=self.file, line=at.line, column=at.column, message=message)
+        return Problem(file=self.file, line=at.line, message=message)
 
     def rule_set(self, root: Element, stem: str) -> RuleSet:
         said = root.attributes
@@ -102,7 +102,7 @@ class Reader:
         """The elements that hold trees, with the paths to them; what else there is goes to the others."""
         selection_only = [child for child in root.elements() if child.local == "task"]
         if selection_only:
-            yield "selection", Element("selection", {}, list(selection_only), root.line, root.column)
+            yield "selection", Element("selection", {}, list(selection_only), root.line)
         for child in root.children:
             if isinstance(child, Comment):
                 others.append({"comment": child.text})

@@ -11,10 +11,10 @@ from mendflow.core.model.values import Value
 from mendflow.core.rules.validity import name_of
 from mendflow.formats.rules import own_words
 from mendflow.formats.rules import yawl_words as words
-from mendflow.formats.rules.xml_tree import Comment, Element, element, parse_xml, serialized
 from mendflow.formats.rules.xrs import KEPT, Reader
 from mendflow.formats.rules.yawl_conditions import Untranslatable, to_cel, to_yawl
 from mendflow.formats.rules.yawl_exlets import NoCounterpart, Step, exlet_of
+from mendflow.formats.xml.tree import Comment, Element, element, parse_xml, serialized
 
 
 class Written(NamedTuple):

@@ -9,10 +9,10 @@ from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.rules import Rule
 from mendflow.core.model.values import Value
 from mendflow.core.rules.evaluation import data_of
-from mendflow.formats.rules.xml_tree import NAME, Element, element, serialized, tidy
 from mendflow.formats.rules.yawl_conditions import to_yawl
 from mendflow.formats.rules.yawl_exlets import Step
 from mendflow.formats.rules.yawl_exlets import steps_in as steps_of_flow
+from mendflow.formats.xml.tree import NAME, Element, element, serialized, tidy
 
 PLACES: Final[dict[ExceptionType, str]] = {
     ExceptionType.CASE_PRE: "constraints/case/pre",

@@ -8,8 +8,8 @@ from typing import Final
 from mendflow.core.data.names import rule_flaws
 from mendflow.core.model.data import NameRule, NameRules
 from mendflow.core.model.problems import BadRules, Problem
-from mendflow.formats.rules.xml_tree import Element, parse_xml, serialized
 from mendflow.formats.spelling import nearest
+from mendflow.formats.xml.tree import Element, parse_xml, serialized
 
 ROOT: Final = "storage-mapping"
 TO_PHYSICAL, TO_LOGICAL = "lfn-to-pfn", "pfn-to-lfn"
@@ -44,12 +44,10 @@ class _Reading:
         self.problems: list[Problem] = []
 
     def problem(self, at: Element, message: str, suggestion: str = "") -> None:
-        self.problems.append(
-            Problem(file=self._file, line=at.line, column=at.column, message=message, suggestion=suggestion)
-        )
+        self.problems.append(Problem(file=self._file, line=at.line, message=message, suggestion=suggestion))
 
     def in_order(self) -> list[Problem]:
-        return sorted(self.problems, key=lambda problem: (problem.line, problem.column))
+        return sorted(self.problems, key=lambda problem: problem.line)
 
     def rule(self, at: Element) -> NameRule | None:
         """The rule of an element, None where it is none of ours."""

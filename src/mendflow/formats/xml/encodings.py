@@ -1,0 +1,54 @@
+"""From bytes to text, by the mark at the beginning or by what the declaration says. Only few encodings are taken: one
+that the checks read otherwise than the parser would be a way round them."""
+
+import codecs
+import re
+from typing import Final
+
+DECLARED: Final = re.compile(rb"""\s*<\?xml\s[^>]{0,200}?encoding\s*=\s*["']([A-Za-z0-9._-]{1,40})["']""")
+TAKEN: Final = {
+    "utf-8": "utf-8",
+    "utf8": "utf-8",
+    "us-ascii": "ascii",
+    "ascii": "ascii",
+    "iso-8859-1": "latin-1",
+    "iso-8859-15": "iso8859-15",
+    "windows-1252": "cp1252",
+}
+MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
+WIDE: Final = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+
+
+class Unreadable(Exception):
+    """The bytes are no text that is taken."""
+
+    def __init__(self, message: str, line: int = 1) -> None:
+        super().__init__(message)
+        self.line = line
+
+
+def decoded(data: bytes | str) -> str:
+    """The text, without a mark at its beginning."""
+    if isinstance(data, str):
+        try:
+            data.encode()
+        except UnicodeEncodeError as error:
+            raise Unreadable("it holds half a character", data.count("\n", 0, error.start) + 1) from None
+        return data.removeprefix("\ufeff")
+    if data.startswith(WIDE):
+        raise Unreadable("it is in UTF-32; save it as UTF-8")
+    mark, encoding = next(((mark, name) for mark, name in MARKS if data.startswith(mark)), (b"", ""))
+    encoding = encoding or _declared(data)
+    try:
+        return data[len(mark) :].decode(encoding)
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Unreadable(f"a byte that {encoding} does not have; save the file as UTF-8", line) from None
+
+
+def _declared(data: bytes) -> str:
+    found = DECLARED.match(data[:400])
+    name = found.group(1).decode().lower() if found else "utf-8"
+    if name not in TAKEN:
+        raise Unreadable(f"it says that it is in {name}; save it as UTF-8, and say so")
+    return TAKEN[name]

@@ -1,0 +1,15 @@
+"""Whether a document has a document type, seen before any parser is asked. It can stand only before the first element,
+after the declaration, comments, instructions and blanks; anywhere else it is no XML."""
+
+import re
+from typing import Final
+
+ASIDE: Final = re.compile(r"[ \t\r\n]+|<\?.*?\?>|<!--.*?-->", re.DOTALL)
+
+
+def doctype_at(text: str) -> int | None:
+    """Where the document type begins; None if there is none. Whatever else is declared there is taken for one."""
+    at = 0
+    while found := ASIDE.match(text, at):
+        at = found.end()
+    return at if text.startswith("<!", at) and not text.startswith("<!--", at) else None
