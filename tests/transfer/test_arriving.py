@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from mendflow.core.model.values import FileRef
-from mendflow.transfer import fetching
+from mendflow.transfer import arriving, fetching
 from mendflow.transfer.arriving import ALONGSIDE_BYTES, PART
 from mendflow.transfer.fetching import bring
 from mendflow.transfer.origins import write_all
@@ -159,3 +159,44 @@ def test_a_link_in_the_place_of_a_part_is_not_followed(tmp_path: Path) -> None:
     with pytest.raises(OSError):
         bring(lambda: Cut(b"x", []), str(tmp_path / "file"), ref_of(b"x"), tries=1)
     assert (tmp_path / "precious").read_text() == "mine"
+
+
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What is asked of the disk, in its order; all of it is done."""
+    seen: list[str] = []
+
+    def noted(name: str, call: Callable[..., object]) -> Callable[..., object]:
+        def step(*arguments: object) -> object:
+            seen.append(name)
+            return call(*arguments)
+
+        return step
+
+    for name in ("posix_fadvise", "fsync", "replace"):
+        monkeypatch.setattr(os, name, noted(name, getattr(os, name)))
+    return seen
+
+
+def test_what_must_outlive_a_crash_is_on_the_disk_before_it_has_its_name(tmp_path: Path, steps: list[str]) -> None:
+    bring(lambda: Cut(LARGE, [], piece=1 << 20), str(tmp_path / "file"), ref_of(LARGE), tries=1)
+    assert steps == ["fsync", "replace", "fsync"], "the content, the name, the folder that has it"
+
+
+@pytest.mark.parametrize("ranges", [True, False])
+def test_what_is_hashed_again_after_a_crash_does_not_wait_for_the_disk(
+    tmp_path: Path, steps: list[str], ranges: bool
+) -> None:
+    origin = Cut(LARGE, [len(LARGE) // 2], piece=1 << 20, ranges=ranges)
+    bring(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=2, durable=False)
+    assert steps == ["replace"] and (tmp_path / "file").read_bytes() == LARGE
+
+
+def test_the_disk_begins_before_all_is_there_and_the_digest_is_the_same(
+    tmp_path: Path, steps: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(arriving, "WRITE_BACK_BYTES", 1 << 20)
+    origin = Cut(LARGE, [len(LARGE) // 3], piece=300_000)
+    bring(lambda: origin, str(tmp_path / "file"), ref_of(LARGE), tries=2)
+    assert (tmp_path / "file").read_bytes() == LARGE
+    assert steps == ["posix_fadvise"] * 4 + ["fsync", "replace", "fsync"]

@@ -68,12 +68,11 @@ def _arrived(
     size = ref.bytes if ref is not None else -1
     if 0 <= size != origin.size >= 0:
         raise Damaged(f"it is damaged, or is another file: it has {origin.size} bytes instead of {size}")
+    resume = ref is not None or bool(origin.identity)
     try:
-        digest, found = arrive(
-            origin, target, size=size, resume=ref is not None or bool(origin.identity), wanted=wanted
-        )
+        digest, found = arrive(origin, target, size=size, resume=resume, durable=durable, wanted=wanted)
     except BeginsAnew:
-        digest, found = arrive(origin, target, size=size, resume=False, wanted=wanted)
+        digest, found = arrive(origin, target, size=size, resume=False, durable=durable, wanted=wanted)
     if ref is not None and digest != ref.sha256:
         discard(target)
         raise Damaged(f"it arrived damaged, or is another file: its digest is {digest[:12]}", passing=True)

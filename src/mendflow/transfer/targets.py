@@ -10,9 +10,9 @@ import errno
 import hashlib
 import os
 import posixpath
-from collections.abc import Callable, Iterator
-from functools import partial
-from typing import Any, BinaryIO, Final, Protocol
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, Final, Protocol
 
 from mendflow.core.model.values import FileRef
 from mendflow.transfer.arriving import PART, arrive, discard, settle
@@ -133,14 +133,9 @@ class InObjects:
         block = max(PART_BYTES, -(-ref.bytes // PARTS_MAX))
         more = {"Metadata": {"sha256": ref.sha256}} if "s3" in _protocols(self._system) else {}
         self._file = self._ask(lambda: self._system.open(self._path, "wb", autocommit=False, block_size=block, **more))
-        digest, size = hashlib.sha256(), 0
-        with open(source, "rb") as file:
-            for piece in _pieces(file, block):
-                digest.update(piece)
-                size += len(piece)
-                self._ask(partial(self._file.write, piece))
+        digest, size = _sent(source, block, lambda piece: self._ask(lambda: self._file.write(piece)))
         self._ask(self._file.close)
-        _check(digest.hexdigest(), size, ref)
+        _check(digest, size, ref)
 
     def show(self, ref: FileRef, *, over: bool) -> None:
         if self._file is None:
@@ -193,17 +188,12 @@ class ByRename:
         self._ask(lambda: self._system.makedirs(posixpath.dirname(self._path), exist_ok=True))
         for left in self._earlier:
             self._remove(left)
-        digest, size = hashlib.sha256(), 0
         target = self._ask(lambda: self._system.open(self._aside, "wb"))
         try:
-            with open(source, "rb") as file:
-                for piece in _pieces(file, PART_BYTES):
-                    digest.update(piece)
-                    size += len(piece)
-                    self._ask(partial(target.write, piece))
+            digest, size = _sent(source, PART_BYTES, lambda piece: self._ask(lambda: target.write(piece)))
         finally:
             self._ask(target.close)
-        _check(digest.hexdigest(), size, ref)
+        _check(digest, size, ref)
         there = int(self._ask(lambda: self._system.info(self._aside))["size"])
         if there != ref.bytes:
             raise TransferFailed(f"{there} of {ref.bytes} bytes are there after it was written", passing=True)
@@ -231,9 +221,16 @@ def _linked(path: str) -> bool:
         return False
 
 
-def _pieces(file: BinaryIO, size: int) -> Iterator[bytes]:
-    while piece := file.read(size):
-        yield piece
+def _sent(source: str, piece_bytes: int, send: Callable[[bytes], object]) -> tuple[str, int]:
+    """Send a file piece by piece, each hashed while it is on its way: its digest and its size."""
+    digest, size = hashlib.sha256(), 0
+    with open(source, "rb") as file, ThreadPoolExecutor(1, thread_name_prefix="mendflow-digest") as beside:
+        while piece := file.read(piece_bytes):
+            hashed = beside.submit(digest.update, piece)
+            send(piece)
+            hashed.result()
+            size += len(piece)
+    return digest.hexdigest(), size
 
 
 def _check(digest: str, size: int, ref: FileRef) -> None:
