@@ -46,6 +46,7 @@ class SiteScene(msgspec.Struct, frozen=True, kw_only=True):
     hosts: int = 10
     pilots_a_host: int = 0
     running: int = 0
+    arrive_s: float = 0.0  # the running ones have come one by one in this time; 0: all at the beginning
     min_pilots: int = 0
     max_pilots: int = 0
     min_idle: int = 0
@@ -84,6 +85,7 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     monitor_s: float = 10.0  # how often the pilot monitor looks at a site
     attentive: bool = False  # busy pilots keep an exchange open, so that orders reach them at once and not with a beat
     recovery: bool = False  # whether rules and exlets mend what fails; without it jobs have their retries, and no more
+    look_s: float = 2.0  # no service looks at anything more often than this
     quiet_s: float = 86_400.0  # after so long in which nothing happened the world is taken to be stuck
     steps_max: int = 0  # of the loop; 0: as many as it takes
 

@@ -20,6 +20,7 @@ from mendflow.services.house import House, HouseRules
 from mendflow.services.job_monitor.rules import MonitorRules
 from mendflow.services.local_domain import LocalDomain
 from mendflow.sim.grid.batch import VirtualBatch, Yard, as_product
+from mendflow.sim.grid.clock import GridClock
 from mendflow.sim.grid.direct import DirectSubmission
 from mendflow.sim.grid.flows import settled
 from mendflow.sim.grid.ground import Ground
@@ -28,7 +29,7 @@ from mendflow.sim.grid.pilots import LeanPilot
 from mendflow.sim.grid.results import CaseResult, GridResult
 from mendflow.sim.grid.scene import GridScene, check_scene
 from mendflow.sim.loop import VirtualLoop
-from mendflow.sim.machines import BEGINNING, TrueClock
+from mendflow.sim.machines import BEGINNING
 from mendflow.stores.memory import MemoryStore
 
 NOTHING: Mapping[str, Value] = MappingProxyType({})
@@ -81,7 +82,7 @@ class _World:
         self._house = House(
             store=MemoryStore(),
             keeper=Imagined(),
-            clock=TrueClock(),
+            clock=GridClock(loop, scene.look_s),
             rules=HouseRules(
                 lease_ms=scene.lease_ms,
                 losses_max=scene.losses_max,
