@@ -65,7 +65,7 @@ def _figure(each: Figure) -> str:
         if isinstance(each.chart, Lines)
         else f"<details><summary>Data</summary>{_rows(*rows_of(each.chart))}</details>"
     )
-    drawing = drawn(each.chart).replace('class="chart"', 'class="chart fit bare"', 1)
+    drawing = drawn(each.chart).replace('class="chart"', 'class="chart bare"', 1)
     return (
         f'<section id="{escaped(each.name)}"><div class="scroll">{drawing}</div>{_paragraph(each.text)}{data}</section>'
     )

@@ -28,6 +28,7 @@ svg.chart { --card: #ffffff; --ink: #1c2330; --quiet: #667085; --line: #dfe3ea; 
 .chart .quiet { fill: var(--quiet); }
 .chart .value { font-size: 10.5px; fill: var(--quiet); }
 .chart .card { fill: var(--card); stroke: var(--line); }
+.chart.bare { display: block; width: 100%; max-width: 940px; height: auto; margin: -12px auto 0; }
 .chart.bare .card { stroke: none; }
 .chart .grid { stroke: var(--line); stroke-width: 1; }
 .chart .base { stroke: var(--quiet); stroke-width: 1; }

@@ -1,0 +1,128 @@
+"""What is known, or guessed, of a flow's jobs before they run: how long each takes, how large its files are.
+
+Guesses come from several places, and the more telling one wins field by field: what somebody says now, what an earlier
+case has measured, what a trace holds, and last what the flow itself expects. A job of which nothing is known is told
+before anything is played, with all others of its kind."""
+
+from collections.abc import Iterable, Mapping
+from random import Random
+from typing import Final
+
+import msgspec
+
+from mendflow.core.engine.plan import below
+from mendflow.core.model.flow import Activity, Flow, Invoke, Job, Pick, Receive, Task
+from mendflow.core.model.jobs import JobSpec
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.values import Value
+from mendflow.services.case_book import name_of
+from mendflow.sim.grid.nature import Doing
+
+ANY: Final = "*"
+"""The name that stands for every job of which nothing else is said."""
+TOLD_MAX: Final = 8
+
+
+class Guess(msgspec.Struct, frozen=True, kw_only=True):
+    """Of jobs of one name, or of one item. None is not known. Where there are `samples`, a duration is one of
+    them, else `seconds` give or take `spread_s`. `file_bytes` is for each file that is not in `files`."""
+
+    seconds: float | None = None
+    spread_s: float = 0.0
+    samples: tuple[float, ...] = ()
+    file_bytes: int | None = None
+    files: dict[str, int] = {}
+    outputs: Value = None
+
+    @property
+    def timed(self) -> bool:
+        return self.seconds is not None or bool(self.samples)
+
+    def over(self, other: "Guess") -> "Guess":
+        """This one, and from the other what this one does not know."""
+        timed = self if self.timed else other
+        return Guess(
+            seconds=timed.seconds,
+            spread_s=timed.spread_s,
+            samples=timed.samples,
+            file_bytes=self.file_bytes if self.file_bytes is not None else other.file_bytes,
+            files=other.files | self.files,
+            outputs=self.outputs if self.outputs is not None else other.outputs,
+        )
+
+    def duration_s(self, chance: Random) -> float:
+        if self.samples:
+            return chance.choice(self.samples)
+        assert self.seconds is not None, "a job of which nothing is known is refused before"
+        return max(0.0, chance.gauss(self.seconds, self.spread_s)) if self.spread_s else self.seconds
+
+
+class Guesses:
+    """The nature of a flow's jobs, by items and by names."""
+
+    def __init__(self, by_name: Mapping[str, Guess]) -> None:
+        self._by_name = dict(by_name)
+
+    def of(self, spec: JobSpec, chance: Random) -> Doing:
+        guess = self._guess(spec)
+        files = {name: guess.files.get(name, guess.file_bytes or 0) for name in spec.files}
+        return Doing(seconds=guess.duration_s(chance), files=files, outputs=guess.outputs)
+
+    def knows(self, job: Job) -> bool:
+        named = (self._by_name.get(name) for name in (shown(job), ANY))
+        return bool(job.expected_ms) or any(guess is not None and guess.timed for guess in named)
+
+    def _guess(self, spec: JobSpec) -> Guess:
+        """What is said of every job weighs less than what is known of one."""
+        own, named, any = (self._by_name.get(key, Guess()) for key in (str(spec.item), name_of(spec.item), ANY))
+        expected = Guess(seconds=spec.expected_ms / 1000) if spec.expected_ms else Guess()
+        return own.over(named).over(expected).over(any)
+
+
+def layered(layers: Iterable[Mapping[str, Guess]]) -> dict[str, Guess]:
+    """Several sets of guesses as one; the earlier wins."""
+    whole: dict[str, Guess] = {}
+    for layer in layers:
+        for name, guess in layer.items():
+            whole[name] = whole[name].over(guess) if name in whole else guess
+    return whole
+
+
+def shown(activity: Activity) -> str:
+    """The name that people know it by."""
+    return activity.label or activity.name
+
+
+def jobs_of(flow: Flow) -> dict[str, Job]:
+    """Every job that the flow and the flows that it calls may run, by the name that people know."""
+    return {shown(each): each for part in _with_called(flow) for each in below(part) if isinstance(each, Job)}
+
+
+def check_known(flow: Flow, guesses: Guesses) -> None:
+    """Refuse what could only be played by making something up."""
+    foreign = [
+        shown(each)
+        for part in _with_called(flow)
+        for each in below(part)
+        if isinstance(each, Task | Receive | Pick | Invoke)
+    ]
+    if foreign:
+        raise Invalid(
+            f"{_some(foreign)}: waits for a person or a message, and there is nobody in a simulated world; "
+            "leave it out of the flow that you simulate"
+        )
+    unknown = sorted(name for name, job in jobs_of(flow).items() if not guesses.knows(job))
+    if unknown:
+        raise Invalid(
+            f"nothing is known of how long these jobs take: {_some(unknown)}; say it with --runtime {unknown[0]}=60, "
+            "or with `expected:` in the flow, or take it from a case that ran: --like CASE"
+        )
+
+
+def _with_called(flow: Flow) -> list[Flow]:
+    return [flow, *(inner for called in flow.calls for inner in _with_called(called))]
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - TOLD_MAX} more" if len(names) > TOLD_MAX else ""
+    return ", ".join(names[:TOLD_MAX]) + more
