@@ -9,6 +9,7 @@ from typing import Any
 
 import msgspec
 
+from mendflow.cli.traces import give_made
 from mendflow.client import Client
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import Flow, Job, Stage, Template
@@ -23,6 +24,7 @@ async def deploy(client: Client, flow: Flow) -> FlowView:
     check_files(flow)
     code = {path: await client.upload(path) for path in set(code_files(flow).values())}
     files = {path: await client.upload(path) for path in given_files(flow)}
+    await give_made(client, flow)
     return await client.deploy(with_files(with_code(flow, code), files))
 
 

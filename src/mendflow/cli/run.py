@@ -43,6 +43,7 @@ from mendflow.cli.progress import ENDED, follow, progress
 from mendflow.cli.rule_files import put_once, rules_for
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.summary import fetch_outputs, print_summary, relative, result_json, write_report
+from mendflow.cli.traces import SizeScale, TimeScale, scale_here
 from mendflow.client import Client
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import Conflict, NotFound
@@ -77,7 +78,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command("run")
 def run(
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML or Python.")],
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML or Python, or a trace.")],
     input: Annotated[
         list[str] | None,
         typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),
@@ -92,6 +93,8 @@ def run(
         ),
     ] = "",
     slots: Slots = 0,
+    scale: TimeScale = None,
+    size_scale: SizeScale = None,
     data: Data = "",
     reuse: Annotated[
         bool, typer.Option("--reuse", help="Take over unchanged jobs from the last case of this flow.")
@@ -106,11 +109,12 @@ def run(
     keep: Keep = False,
 ) -> None:
     """Run a flow on this machine and show how it goes."""
-    loaded = load_one(flow)
+    loaded = load_one(flow, scale_here(flow, scale, size_scale, slots))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
     wanted = _wanted(Target(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
-    again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data, rules), "--reuse"]
+    scaled = {"--scale": scale, "--size-scale": size_scale}
+    again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data, rules, scaled), "--reuse"]
     wanted = msgspec.structs.replace(wanted, source=shlex.join(again))
 
     async def begin(client: Client) -> CaseView:
@@ -194,11 +198,12 @@ def rerun(
     raise typer.Exit(wiring.run(_here(wanted, begin)))
 
 
-def _repeated(pairs: list[str], file: str, data: str, rules: str) -> list[str]:
+def _repeated(pairs: list[str], file: str, data: str, rules: str, scaled: dict[str, float | None]) -> list[str]:
     """The options that make the next run a run of the same."""
     words = [word for pair in pairs for word in ("--input", pair)]
     given = {"--inputs": file, "--rules": rules, "--data": data}
-    return words + [word for name, value in given.items() if value for word in (name, value)]
+    factors = {name: f"{factor:g}" for name, factor in scaled.items() if factor is not None}
+    return words + [word for name, value in (given | factors).items() if value for word in (name, value)]
 
 
 def _wanted(folder: Path, slots: int, report: str, output_dir: str, *, quiet: bool, json: bool, keep: bool) -> Wanted:

@@ -10,15 +10,15 @@ from mendflow.formats.spelling import nearest
 TEXT_BYTES_MAX: Final = 10 * 1024 * 1024
 
 
-def flow_text(path: Path, shown: str) -> str:
+def flow_text(path: Path, shown: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
     """The text of a flow file. Its size is looked at before anything is read."""
     try:
         size = path.stat().st_size
-        if size > TEXT_BYTES_MAX:
-            raise too_large(size, shown)
+        if size > bytes_most:
+            raise too_large(size, shown, bytes_most)
         with path.open("rb") as file:
             # One byte more than is taken, so that a pipe or a growing file is found out as well.
-            return decode(file.read(TEXT_BYTES_MAX + 1), shown)
+            return decode(file.read(bytes_most + 1), shown, bytes_most)
     except OSError as error:
         if isinstance(error, IsADirectoryError):
             said = "this is a folder; give the flow file in it"
@@ -32,10 +32,10 @@ def flow_text(path: Path, shown: str) -> str:
         raise BadFlow(problems=[Problem(file=shown, message=said, suggestion=suggestion)]) from None
 
 
-def decode(data: bytes, file: str) -> str:
+def decode(data: bytes, file: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
     """The text of a file, if it is one that we take."""
-    if len(data) > TEXT_BYTES_MAX:
-        raise too_large(len(data), file)
+    if len(data) > bytes_most:
+        raise too_large(len(data), file, bytes_most)
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -45,9 +45,9 @@ def decode(data: bytes, file: str) -> str:
         raise BadFlow(problems=[Problem(file=file, line=line, column=column, message=message)]) from None
 
 
-def too_large(size: int, file: str) -> BadFlow:
+def too_large(size: int, file: str, bytes_most: int = TEXT_BYTES_MAX) -> BadFlow:
     message = (
-        f"the file is {size / 1e6:.0f} MB; a flow file may have {TEXT_BYTES_MAX // (1024 * 1024)} MB. "
+        f"the file is {size / 1e6:.0f} MB; a flow file may have {bytes_most // (1024 * 1024)} MB. "
         "Give large data as a file that a job takes as its input"
     )
     return BadFlow(problems=[Problem(file=file, message=message)])

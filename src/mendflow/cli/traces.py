@@ -1,0 +1,70 @@
+"""Traces as commands take them: how they are scaled, and the files that were there before they began.
+
+Those files are made here, one after another, and given to the server: what they hold follows from what the flow calls
+them, so whoever has the flow can make them."""
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.client import Client
+from mendflow.core.engine.plan import below
+from mendflow.core.model.flow import Flow, Job
+from mendflow.core.model.values import FileRef, file_of
+from mendflow.formats.wfformat import TRACE, Scale
+from mendflow.formats.wfformat.flows import SIZE_SCALE
+from mendflow.formats.wfformat.program import content_of, digest_of
+from mendflow.pilot.environment import usable_cpus
+from mendflow.pilot.memory import machine_bytes
+
+TimeScale = Annotated[
+    float | None,
+    typer.Option("--scale", metavar="FACTOR", help="Of a trace: its times are multiplied by this.", show_default=False),
+]
+SizeScale = Annotated[
+    float | None,
+    typer.Option(
+        "--size-scale",
+        metavar="FACTOR",
+        help=f"Of a trace: sizes of files are multiplied by this; else by {SIZE_SCALE}.",
+        show_default=False,
+    ),
+]
+
+
+def scale_here(path: str, time: float | None, size: float | None, slots: int) -> Scale | None:
+    """How a trace is scaled that is run on this machine: by what is said, and with no job that asks for more than there
+    is here. None if the file is no trace and nothing is said."""
+    if time is None and size is None and not path.endswith(TRACE):
+        return None
+    return Scale(
+        time=1.0 if time is None else time,
+        size=SIZE_SCALE if size is None else size,
+        cores_most=float(max(slots, usable_cpus())),
+        memory_bytes_most=machine_bytes(),
+    )
+
+
+async def give_made(client: Client, flow: Flow) -> None:
+    """Make the files that a trace's first tasks read, and give them to the server, as far as it has them not."""
+    with tempfile.TemporaryDirectory(prefix="mendflow-trace-") as folder:
+        for ref in made_files(flow):
+            if not await client.has(ref.sha256):
+                made = await asyncio.to_thread(_made, Path(folder, "file"), ref)
+                await client.upload(made, ref.name)
+
+
+def _made(path: Path, ref: FileRef) -> Path:
+    with path.open("wb") as target:
+        target.writelines(content_of(ref.name, ref.bytes))
+    return path
+
+
+def made_files(flow: Flow) -> list[FileRef]:
+    """The files that stand in the flow by content, if the content is what is made under that name."""
+    refs = (file_of(source) for each in below(flow) if isinstance(each, Job) for source in each.inputs.values())
+    once = {ref.sha256: ref for ref in refs if ref is not None and not ref.logical}
+    return [ref for ref in once.values() if digest_of(ref.name, ref.bytes) == ref.sha256]

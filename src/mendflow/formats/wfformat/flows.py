@@ -1,0 +1,183 @@
+"""A trace as a flow: each task is a job, each need a link, each file an output that later jobs take.
+
+Times and sizes are scaled, each by its own factor. What stands in the flow and what the simulator is told of a job come
+from the same place, so a run and its simulation are of the same thing."""
+
+import hashlib
+import re
+from collections.abc import Callable
+from math import ceil
+from pathlib import PurePosixPath
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.flow import Flow, Job, NeededResources, Template
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.values import FileRef
+from mendflow.formats.links import Awaited, linked
+from mendflow.formats.names import NAME, NAME_CHARS_MAX
+from mendflow.formats.wfformat.model import Task, Trace
+from mendflow.formats.wfformat.program import INPUTS, command_for, digest_of
+
+SIZE_SCALE: Final = 0.0001
+"""Traces have gigabytes; of a laptop only so much of each is asked."""
+
+MEMORY_BYTES_MIN: Final = 64 * 1024 * 1024
+"""A job may not use more memory than it asks for, and what stands for a task needs some, however little that had."""
+
+SCALE_MAX: Final = 1_000_000.0
+FILE_CHARS_MAX: Final = 60
+KEPT_CHARS_MAX: Final = 200
+_UNUSUAL: Final = re.compile(r"[^A-Za-z0-9_-]+")
+_UNUSUAL_IN_FILES: Final = re.compile(r"[^A-Za-z0-9_.+-]+")
+
+
+class Scale(msgspec.Struct, frozen=True, kw_only=True):
+    """By what times and sizes are multiplied. Where `cores_most` and `memory_bytes_most` are given, no job asks for
+    more: one that asks for what is nowhere would wait for ever."""
+
+    time: float = 1.0
+    size: float = SIZE_SCALE
+    cores_most: float = 0.0
+    memory_bytes_most: int = 0
+
+    def seconds(self, task: Task) -> float:
+        return (task.runtime_s or 0.0) * self.time
+
+    def bytes(self, size: int) -> int:
+        """What is there at all is never scaled to nothing."""
+        return ceil(size * self.size)
+
+
+class Work(msgspec.Struct, frozen=True, kw_only=True):
+    """What a job does: for how long, and which files it makes, by the names that they have in the flow."""
+
+    seconds: float
+    files: dict[str, int] = {}
+
+
+class TraceFlow(msgspec.Struct, frozen=True, kw_only=True):
+    """A trace made ready: the flow, and what each of its jobs does, by the job's name."""
+
+    flow: Flow
+    works: dict[str, Work]
+
+
+Given = Callable[[str, int], Template]
+"""How a file that was there before stands in the flow, by its id and its scaled size."""
+
+
+def by_content(file: str, size: int) -> Template:
+    """As a kept file with the content that it will have, when somebody has given it to the server."""
+    name = kept_name(file)
+    return FileRef(sha256=digest_of(name, size), bytes=size, name=name).as_value()
+
+
+def by_name(file: str, size: int) -> Template:
+    """As a file that nobody ever reads: in the simulator its name stands for its content."""
+    digest = hashlib.sha256(f"{file} {size}".encode()).hexdigest()
+    return FileRef(sha256=digest, bytes=size, name=kept_name(file)).as_value()
+
+
+def as_flow(trace: Trace, scale: Scale, given: Given = by_content) -> TraceFlow:
+    """The trace as a flow, with its times and sizes scaled."""
+    check_scale(scale)
+    making = _Making(trace, scale, given)
+    jobs = {making.names[each.id]: making.awaited(each) for each in trace.tasks.values()}
+    works = {making.names[each.id]: making.work(each) for each in trace.tasks.values()}
+    name = flow_name(trace.name)
+    body = linked(f"{name}.tasks", jobs, "finish")
+    return TraceFlow(flow=Flow(name=FlowName(name), body=body, description=trace.description), works=works)
+
+
+def check_scale(scale: Scale) -> None:
+    for word, factor in (("time", scale.time), ("size", scale.size)):
+        if not 0 <= factor <= SCALE_MAX:
+            raise Invalid(f"the scale of {word}s is {factor}; give a number from 0 to {SCALE_MAX:,.0f}, such as 0.01")
+
+
+class _Making:
+    """A flow while it is made: what its jobs and their files are called."""
+
+    def __init__(self, trace: Trace, scale: Scale, given: Given) -> None:
+        self.names = job_names(trace)
+        self._sizes = {file: scale.bytes(size) for file, size in trace.sizes.items()}
+        self._given = {file: given(file, self._sizes[file]) for file in trace.given}
+        self._scale = scale
+        self._keys = {
+            task.id: {file: f"f{number}" for number, file in enumerate(task.makes, 1)} for task in trace.tasks.values()
+        }
+
+    def awaited(self, task: Task) -> Awaited:
+        keys = self._keys[task.id]
+        inputs = {
+            f"{INPUTS}/{numbered(place, file)}": self._source(task, file) for place, file in enumerate(task.reads, 1)
+        }
+        paths = {file: numbered(place, file) for place, file in enumerate(task.makes, 1)}
+        makes = {path: (file, self._sizes[file]) for file, path in paths.items()}
+        job = Job(
+            name=self.names[task.id],
+            command=command_for(self._scale.seconds(task), reads=bool(inputs), makes=makes),
+            inputs=inputs,
+            files={keys[file]: path for file, path in paths.items()},
+            link_inputs=True,
+            resources=_resources(task, self._scale),
+            priority=task.priority,
+        )
+        return Awaited(job, tuple(self.names[each] for each in task.needs))
+
+    def work(self, task: Task) -> Work:
+        files = {key: self._sizes[file] for file, key in self._keys[task.id].items()}
+        return Work(seconds=self._scale.seconds(task), files=files)
+
+    def _source(self, task: Task, file: str) -> Template:
+        maker = task.brought.get(file)
+        if maker is None:
+            return self._given[file]
+        return f"${{{{ jobs.{self.names[maker]}.files.{self._keys[maker][file]} }}}}"
+
+
+def _resources(task: Task, scale: Scale) -> NeededResources:
+    """What the trace says that the task had, and nothing that it does not say."""
+    cores = min(task.cores, scale.cores_most or task.cores)
+    memory_bytes = max(task.memory_bytes, MEMORY_BYTES_MIN) if task.memory_bytes else 0
+    return NeededResources(cpus=cores or 1.0, memory_bytes=min(memory_bytes, scale.memory_bytes_most or memory_bytes))
+
+
+def flow_name(name: str) -> str:
+    return _as_name(name.removesuffix(".json")) or "trace"
+
+
+def job_names(trace: Trace) -> dict[str, str]:
+    """A name for each task that looks like its id, and is its own."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+    for task in trace.tasks:
+        wanted = name = _as_name(task) or "task"
+        number = 1
+        while name in taken:
+            number += 1
+            end = f"-{number}"
+            name = wanted[: NAME_CHARS_MAX - len(end)] + end
+        taken.add(name)
+        names[task] = name
+    return names
+
+
+def _as_name(text: str) -> str:
+    name = _UNUSUAL.sub("_", text).strip("-")[:NAME_CHARS_MAX].strip("-")
+    if name and not NAME.fullmatch(name):
+        name = f"t{name}"[:NAME_CHARS_MAX].rstrip("-")
+    return name
+
+
+def numbered(place: int, file: str) -> str:
+    """The last part of a file's id, as any shell and any disk takes it, with a number that makes it the only one."""
+    return f"{place}-{_UNUSUAL_IN_FILES.sub('_', PurePosixPath(file).name)[-FILE_CHARS_MAX:]}"
+
+
+def kept_name(file: str) -> str:
+    """The whole id, as the server takes the names of files."""
+    return _UNUSUAL_IN_FILES.sub("_", file)[-KEPT_CHARS_MAX:].strip("_") or "file"

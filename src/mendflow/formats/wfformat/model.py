@@ -1,0 +1,45 @@
+"""A trace: tasks that ran once, somewhere, with what each took, read and made.
+
+Every version of the format comes to this. Tasks stand in the order of the file; what a task needs is said in one place,
+whether the file said so of the parent, of the child, or only of a file that one makes and the other reads."""
+
+from typing import Final
+
+import msgspec
+
+VERSIONS: Final = ("1.4", "1.5", "1.6")
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """`needs` are tasks that must be over before. `brought` maps a file that it reads to the task that makes it; what
+    it reads and nobody makes in time was there before. What the trace does not say of it is None or zero."""
+
+    id: str
+    program: str = ""
+    needs: tuple[str, ...] = ()
+    reads: tuple[str, ...] = ()
+    makes: tuple[str, ...] = ()
+    brought: dict[str, str] = {}
+    runtime_s: float | None = None
+    cores: float = 0.0
+    memory_bytes: int = 0
+    priority: int = 0
+
+
+class Trace(msgspec.Struct, frozen=True, kw_only=True):
+    """`sizes` has the bytes of every file. `makespan_s` is what the whole took where it was recorded; 0: not said."""
+
+    name: str
+    version: str
+    tasks: dict[str, Task]
+    sizes: dict[str, int] = {}
+    description: str = ""
+    makespan_s: float = 0.0
+    machines: int = 0
+
+    @property
+    def given(self) -> list[str]:
+        """The files that were there before, in the order in which they are first read."""
+        return list(
+            dict.fromkeys(file for task in self.tasks.values() for file in task.reads if file not in task.brought)
+        )
