@@ -120,8 +120,13 @@ class _World:
             if self._batch is not None and site.max_pilots:
                 await self._domain.put_site(as_product(site), who="grid")
             if self._direct is None:
+                chance = self._ground.chance("arrivals", site.name)
                 for number in range(site.running):
-                    LeanPilot(self._ground, PilotId(f"{site.name}-p{number:05d}"), site, yard.place()).start()
+                    pilot = LeanPilot(self._ground, PilotId(f"{site.name}-p{number:05d}"), site, yard.place())
+                    if site.arrive_s:
+                        self._ground.after(chance.uniform(0.0, site.arrive_s), pilot.start)
+                    else:
+                        pilot.start()
 
     async def _begin(self, cases: Sequence[CaseScene]) -> None:
         try:
