@@ -65,6 +65,7 @@ MAY_IMPORT: dict[str, frozenset[str]] = {
             "mendflow.core",
             "mendflow.formats.patterns",
             "mendflow.formats.rules",
+            "mendflow.formats.wfformat",
             "mendflow.pages",
             "mendflow.services",
             "mendflow.stores.contract",
