@@ -45,8 +45,9 @@ class S3:
 
 
 @functools.cache
-def server() -> S3:
-    """Starts when it is first wanted and ends with the tests."""
+def server(volumes: int = 40) -> S3:
+    """Starts when it is first wanted and ends with the tests. A volume has 64 MB, and what was removed goes on to take
+    room in it for a while: a server that has none left refuses with an InternalError."""
     folder = Path(tempfile.mkdtemp(prefix="mendflow-s3-"))
     identity = {"name": "tests", "credentials": [{"accessKey": KEY, "secretKey": SECRET}]}
     config = {"identities": [{**identity, "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}
@@ -56,7 +57,12 @@ def server() -> S3:
     command = [
         *(*dying_with_us(), str(program), "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3"),
         *(f"-{name}.port={port}" for name, port in ports.items()),
-        *(f"-s3.config={folder}/s3.json", "-master.volumeSizeLimitMB=64", "-volume.max=40", "-master.telemetry=false"),
+        *(
+            f"-s3.config={folder}/s3.json",
+            "-master.volumeSizeLimitMB=64",
+            f"-volume.max={volumes}",
+            "-master.telemetry=false",
+        ),
         f"-filer.localSocket={folder}/filer.sock",
         *("-s3.port.iceberg=0", "-s3.port.lance=0"),  # these would be the same ports for everybody
     ]
