@@ -1,0 +1,60 @@
+"""The command that draws a flow without running it."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.flow_files import load_one
+from mendflow.cli.options import Json
+from mendflow.cli.places import check_file
+from mendflow.cli.printing import print_json, say
+from mendflow.cli.summary import relative
+from mendflow.core.engine.plan import Plan, below, compile_flow, work_below
+from mendflow.core.model.flow import Flow, Job
+from mendflow.core.model.values import Value
+from mendflow.pages.document import document
+from mendflow.pages.graph import graph as drawing_of
+from mendflow.pages.words import count_text, escaped, one_line
+
+app = typer.Typer()
+
+
+@app.command("graph")
+def graph(
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML or Python, or a trace.")],
+    out: Annotated[
+        str,
+        typer.Option("--out", metavar="FILE", help="The HTML page to write; else NAME.html here.", show_default=False),
+    ] = "",
+    json: Json = False,
+) -> None:
+    """Draw a flow: its jobs, and what waits for what."""
+    loaded = load_one(flow)
+    plan = compile_flow(loaded)
+    path = Path(out or f"{loaded.name}.html").absolute()
+    check_file("--out", path)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page_of(loaded), encoding="utf-8")
+    if json:
+        print_json({**parts_of(plan), "page": str(path)})
+    else:
+        say(f"drawn: {relative(path)} ({_jobs(loaded)})")
+
+
+def parts_of(plan: Plan) -> dict[str, Value]:
+    """The work of a flow by name, and its links."""
+    names = [node.name for node in plan.nodes]
+    links = [{"from": names[link.source], "to": names[link.target]} for link in plan.links]
+    return {"flow": plan.flow.name, "work": [node.name for node in work_below(plan, 0)], "links": links}
+
+
+def page_of(flow: Flow) -> str:
+    described = f"<p>{escaped(one_line(flow.description, 400))}</p>" if flow.description else ""
+    head = f'<header><div class="top"><h1>{escaped(one_line(str(flow.name), 80))}</h1></div>{described}'
+    head += f'<p class="quiet">{_jobs(flow)}</p></header>'
+    return document(str(flow.name), f"{head}<main><section>{drawing_of(flow, [])}</section></main>")
+
+
+def _jobs(flow: Flow) -> str:
+    return count_text(sum(isinstance(each, Job) for each in below(flow)), "job")
