@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.core.model.flow import Activity, Flow, Job, Parallel, Publishing, Sequence
+from mendflow.core.model.flow import Activity, Flow, Job, NeededResources, Parallel, Publishing, Sequence
+from mendflow.core.model.jobs import Limits
 from mendflow.core.model.problems import BadFlow
 from mendflow.formats import load
 from tests.formats.conftest import Complaints, Reader
@@ -45,6 +46,36 @@ def test_a_flow_file_says_what_is_published_and_where(read: Reader) -> None:  # 
     assert reco.inputs["in.dat"] == "lfn:/store/raw/a.dat"  # which is not looked for in the flow's folder
 
 
+def test_a_flow_file_says_which_files_go_to_urls_and_what_they_may_replace(read: Reader) -> None:  # FM-2
+    flow = read(
+        "inputs: {run: 7}\njobs:\n  a:\n    run: x\n    files: {a: a, b: b}\n    publish:\n"
+        '      a: {to: "s3://bucket/${{ inputs.run }}/a"}\n      b: {to: "file:///b", overwrite: false}\n'
+    )
+    assert job(flow, "a").publish == {
+        "a": Publishing(url="s3://bucket/${{ inputs.run }}/a"),
+        "b": Publishing(url="file:///b", overwrite=False),
+    }
+
+
+def test_a_flow_file_says_which_machines_a_job_may_go_to_and_all_its_limits(read: Reader) -> None:  # FM-2
+    flow = read(
+        "jobs:\n  a:\n    run: x\n    hosts: [n1, n2]\n    system: linux\n    machine: x86\n    limits: "
+        "{cpu-time: 5 s, stack: 1 MiB, data-segment: 2 MiB, "
+        "locked-memory: 3 MiB, virtual-memory: 4 MiB, core-dump: 0 B}"
+    )
+    found = job(flow, "a")
+    assert found.resources == NeededResources(hosts=("n1", "n2"), system="linux", machine="x86")
+    mib = 1 << 20
+    assert found.limits == Limits(
+        cpu_ms=5000,
+        stack_bytes=mib,
+        data_bytes=2 * mib,
+        locked_bytes=3 * mib,
+        virtual_bytes=4 * mib,
+        core_bytes=0,
+    )
+
+
 @pytest.mark.parametrize(
     ("publish", "told"),
     [
@@ -53,7 +84,11 @@ def test_a_flow_file_says_what_is_published_and_where(read: Reader) -> None:  # 
         ("{table: /store/../etc/passwd}", "`..` as a part"),
         ("{table: /store/%2e%2e/a}", "%2e in it"),
         ("{table: {on: near}}", "as"),
-        ("{table: {as: /a, to: near}}", "to"),
+        ("{table: {as: /a, to: near}}", "and not both"),
+        ("{table: {to: near}}", "nobody here speaks 'near'"),
+        ("{table: {to: 'http://a/b'}}", "http:// can only be read from"),
+        ("{table: {to: 'file:///a/'}}", "it must name a file"),
+        ("{table: {to: 'file:///a', set: b}}", "what goes to a URL has no `set:`"),
         ("{table: [1]}", "a logical name, or a map with `as:`"),
         ("[table]", "`publish` is a map from names of files to logical names"),
         ('{table: "/store/${{ nowhere.x }}"}', "nowhere"),

@@ -3,10 +3,12 @@
 A pilot looks before it registers: a bad place ends it with a sentence, and no job is lost to it."""
 
 import os
+import platform
 import shutil
 import subprocess
 from pathlib import Path
 
+from mendflow.core.model.platforms import machine_of
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import Capacity
 from mendflow.pilot.devices import visible
@@ -76,6 +78,8 @@ def capacity(
         memory_bytes=memory_bytes if memory_bytes is not None else machine_bytes(),
         disk_bytes=disk_bytes if disk_bytes is not None else shutil.disk_usage(folder).free,
         gpus=gpus if gpus is not None else len(visible(os.environ)[1]),
+        system=platform.system().lower(),
+        machine=machine_of(platform.machine()),
     )
 
 

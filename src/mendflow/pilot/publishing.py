@@ -20,10 +20,11 @@ from mendflow.pilot.cache.contract import Cache
 from mendflow.pilot.home import Home
 from mendflow.pilot.http import Files, ServerRefused
 from mendflow.pilot.places import Nowhere, Places
-from mendflow.pilot.sources import Elements
+from mendflow.pilot.sources import Elements, plain
 from mendflow.pilot.stage_faults import StagingFailed, not_kept, not_published
 from mendflow.pilot.trials import ElementAway, Trials
 from mendflow.pilot.wire import Done
+from mendflow.transfer.addresses import shown
 from mendflow.transfer.fetching import always
 from mendflow.transfer.problems import BadPlace, NoLongerOurs, TransferFailed
 
@@ -68,7 +69,9 @@ class Publishing:
                     self._upload(os.path.join(folder, path), refs[name])
                     self._cache.adopt(os.path.join(folder, path), refs[name].sha256)
             refs |= self._published(done, folder, refs, may_rename)
-            outcome = msgspec.structs.replace(outcome, files=refs)
+            self._deliver(done, folder, refs, may_rename)
+            kept = {name: ref for name, ref in refs.items() if not _address(done, name)}
+            outcome = msgspec.structs.replace(outcome, files=kept)
         except StagingFailed as failure:
             outcome = _spoiled(outcome, failure)
         except (OSError, ServerRefused) as error:
@@ -105,7 +108,9 @@ class Publishing:
     ) -> dict[str, FileRef]:
         """The references of those files that have logical names, which they have when this returns."""
         wishes = {
-            name: Placing(publication=done.publish[name], file=refs[name]) for name in refs if name in done.publish
+            name: Placing(publication=done.publish[name], file=refs[name])
+            for name in refs
+            if name in done.publish and not _address(done, name)
         }
         if not wishes:
             return {}
@@ -118,19 +123,31 @@ class Publishing:
             if place is None:
                 raise StagingFailed(_refusal(done, name, "", "the server has named no place for it"))
             path, replaces = os.path.join(folder, done.files[name]), answer.replaces.get(name, ())
-            self._publish(done, name, path, wish, place, replaces, may_rename)
+            self._write(done, name, path, wish.file, place, may_rename, replaces=replaces)
             found[name] = msgspec.structs.replace(wish.file, logical=wish.publication.logical)
         return found
 
-    def _publish(
+    def _deliver(self, done: Done, folder: str, refs: dict[str, FileRef], may_rename: Callable[[], bool]) -> None:
+        """Take files to the URLs that the job names, where it alone says what may be overwritten."""
+        for name, ref in refs.items():
+            if url := _address(done, name):
+                place = Located(element=plain(url, name=shown(url)), url=url)
+                overwrite = done.publish[name].overwrite
+                self._write(
+                    done, name, os.path.join(folder, done.files[name]), ref, place, may_rename, overwrite=overwrite
+                )
+
+    def _write(
         self,
         done: Done,
         name: str,
         path: str,
-        wish: Placing,
+        ref: FileRef,
         place: Located,
-        replaces: tuple[str, ...],
         may_rename: Callable[[], bool],
+        *,
+        replaces: tuple[str, ...] = (),
+        overwrite: bool = False,
     ) -> None:
         storage = place.element
         try:
@@ -139,18 +156,19 @@ class Publishing:
                 element.publish(
                     path,
                     place.url,
-                    wish.file,
+                    ref,
                     may_rename,
                     mark=done.job,
                     turn=done.fence,
                     replaces=replaces,
+                    overwrite=overwrite,
                     wanted=self._wanted,
                 )
         except (TransferFailed, BadPlace) as error:
             if not self._wanted():
                 raise NoLongerOurs(str(error)) from None
             self._give_up(done, name, storage, error)
-        self._cache.adopt(path, wish.file.sha256)
+        self._cache.adopt(path, ref.sha256)
 
     def _give_up(self, done: Done, name: str, storage: StorageElement, error: TransferFailed | BadPlace) -> NoReturn:
         """Not now, not there, or not at all."""
@@ -158,13 +176,20 @@ class Publishing:
         if passing and self._trials.bears(done.key, storage, str(error)):
             raise ElementAway(str(error)) from None
         fault = _refusal(done, name, storage.name, str(error), passing=passing)
-        if not done.publish[name].element and self._trials.give_up(done.key, storage.name, fault):
+        chosen = done.publish[name].element or done.publish[name].url
+        if not chosen and self._trials.give_up(done.key, storage.name, fault):
             raise ElementAway(str(error)) from None  # another may be near, too
         raise StagingFailed(fault) from None
 
 
+def _address(done: Done, name: str) -> str:
+    return done.publish[name].url if name in done.publish else ""
+
+
 def _refusal(done: Done, name: str, element: str, reason: str, *, passing: bool = False) -> Fault:
     publication: Publication = done.publish[name]
+    if publication.url:
+        return not_published(done.files[name], "", element, reason, passing=passing)
     return not_published(done.files[name], publication.logical, element or publication.element, reason, passing=passing)
 
 

@@ -5,7 +5,6 @@ there: that allows the quickest way to start a process, with nothing of this int
 
 import fcntl
 import os
-import resource
 import signal
 import sys
 from typing import Any
@@ -13,10 +12,11 @@ from typing import Any
 import msgspec
 
 from mendflow.core.model.faults import Category, Fault, Stage
-from mendflow.core.model.jobs import Limits, Measures, Outcome
+from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.values import Value
 from mendflow.pilot.home import FOLDER_MODE, Home, take_over
 from mendflow.pilot.leash import Leash
+from mendflow.pilot.limiting import in_shell
 from mendflow.pilot.logs import SHIPPED_BYTES, LogFile, Tail
 from mendflow.pilot.memory import KernelKills
 from mendflow.pilot.outputs import BadOutput, read_outputs, within_bounds
@@ -83,7 +83,7 @@ class ShellRun:
         return pid
 
     def _arguments(self) -> list[str]:
-        text = _limiting(self.work.limits) + self.work.command
+        text = in_shell(self.work.limits) + self.work.command
         os.chdir(self.folder)
         if len(text) < COMMAND_BYTES_MAX // 4 or len(os.fsencode(text)) < COMMAND_BYTES_MAX:
             return ["sh", "-c", text]
@@ -99,6 +99,7 @@ class ShellRun:
             "MENDFLOW_CASE": self.work.case,
             "MENDFLOW_ITEM": self.work.item,
             "MENDFLOW_ATTEMPT": str(self.work.fence),
+            "MENDFLOW_FENCE": str(self.work.fence),
             "MENDFLOW_OUTPUT": f"{self.folder}.output",
             "MENDFLOW_REPORT": self.report,
         }
@@ -221,26 +222,6 @@ class ShellRun:
 
 def bad_output(message: str) -> Fault:
     return Fault(name="badOutput", category=Category.OUTPUT, message=message, stage=Stage.STAGE_OUT)
-
-
-def _limiting(limits: Limits) -> str:
-    """Shell text that bounds the command from within, before it begins."""
-    text = ""
-    if limits.open_files:
-        text += f"ulimit -n {_within(limits.open_files, resource.RLIMIT_NOFILE)} || exit 125\n"
-    if limits.file_bytes:
-        file_bytes = _within(limits.file_bytes, resource.RLIMIT_FSIZE)
-        text += f"ulimit -f {max(1, -(-file_bytes // 512))} || exit 125\n"
-    if limits.processes:
-        processes = _within(limits.processes, resource.RLIMIT_NPROC)
-        text += f"ulimit -p {processes} 2>/dev/null || ulimit -u {processes} || exit 125\n"
-    return text
-
-
-def _within(wanted: int, kind: int) -> int:
-    """A limit that is already tighter than the wanted one stays: nobody can widen it, and the job is bounded."""
-    hard = resource.getrlimit(kind)[1]
-    return wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
 
 
 def own_session() -> dict[str, Any]:

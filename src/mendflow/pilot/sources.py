@@ -140,7 +140,7 @@ class Sources:
         if source.startswith(LOGICAL):
             return self._from_nearest(source.removeprefix(LOGICAL), target, ref, transfer, damaged)
         near = self._element_of(source, ref, transfer)
-        return self._from_element(near or Located(element=_plain(source), url=source), target, ref, transfer)
+        return self._from_element(near or Located(element=plain(source), url=source), target, ref, transfer)
 
     def _from_keeping(self, digest: str, target: str, ref: FileRef | None, transfer: Transfer) -> tuple[str, int]:
         if not is_digest(digest):
@@ -200,6 +200,6 @@ class Sources:
         return answer.files.get(name, [])
 
 
-def _plain(source: str) -> StorageElement:
+def plain(source: str, name: str = "") -> StorageElement:
     """A URL as an element of its own, with nothing else in it."""
-    return StorageElement(name="", url=source, streams=PLAIN_STREAMS)
+    return StorageElement(name=name, url=source, streams=PLAIN_STREAMS)

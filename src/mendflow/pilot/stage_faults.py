@@ -54,8 +54,8 @@ def not_kept(path: str, error: OSError | ServerRefused) -> Fault:
 
 
 def not_published(path: str, logical: str, element: str, reason: str, *, passing: bool = False) -> Fault:
-    """`passing`: the place may be written to at another time."""
-    text = f"the job ended well, but {path} could not be published as {logical}"
+    """`passing`: the place may be written to at another time. What has no logical name goes to a URL of its own."""
+    text = f"the job ended well, but {path} could not be " + (f"published as {logical}" if logical else "taken away")
     return Fault(
         name="notPublished",
         category=Category.OUTPUT,

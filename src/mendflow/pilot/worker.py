@@ -15,11 +15,12 @@ from typing import Any
 import msgspec
 
 from mendflow.core.model.faults import Category, Fault, Stage
-from mendflow.core.model.jobs import Limits, Measures, Outcome
+from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.values import VALUE_BYTES_MAX, Value, check_value
 from mendflow.pilot.cache.entries import GUESTS
 from mendflow.pilot.code import Functions
 from mendflow.pilot.home import remove_tree
+from mendflow.pilot.limiting import lowered
 from mendflow.pilot.logs import SHIPPED_BYTES
 from mendflow.pilot.outputs import spill
 from mendflow.pilot.plain import as_plain
@@ -107,11 +108,12 @@ class Worker:
             os.environ["MENDFLOW_CASE"] = call.case
             os.environ["MENDFLOW_ITEM"] = call.item
             os.environ["MENDFLOW_ATTEMPT"] = str(call.fence)
+            os.environ["MENDFLOW_FENCE"] = str(call.fence)
             if call.env:
                 self._env_before = {name: os.environ.get(name) for name in call.env}
                 os.environ.update(call.env)
             os.chdir(call.cwd or self._cwd)
-            self._limits_before = _limit(call.limits)
+            self._limits_before = lowered(call.limits)
         except (OSError, ValueError) as error:
             raise CannotEnter(error) from None
 
@@ -215,21 +217,6 @@ def _kept_value(path: str) -> Value:
             return msgspec.json.decode(file.read())
     except OSError as error:
         raise NoValue(f"a large argument could not be read: {error}") from None
-
-
-def _limit(limits: Limits) -> list[tuple[int, tuple[int, int]]]:
-    """Lower the soft limits that the call wants lower; give what they were."""
-    before = []
-    for kind, wanted in (
-        (resource.RLIMIT_NOFILE, limits.open_files),
-        (resource.RLIMIT_FSIZE, limits.file_bytes),
-        (resource.RLIMIT_NPROC, limits.processes),
-    ):
-        if wanted:
-            soft, hard = resource.getrlimit(kind)
-            before.append((kind, (soft, hard)))
-            resource.setrlimit(kind, (wanted if hard == resource.RLIM_INFINITY else min(wanted, hard), hard))
-    return before
 
 
 def _empty(folder: str) -> None:

@@ -19,7 +19,7 @@ from mendflow.core.model.values import FileRef
 from mendflow.transfer.addresses import Address, address_of, follows_out, shown
 from mendflow.transfer.arriving import Origin
 from mendflow.transfer.fetching import always, bring, pause
-from mendflow.transfer.opening import file_system, options_of, redacted
+from mendflow.transfer.opening import file_system, options_of, redacted, told_by_url
 from mendflow.transfer.origins import LASTING_ERRORS, FarFile, LocalFile, WebFile, asked, identity_of
 from mendflow.transfer.problems import BadPlace, NotThere, Occupied, TransferFailed
 from mendflow.transfer.targets import ASIDE, ByRename, InObjects, OnDisk, Writing, publish
@@ -60,7 +60,9 @@ class Element:
 
     def _opened(self, options: dict[str, Any]) -> Any:
         try:
-            return file_system(self.root.protocol, options, self.storage.timeout_ms)
+            said = told_by_url(self.root.protocol, self.root.url)
+            self._secrets |= {str(said[name]) for name in ("password",) if said.get(name)}
+            return file_system(self.root.protocol, {**said, **options}, self.storage.timeout_ms)
         except BadPlace as error:
             raise BadPlace(redacted(str(error), self._secrets)) from None
         except TransferFailed as error:
@@ -106,11 +108,12 @@ class Element:
         mark: str = "",
         turn: int = 0,
         replaces: Collection[str] = (),
+        overwrite: bool = False,
         wanted: Callable[[], bool] = always,
     ) -> None:
         """Write a file to its place, whole, in one step at the end, and only if it may be done then. `mark` says whose
         it is and `turn` which attempt: what earlier ones left half is removed. What lies there already stays, and
-        Occupied is raised, unless its digest is one of `replaces`."""
+        Occupied is raised, unless its digest is one of `replaces`, or whatever lies there may be overwritten."""
         place = self._place(url)
         if self.storage.read_only:
             raise TransferFailed(f"storage element {self.storage.name} is only for reading")
@@ -119,7 +122,7 @@ class Element:
             try:
                 writing = self._writing(place, mark, turn)
                 there = self._look(place)
-                if there is not None and self._is(place, there, ref, replaces):
+                if there is not None and self._is(place, there, ref, replaces, overwrite=overwrite):
                     writing.forget()
                     return
                 over = there.identity if there is not None else ""
@@ -146,14 +149,14 @@ class Element:
         path = self._system._strip_protocol(place.path)
         return ByRename(self._system, path, self._told, self._timeout_s, mark, turn)
 
-    def _is(self, place: Address, there: Found, ref: FileRef, replaces: Collection[str]) -> bool:
+    def _is(self, place: Address, there: Found, ref: FileRef, replaces: Collection[str], *, overwrite: bool) -> bool:
         """Whether the very file is there already: an attempt that was repeated has nothing to do. Raises Occupied for
         another that is not to be replaced."""
         known = there.bytes == ref.bytes or replaces
         digest = self._digest(place, there) if known else ""
         if digest == ref.sha256:
             return True
-        if digest and digest in replaces:
+        if overwrite or (digest and digest in replaces):
             return False
         what = f"{there.bytes} bytes" + (f", {digest[:12]}" if digest else "")
         raise Occupied(

@@ -4,9 +4,12 @@ Secrets stand in the environment, and only their names in the element: `env:NAME
 here, so that no sentence which leaves this room has it in it."""
 
 import importlib
+import inspect
+import urllib.parse
 from collections.abc import Mapping
 from typing import Any, Final
 
+from mendflow.core.data.protocols import RENAMING
 from mendflow.core.model.data import StorageElement
 from mendflow.transfer.addresses import shown
 from mendflow.transfer.problems import BadPlace, TransferFailed
@@ -45,13 +48,8 @@ def options_of(element: StorageElement, environment: Mapping[str, str]) -> tuple
 
 
 def file_system(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> Any:
-    """What fsspec has for a protocol. Loaded when first wanted: most pilots never do, and all would start later."""
-    library = importlib.import_module("fsspec")
-    try:
-        kind = library.get_filesystem_class(protocol)
-    except ImportError:
-        wanted = EXTRAS.get(protocol, f"what fsspec needs for {protocol}")
-        raise BadPlace(f"{protocol}:// cannot be spoken here: install {wanted}") from None
+    """A file system of a protocol."""
+    kind = _kind(protocol)
     try:
         made = kind(**_with_times(protocol, options, timeout_ms), skip_instance_cache=True, use_listings_cache=False)
     except (TypeError, ValueError, KeyError, ImportError) as error:
@@ -61,6 +59,32 @@ def file_system(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> A
     if protocol in ("s3", "s3a"):
         made.retries = 1  # tries are counted in one place
     return made
+
+
+def told_by_url(protocol: str, url: str) -> dict[str, Any]:
+    """What a URL says of the machine to speak to: its name, and who we are there. Protocols that want to be told it
+    take it from there; others find it in the URL themselves."""
+    if protocol not in RENAMING:
+        return {}
+    parts = urllib.parse.urlsplit(url)
+    kind = _kind(protocol)
+    known = inspect.signature(kind.__init__).parameters
+    said = {"host": parts.hostname, "port": parts.port, "hostid": parts.netloc}
+    for name, given in (("username", parts.username), ("user", parts.username), ("password", parts.password)):
+        said[name] = urllib.parse.unquote(given) if given else None
+    if protocol in ("sftp", "ssh"):  # which pass on whatever they are told
+        return {name: said[name] for name in ("host", "port", "username", "password") if said[name]}
+    return {name: value for name, value in said.items() if value and name in known}
+
+
+def _kind(protocol: str) -> Any:
+    """What fsspec has for a protocol. Loaded when first wanted: most pilots never do, and all would start later."""
+    library = importlib.import_module("fsspec")
+    try:
+        return library.get_filesystem_class(protocol)
+    except ImportError:
+        wanted = EXTRAS.get(protocol, f"what fsspec needs for {protocol}")
+        raise BadPlace(f"{protocol}:// cannot be spoken here: install {wanted}") from None
 
 
 def _with_times(protocol: str, options: Mapping[str, Any], timeout_ms: int) -> dict[str, Any]:

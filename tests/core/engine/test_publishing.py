@@ -4,8 +4,8 @@ import pytest
 
 from mendflow.core.engine.messages import SubmitJob
 from mendflow.core.model.data import Publication
-from mendflow.core.model.flow import Job, Publishing, Scope, Sequence
-from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.flow import Job, NeededResources, Publishing, Scope, Sequence
+from mendflow.core.model.jobs import Outcome, Resources
 from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import FileRef
 from tests.core.engine.world import Play, started
@@ -67,3 +67,34 @@ def test_a_flow_that_publishes_wrongly_is_refused(body: Job, said: str) -> None:
     with pytest.raises(BadFlow) as caught:
         started(body)
     assert said in caught.value.message
+
+
+def test_a_job_is_told_which_urls_its_files_go_to_and_which_machines_it_is_for() -> None:  # FM-2
+    needs = NeededResources(hosts=("${{ host }}", "n2"), system="linux", machine="${{ machine }}")
+    publish = {"t": Publishing(url="file:///${{ host }}/t", overwrite=False)}
+    play = in_scope(
+        Job(name="a", command="x", files={"t": "t"}, publish=publish, resources=needs), host="n1", machine="arm"
+    )
+    order = play.out[play.serial("a")]
+    assert isinstance(order, SubmitJob)
+    assert order.spec.publish == {"t": Publication(url="file:///n1/t", overwrite=False)}
+    assert order.spec.resources == Resources(hosts=("n1", "n2"), system="linux", machine="arm")
+
+
+@pytest.mark.parametrize(
+    ("publishing", "told"),
+    [
+        (Publishing(url="file:///t", logical="/t"), "and not both"),
+        (Publishing(url="http://host/t"), "can only be read from"),
+        (Publishing(url="file:///a/../t"), "without `..`"),
+    ],
+)
+def test_a_url_that_nothing_can_be_taken_to_is_refused(publishing: Publishing, told: str) -> None:
+    with pytest.raises(BadFlow, match=told):
+        started(Job(name="a", command="x", files={"t": "t"}, publish={"t": publishing}))
+
+
+def test_a_url_that_turns_out_to_be_none_is_a_fault_of_the_flow() -> None:
+    publish = {"t": Publishing(url="${{ where }}")}
+    play = in_scope(Job(name="a", command="x", files={"t": "t"}, publish=publish), where="gopher://a/b")
+    assert play.ended.fault is not None and "cannot be taken to its place" in play.ended.fault.message

@@ -24,6 +24,19 @@ def protocol_of(url: str) -> str:
     return url.partition("://")[0]
 
 
+def target_flaw(url: str) -> str:
+    """Why a job's file cannot be taken to this URL; nothing if it can. What it names is not told: it may hold a
+    password."""
+    protocol = protocol_of(url)
+    if flaw := protocol_flaw(url):
+        return flaw
+    if protocol not in WRITTEN:
+        return f"{protocol}:// can only be read from; use one of {', '.join(sorted(WRITTEN))}"
+    if url.endswith("/") or "\0" in url or ".." in url.split("/"):
+        return "it must name a file, without `..`"
+    return ""
+
+
 def protocol_flaw(url: str) -> str:
     """Why an element cannot be at this URL; nothing if it can."""
     protocol, _, rest = url.partition("://")

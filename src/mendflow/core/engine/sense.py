@@ -10,6 +10,7 @@ from typing import Any, Final
 from msgspec.structs import asdict
 
 from mendflow.core.data.paths import name_flaw
+from mendflow.core.data.protocols import target_flaw
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import (
     DURATION_MS_MAX,
@@ -44,6 +45,9 @@ MADE_UP_CHARS_MAX: Final = 1000
 VARIABLE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 VARIABLE_PATH: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
 REFERENCE: Final = re.compile(r"[\w-]+(\.[\w-]+)*")
+NAMING: Final = frozenset({"site", "hosts", "system", "machine"})
+"""Resources that are names and no amounts."""
+
 COUNT_MAX: Final = 10_000_000
 SIZE_MAX: Final = 2**53
 PRIORITY_MAX: Final = 1_000_000_000
@@ -100,8 +104,13 @@ def _publications(job: Job) -> Iterator[str]:
         if output not in job.files:
             known = ", ".join(job.files) or "none"
             yield f"{output!r:.80} is to be published, and the job leaves no file of that name; its files: {known:.200}"
-        if not all(isinstance(part, str) for part in (given.logical, given.element, given.data_set)):
+        if not all(isinstance(part, str) for part in (given.logical, given.element, given.data_set, given.url)):
             yield f"{output!r:.80} is to be published: its name, element and set must be texts"
+        elif given.url:
+            if given.logical or given.element or given.data_set:
+                yield f"{output!r:.80} goes to a URL, or to a storage element under a logical name, and not both"
+            elif "${{" not in given.url and (flaw := target_flaw(given.url)):
+                yield f"{output!r:.80} cannot be taken to its place: {flaw}"
         elif "${{" not in given.logical and (given.logical or not _copies(job)):
             if flaw := name_flaw(name := given.logical.removeprefix(LOGICAL)):
                 yield f"{output!r:.80} cannot be published as {name!r:.200}: {flaw}"
@@ -123,9 +132,11 @@ def _numbers(job: Job) -> Iterator[str]:
     for name, limit in asdict(job.limits).items():
         yield from _number(f"limits.{name}", limit, SIZE_MAX)
     for name, amount in asdict(job.resources).items():
-        if isinstance(amount, str) and (name == "site" or "${{" in amount):
+        if name == "hosts" and isinstance(amount, (list, tuple)) and all(isinstance(each, str) for each in amount):
             continue
-        if name == "site" or isinstance(amount, bool) or not isinstance(amount, (int, float)):
+        if isinstance(amount, str) and (name in NAMING or "${{" in amount):
+            continue
+        if name in NAMING or isinstance(amount, bool) or not isinstance(amount, (int, float)):
             yield f"{name} is {amount!r:.80}; give a number or an expression"
         else:
             yield from _number(name, amount, DURATION_MS_MAX if name == "wall_ms" else SIZE_MAX)

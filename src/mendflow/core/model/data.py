@@ -85,11 +85,17 @@ class LogicalFile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What becomes of a file that a job made: it is written to a storage element (the one near the pilot, if none is
-    named) under a logical name, and told to the catalogue when the job's result is accepted. `data_set` gathers it."""
+    named) under a logical name, and told to the catalogue when the job's result is accepted. `data_set` gathers it.
 
-    logical: str
+    With `url` it is taken there instead, and neither the catalogue nor the server's keeping has it: whoever named the
+    place looks after it. What lies there is replaced if it may be overwritten; else another file there is left alone,
+    and the attempt fails."""
+
+    logical: str = ""
     element: str = ""
     data_set: str = ""
+    url: str = ""
+    overwrite: bool = True
 
 
 class Located(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

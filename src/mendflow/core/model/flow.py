@@ -237,14 +237,20 @@ class NeededResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=T
     gpus: Template = 0
     wall_ms: Template = 0
     site: Template = ""
+    hosts: Template = ()
+    system: Template = ""
+    machine: Template = ""
 
 
 class Publishing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Under which logical name a file of a job is published, as a flow states it; see Publication. Each a template."""
+    """Under which logical name a file of a job is published, or to which URL it is taken, as a flow states it; see
+    Publication. Each a template."""
 
-    logical: Template
+    logical: Template = ""
     element: Template = ""
     data_set: Template = ""
+    url: Template = ""
+    overwrite: bool = True
 
 
 class Job(Node, frozen=True, tag="job"):
@@ -252,8 +258,8 @@ class Job(Node, frozen=True, tag="job"):
     sources: a template that gives a kept file (`${{ jobs.a.files.table }}`), the path of a given one, or a logical name
     (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another. `replicas` maps such
     paths to the places where the pilot finds them, best first: each a template, for a list or for one place. `publish`
-    says which of `files` get a logical name and go to a storage element. A job with `link_inputs` promises to only read
-    its inputs."""
+    says which of `files` get a logical name and go to a storage element, or go to a URL of their own. A job with
+    `link_inputs` promises to only read its inputs."""
 
     command: str | None = None
     function: FunctionRef | None = None

@@ -13,7 +13,8 @@ from mendflow.core.model.values import FileRef, Value
 
 class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a job needs of the pilot that takes it. Zero means: nothing asked. `avoid_hosts` are hosts whose pilots do
-    not get it."""
+    not get it; `hosts`, if any are named, those whose pilots alone do. `system` and `machine` are what the pilot must
+    run on, in the words of core/model/platforms."""
 
     cpus: float = 1.0
     memory_bytes: int = 0
@@ -22,14 +23,25 @@ class Resources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     wall_ms: int = 0
     site: str = ""
     avoid_hosts: tuple[str, ...] = ()
+    hosts: tuple[str, ...] = ()
+    system: str = ""
+    machine: str = ""
 
 
 class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What a job may not exceed while it runs; zero means no limit. Time and memory come from its resources."""
+    """What a job may not exceed while it runs; zero means no limit. Time and memory come from its resources. All but
+    `processes` hold for each process of it. Core dumps of nothing are a limit too, so that one is None if there is
+    none."""
 
     open_files: int = 0
     file_bytes: int = 0
     processes: int = 0
+    cpu_ms: int = 0
+    stack_bytes: int = 0
+    data_bytes: int = 0
+    locked_bytes: int = 0
+    virtual_bytes: int = 0
+    core_bytes: int | None = None
 
 
 class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -176,6 +188,7 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One grant of a job, kept in its history."""
 
     fence: int
+    number: int = 0  # which try it is, from 1; one that came back unbegun has the number of the next. 0: the fence
     pilot: PilotId
     host: str = ""  # where the pilot runs
     site: str = ""
@@ -190,6 +203,11 @@ class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     release: Release | None = None  # a person took it from its pilot
     because: str = ""  # why this pilot got it, where its data had a say in that
 
+    @property
+    def shown(self) -> int:
+        """What people know it by. Older documents have no number of their own."""
+        return self.number or self.fence
+
 
 class Job(msgspec.Struct, kw_only=True):
     """The job's document. Changed only by core/scheduling/jobs.py; written whole, by compare-and-set on its version."""
@@ -201,7 +219,8 @@ class Job(msgspec.Struct, kw_only=True):
     state: JobState = JobState.AVAILABLE
     created_at: Instant = 0
     available_at: Instant = 0  # not before this, after a failed attempt
-    fence: int = 0
+    fence: int = 0  # how often it was granted
+    unbegun: int = 0  # how many of these grants came back before anybody began it
     pilot: PilotId | None = None
     suspended: bool = False
     failures: int = 0  # own failed attempts; bounded by spec.retries
@@ -211,6 +230,11 @@ class Job(msgspec.Struct, kw_only=True):
     finished_at: Instant = 0
     reused: str = ""  # why it was, or was not, taken over from an earlier case
     released: Release | None = None  # while its attempt is being stopped because somebody released it
+
+    @property
+    def tries(self) -> int:
+        """How often it was tried; while a pilot has it, which try that is."""
+        return self.fence - self.unbegun
 
     @property
     def finished(self) -> bool:

@@ -34,13 +34,16 @@ _DIGEST = re.compile(r"[0-9a-f]{15,64}")  # servers tell each other only how dig
 
 
 class Capacity(msgspec.Struct, frozen=True, kw_only=True):
-    """What a pilot has in all. A free slot offers what running attempts have left of it."""
+    """What a pilot has in all. A free slot offers what running attempts have left of it. `system` and `machine` say
+    what it runs on, in the words of core/model/platforms; nothing if that is not known."""
 
     slots: int
     cpus: float
     memory_bytes: int
     disk_bytes: int
     gpus: int = 0
+    system: str = ""
+    machine: str = ""
 
 
 class AttemptRef(msgspec.Struct, frozen=True, array_like=True):
@@ -49,7 +52,8 @@ class AttemptRef(msgspec.Struct, frozen=True, array_like=True):
 
 
 UNBEGUN = frozenset({"held", "staging"})
-"""States of an attempt that can be given to another pilot, as if it had never come to this one."""
+"""States of an attempt that can be given to another pilot, as if it had never come to this one: nothing of the job
+itself has run. Server and pilot both go by it."""
 
 
 class Beat(msgspec.Struct, frozen=True, array_like=True):
@@ -87,9 +91,13 @@ class Order(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Assignment(msgspec.Struct, frozen=True, array_like=True):
+    """A job for a pilot, to be reported under this fence. `number` says which try of it this is: those that came back
+    unbegun do not count. A server that knows of no such number leaves it out, and the fence stands for it."""
+
     job: JobId
     fence: int
     spec: JobSpec
+    number: int = 0
 
 
 class Taken(msgspec.Struct, frozen=True, array_like=True):
@@ -154,7 +162,7 @@ def flaw(request: SyncRequest) -> str:
         if not 0 <= number <= NUMBER_MAX:  # which no NaN is
             return f"{name} is {number}"
     texts = {"pilot": request.pilot, "host": request.host, "site": request.site, "submission": request.submission}
-    texts |= {"leaves": request.leaves}
+    texts |= {"leaves": request.leaves, "system": has.system, "machine": has.machine}
     for name, text in texts.items():
         if len(text) > NAME_CHARS_MAX or not text.isprintable():
             return f"{name} is longer than {NAME_CHARS_MAX} characters, or not printable"

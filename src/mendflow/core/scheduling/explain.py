@@ -15,7 +15,7 @@ from mendflow.core.model.sync import Capacity
 from mendflow.core.model.views import Why
 from mendflow.core.scheduling.amounts import clock, duration, size
 from mendflow.core.scheduling.jobs import needs_of, outlived_ms
-from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS
+from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, unsuitable
 
 FACTS_MAX = 10
 
@@ -68,9 +68,9 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     if needs.site and not any(pilot.site == needs.site for pilot in pilots):
         return _why_site(job, pilots, coming)
     there = [pilot for pilot in pilots if needs.site in ("", pilot.site)]
-    welcome = [pilot for pilot in there if pilot.host not in needs.avoid_hosts]
+    welcome = [pilot for pilot in there if not _unsuitable(needs, pilot)]
     if not welcome:
-        return _why_avoided(job, there)
+        return _why_unsuitable(job, needs, there)
     able = [pilot for pilot in welcome if not _unmet(needs, pilot)]
     if not able:
         return _why_never(job, welcome)
@@ -119,10 +119,24 @@ def _why_site(job: Job, pilots: Sequence[PilotFacts], coming: Sequence[str]) -> 
     return _why(job, "waiting", f"no pilot can take it: it is bound to site {site}, and {others}")
 
 
-def _why_avoided(job: Job, pilots: Sequence[PilotFacts]) -> Why:
-    hosts = ", ".join(sorted({pilot.host for pilot in pilots}))
-    sentence = f"no pilot can take it: it keeps away from {hosts}, and all pilots that it could go to are there"
-    return _why(job, "waiting", sentence, ["a pilot on another host takes it; `mendflow pilot` starts one"])
+def _unsuitable(needs: Resources, pilot: PilotFacts) -> str:
+    return unsuitable(needs, pilot.host, pilot.capacity.system, pilot.capacity.machine)
+
+
+def _why_unsuitable(job: Job, needs: Resources, pilots: Sequence[PilotFacts]) -> Why:
+    if all(pilot.host in needs.avoid_hosts for pilot in pilots):
+        hosts = ", ".join(sorted({pilot.host for pilot in pilots}))
+        sentence = f"no pilot can take it: it keeps away from {hosts}, and all pilots that it could go to are there"
+        return _why(job, "waiting", sentence, ["a pilot on another host takes it; `mendflow pilot` starts one"])
+    why = "; ".join(sorted({_unsuitable(needs, pilot) for pilot in pilots}))
+    facts = [f"{pilot.name} runs on {_platform(pilot)}" for pilot in pilots[:FACTS_MAX]]
+    return _why(
+        job, "waiting", f"no pilot can take it: {why}, and no pilot is there; `mendflow pilot` starts one", facts
+    )
+
+
+def _platform(pilot: PilotFacts) -> str:
+    return " ".join(filter(None, (pilot.capacity.system, pilot.capacity.machine))) or "a machine that it has not named"
 
 
 def _why_never(job: Job, pilots: Sequence[PilotFacts]) -> Why:

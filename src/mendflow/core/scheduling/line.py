@@ -9,6 +9,7 @@ from heapq import heappush
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Resources
+from mendflow.core.scheduling.offer import is_picky
 from mendflow.core.scheduling.ranked import Entry, Files, Ranked
 from mendflow.core.scheduling.wanted import Wanted
 
@@ -19,14 +20,14 @@ EXACT_MAX = 300
 class Shape(Ranked):
     """Jobs of like needs, in order."""
 
-    __slots__ = ("avoid", "cpus", "disk", "exact", "gpus", "memory", "number", "place", "wall")
+    __slots__ = ("cpus", "disk", "exact", "gpus", "memory", "number", "picky", "place", "wall")
 
     def __init__(self, number: int, place: "Place", needs: Resources, *, exact: bool) -> None:
         super().__init__([])
         self.number = number
         self.place = place
         self.exact = exact
-        self.avoid = needs.avoid_hosts if exact else ()  # those of a rough shape differ in what they avoid
+        self.picky = needs if exact and is_picky(needs) else None  # those of a rough shape differ in what suits them
         self._at_least(needs)
 
     def _at_least(self, needs: Resources) -> None:

@@ -79,7 +79,7 @@ class Match:
 
     def _look(self, place: Place) -> None:
         each = self.each
-        cpus, memory, disk, gpus, ttl, host = each.cpus, each.memory, each.disk, each.gpus, each.ttl, each.host
+        cpus, memory, disk, gpus, ttl = each.cpus, each.memory, each.disk, each.gpus, each.ttl
         for shape in place.shapes.values():
             if (
                 shape.memory <= memory
@@ -87,7 +87,7 @@ class Match:
                 and shape.disk <= disk
                 and shape.gpus <= gpus
                 and shape.wall <= ttl
-                and not (shape.avoid and host in shape.avoid)
+                and (shape.picky is None or each.suits(shape.picky))
             ):
                 head = shape.heap[0]
                 if shape.exact or each.fits(head[2]):

@@ -10,6 +10,7 @@ import msgspec
 
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Resources
+from mendflow.core.model.platforms import suits
 from mendflow.core.model.sync import Capacity
 
 CPU_GRAIN = 1e-6
@@ -39,18 +40,41 @@ class Offer(msgspec.Struct, frozen=True, kw_only=True):
     idle_ms: int = 0
 
 
+def is_picky(needs: Resources) -> bool:
+    """Whether it matters to a job which machine it is."""
+    return bool(needs.avoid_hosts or needs.hosts or needs.system or needs.machine)
+
+
+def unsuitable(needs: Resources, host: str, system: str, machine: str) -> str:
+    """Why a job may not go to such a machine, in words; nothing if it may. A host that nobody knows yet, as that of a
+    pilot which a batch system is still to start, is not held against it."""
+    if host in needs.avoid_hosts:
+        return f"it keeps away from {host}"
+    if needs.hosts and host and host not in needs.hosts:
+        return f"it is bound to {', '.join(needs.hosts)}"
+    if needs.system and system != needs.system:
+        return f"it needs {needs.system}"
+    if needs.machine and not suits(machine, needs.machine):
+        return f"it needs a machine of the kind {needs.machine}"
+    return ""
+
+
 class Room:
-    """What is left of an offer while jobs are taken for it."""
+    """What is left of an offer while jobs are taken for it. `whole` says what it runs on, if that is known."""
 
-    __slots__ = ("cpus", "disk", "gpus", "host", "memory", "ttl")
+    __slots__ = ("cpus", "disk", "gpus", "host", "machine", "memory", "system", "ttl")
 
-    def __init__(self, cpus: float, memory: int, disk: int, gpus: int, ttl: int, host: str) -> None:
+    def __init__(
+        self, cpus: float, memory: int, disk: int, gpus: int, ttl: int, host: str, whole: Capacity | None = None
+    ) -> None:
         self.cpus = cpus + CPU_GRAIN
         self.memory = memory
         self.disk = disk
         self.gpus = gpus
         self.ttl = ttl or FOREVER_MS
         self.host = host
+        self.system = whole.system if whole is not None else ""
+        self.machine = whole.machine if whole is not None else ""
 
     def fits(self, needs: Resources) -> bool:
         return (
@@ -59,8 +83,12 @@ class Room:
             and needs.disk_bytes <= self.disk
             and needs.gpus <= self.gpus
             and needs.wall_ms <= self.ttl
-            and self.host not in needs.avoid_hosts
+            and (not is_picky(needs) or self.suits(needs))
         )
+
+    def suits(self, needs: Resources) -> bool:
+        """Whether it is a machine that a job may go to, however much is free on it."""
+        return not unsuitable(needs, self.host, self.system, self.machine)
 
     def shrink(self, needs: Resources) -> None:
         self.cpus -= needs.cpus
@@ -71,13 +99,13 @@ class Room:
 
 def room_now(offer: Offer) -> Room:
     """What one job may take at most."""
-    return Room(offer.cpus, offer.memory_bytes, offer.disk_bytes, offer.gpus, offer.ttl_ms, offer.host)
+    return Room(offer.cpus, offer.memory_bytes, offer.disk_bytes, offer.gpus, offer.ttl_ms, offer.host, offer.whole)
 
 
 def room_in_all(offer: Offer) -> Room:
     """What all jobs of one take may take together."""
-    n = offer.rounds
-    return Room(offer.cpus * n, offer.memory_bytes * n, offer.disk_bytes * n, offer.gpus * n, offer.ttl_ms, offer.host)
+    n, ttl, host = offer.rounds, offer.ttl_ms, offer.host
+    return Room(offer.cpus * n, offer.memory_bytes * n, offer.disk_bytes * n, offer.gpus * n, ttl, host, offer.whole)
 
 
 def room_when_empty(offer: Offer) -> Room | None:
@@ -85,7 +113,7 @@ def room_when_empty(offer: Offer) -> Room | None:
     whole = offer.whole
     if whole is None or not offer.pilot:
         return None
-    return Room(whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus, offer.ttl_ms, offer.host)
+    return Room(whole.cpus, whole.memory_bytes, whole.disk_bytes, whole.gpus, offer.ttl_ms, offer.host, whole)
 
 
 class Rooms:
@@ -105,7 +133,7 @@ class Rooms:
         return any(needs.site in ("", site) and room.fits(needs) for site, room in self._further())
 
     def _known(self, needs: Resources) -> Iterable[Room]:
-        if needs.avoid_hosts:
+        if needs.avoid_hosts or needs.hosts:
             return self._by_host.get(needs.site, {}).values()
         return self._by_size.get(needs.site, {}).values()
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.sites import Offered, Site
 from mendflow.core.scheduling.amounts import duration, size
-from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, Room
+from mendflow.core.scheduling.offer import CPU_GRAIN, FOREVER_MS, Room, unsuitable
 
 ENDS_BEFORE_MS = 60_000
 """So much before it would be killed a pilot leaves by itself; if that is little, after nine tenths of its time."""
@@ -76,11 +76,18 @@ def _not_offered(site: Site, needs: Resources, amounts: Sequence[_Amount], offer
     hosts = sorted({each.host for each in offered})
     if site.batch.kind == "local" and set(hosts) <= set(needs.avoid_hosts):
         lacks.append(f"it keeps away from {', '.join(hosts)}, where its pilots are")
+    if not lacks and (why := _not_suitable(needs, offered)):
+        lacks.append(why)
     return "; ".join(lacks) or f"none of the last {len(offered)} pilots that came had all that it asks for"
+
+
+def _not_suitable(needs: Resources, offered: Sequence[Offered]) -> str:
+    why = {unsuitable(needs, each.host, each.capacity.system, each.capacity.machine) for each in offered}
+    return "" if "" in why else f"{'; '.join(sorted(why))}, and its pilots were on none"
 
 
 def _room(site: Site, offered: Offered) -> Room:
     """A batch system may send the next pilot to another host; where there is none, it comes to the same."""
     has = offered.capacity
     host = offered.host if site.batch.kind == "local" else ""
-    return Room(has.cpus, has.memory_bytes, has.disk_bytes, has.gpus, offered.ttl_ms, host)
+    return Room(has.cpus, has.memory_bytes, has.disk_bytes, has.gpus, offered.ttl_ms, host, has)

@@ -25,6 +25,9 @@ class JobOptions(TypedDict, total=False):
     gpus: Any
     time: Any
     site: Any
+    hosts: Any
+    system: Any
+    machine: Any
     env: Mapping[str, Any]
     inputs: Mapping[str, Any]
     files: Mapping[str, str]
@@ -33,6 +36,12 @@ class JobOptions(TypedDict, total=False):
     open_files: int
     file_size: str
     processes: int
+    cpu_time: str
+    stack: str
+    data_segment: str
+    locked_memory: str
+    virtual_memory: str
+    core_dump: str
     priority: int
     owner: str
     expected: str
@@ -74,11 +83,20 @@ def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:
             gpus=template("gpus", 0),
             wall_ms=measured(options, "time", "duration", owner),
             site=template("site", ""),
+            hosts=tuple(hosts) if isinstance(hosts := template("hosts", ()), list) else (hosts,),
+            system=template("system", ""),
+            machine=template("machine", ""),
         ),
         "limits": Limits(
             open_files=whole(options, "open_files"),
             file_bytes=measured(options, "file_size", "size", owner),
             processes=whole(options, "processes"),
+            cpu_ms=measured(options, "cpu_time", "duration", owner),
+            stack_bytes=measured(options, "stack", "size", owner),
+            data_bytes=measured(options, "data_segment", "size", owner),
+            locked_bytes=measured(options, "locked_memory", "size", owner),
+            virtual_bytes=measured(options, "virtual_memory", "size", owner),
+            core_bytes=measured(options, "core_dump", "size", owner) if "core_dump" in options else None,
         ),
         "priority": whole(options, "priority", least=-1_000_000),
         "owner": str(options.get("owner", "")),
@@ -91,7 +109,7 @@ def job_fields(options: JobOptions, owner: object) -> dict[str, Any]:
 
 
 def publications(options: Mapping[str, Any], owner: object) -> dict[str, Publishing]:
-    """A logical name for a file, or a dict with `logical`, `element` and `data_set`."""
+    """A logical name for a file, or a dict with `logical`, `element` and `data_set`, or with `url` and `overwrite`."""
     found, files = {}, options.get("files", {})
     for name, given in options.get("publish", {}).items():
         if name not in files:
@@ -99,8 +117,8 @@ def publications(options: Mapping[str, Any], owner: object) -> dict[str, Publish
         parts = given if isinstance(given, Mapping) else {"logical": given}
         if unknown := parts.keys() - PUBLISHING:
             raise bad(f"publish of {name} has `{min(unknown)}`", nearest(min(unknown), PUBLISHING))
-        if "logical" not in parts:
-            raise bad(f"publish of {name} needs a logical name, such as /store/reco/a.dat")
+        if ("logical" in parts) == ("url" in parts):
+            raise bad(f"publish of {name} needs a logical name, such as /store/reco/a.dat, or a url, and not both")
         found[name] = Publishing(**{key: template_of(each, owner, "publish") for key, each in parts.items()})
     return found
 

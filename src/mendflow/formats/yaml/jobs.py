@@ -5,6 +5,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal
 
 from mendflow.core.data.paths import name_flaw
+from mendflow.core.data.protocols import target_flaw
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import Activity, Empty, Job, NeededResources, Publishing
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
@@ -103,6 +104,9 @@ def common(build: Build, fields: Fields) -> dict[str, Any]:
             gpus=value("gpus", 0),
             wall_ms=value("time", 0),
             site=value("site", ""),
+            hosts=tuple(value("hosts", ())),
+            system=value("system", ""),
+            machine=value("machine", ""),
         ),
         "limits": limits_of(build.reading, fields.get("limits"))
         if "limits" in fields
@@ -129,6 +133,12 @@ def limits_of(reading: Reading, node: Node) -> Limits:
         open_files=fields.get("open-files", 0),
         file_bytes=fields.get("file-size", 0),
         processes=fields.get("processes", 0),
+        cpu_ms=fields.get("cpu-time", 0),
+        stack_bytes=fields.get("stack", 0),
+        data_bytes=fields.get("data-segment", 0),
+        locked_bytes=fields.get("locked-memory", 0),
+        virtual_bytes=fields.get("virtual-memory", 0),
+        core_bytes=fields.get("core-dump"),
     )
 
 
@@ -190,8 +200,14 @@ def publishing_of(reading: Reading, node: Node) -> Publishing | None:
     """A logical name, or a map with one."""
     if isinstance(node, Entries):
         fields = fields_of(reading, node, tables.PUBLISHING, "`publish`")
-        logical = fields.get("as") if fields is not None else None
-        if fields is None or logical is None:
+        if fields is None or (fields.node_of("to") is not None) == (fields.node_of("as") is not None):
+            if fields is not None:
+                reading.problem(node, "say `as:` with a logical name, or `to:` with a URL, and not both")
+            return None
+        if fields.node_of("to") is not None:
+            return delivery_of(reading, fields)
+        logical = fields.get("as")
+        if logical is None:
             return None
         element, data_set, node = fields.get("on", ""), fields.get("set", ""), fields.node_of("as") or node
     else:
@@ -201,6 +217,19 @@ def publishing_of(reading: Reading, node: Node) -> Publishing | None:
     if "${{" not in logical and (flaw := name_flaw(logical.removeprefix(LOGICAL))):
         reading.problem(node, f"`{logical}` is no logical name: {flaw}")
     return Publishing(logical=logical, element=element or "", data_set=data_set or "")
+
+
+def delivery_of(reading: Reading, fields: Fields) -> Publishing | None:
+    """A URL that a file is taken to."""
+    node, url = fields.node_of("to"), fields.get("to")
+    for name in ("on", "set"):
+        if (other := fields.node_of(name)) is not None:
+            reading.problem(other, f"what goes to a URL has no `{name}:`, which is for logical names")
+    if url is None or node is None:
+        return None
+    if "${{" not in url and (flaw := target_flaw(url)):
+        reading.problem(node, f"nothing can be taken there: {flaw}")
+    return Publishing(url=url, overwrite=fields.get("overwrite", True))
 
 
 def demand_inner(reading: Reading, node: Node, path: str | None) -> bool:

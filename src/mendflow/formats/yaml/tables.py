@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from mendflow.core.model.platforms import MACHINES, SYSTEMS
 from mendflow.formats.yaml.fields import Key, Table
 from mendflow.formats.yaml.shapes import (
     Condition,
@@ -58,6 +59,12 @@ LIMITS: Final[Table] = {
     "open-files": Key(Number(whole=True), "How many files the job may have open at once."),
     "file-size": Key(Measure("size"), "How large a file the job may write."),
     "processes": Key(Number(whole=True), "How many processes the job's user may have."),
+    "cpu-time": Key(Measure("duration"), "How long a process of the job may compute."),
+    "stack": Key(Measure("size"), "How large the stack of a process may be."),
+    "data-segment": Key(Measure("size"), "How large the data segment of a process may be."),
+    "locked-memory": Key(Measure("size"), "How much memory a process may lock."),
+    "virtual-memory": Key(Measure("size"), "How much memory a process may have mapped."),
+    "core-dump": Key(Measure("size"), "How large a core dump may be; `0 B` for none."),
 }
 RESOURCES: Final[Table] = {
     "cpus": Key(Number(expression="template"), "How many CPUs the job needs; 1 unless given."),
@@ -68,6 +75,12 @@ RESOURCES: Final[Table] = {
         Measure("duration", "template", positive=True), "How long the job may take. It is ended when it takes longer."
     ),
     "site": Key(Text("the name of a site"), "Run the job at this site only."),
+    "hosts": Key(ListOf(Text("the name of a host"), single=True), "Run the job on one of these hosts only."),
+    "system": Key(Text("the name of a system"), f"Run the job on this system only: {', '.join(SYSTEMS)}."),
+    "machine": Key(
+        Text("a kind of machine"),
+        f"Run the job on this kind of machine only: {', '.join(MACHINES)}; x86 and arm mean all of their kind.",
+    ),
 }
 JOB: Final[Table] = {
     **RESOURCES,
@@ -91,9 +104,11 @@ JOB: Final[Table] = {
     ),
 }
 PUBLISHING: Final[Table] = {
-    "as": Key(Text("a logical name"), "The logical name, such as /store/reco/run7.dat.", required=True),
+    "as": Key(Text("a logical name"), "The logical name, such as /store/reco/run7.dat."),
     "on": Key(Text("the name of a storage element"), "Where it goes; the one near the pilot unless given."),
     "set": Key(Text("the name of a data set"), "The data set that it belongs to."),
+    "to": Key(Text("a URL"), "Take it to this URL instead, such as file:///data/run7.dat."),
+    "overwrite": Key(Flag(), "Whether a file that lies at the URL may be replaced; true unless given."),
 }
 JOB_FILES: Final[Table] = {
     "inputs": Key(
@@ -116,7 +131,7 @@ JOB_FILES: Final[Table] = {
     "publish": Key(
         Later("a map from names of files to logical names", "publications"),
         "Files the job leaves that get a logical name and go to a storage element: the name in `files`, and the "
-        "logical name, or a map with `as:`, `on:` and `set:`.",
+        "logical name, or a map with `as:`, `on:` and `set:`; or, with `to:`, those that are taken to a URL.",
     ),
 }
 ON_MESSAGE: Final[Table] = {

@@ -11,6 +11,7 @@ import msgspec
 from msgspec.structs import replace
 
 from mendflow.core.data.paths import name_flaw
+from mendflow.core.data.protocols import target_flaw
 from mendflow.core.engine import data
 from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, Thrown, thrown
@@ -25,6 +26,7 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.engine.plan import PlanNode
 from mendflow.core.engine.run import Run
+from mendflow.core.engine.sense import NAMING
 from mendflow.core.engine.state import JobItem
 from mendflow.core.expressions import is_template
 from mendflow.core.expressions.texts import as_text
@@ -227,13 +229,15 @@ def as_env(value: Value, name: str) -> dict[str, str]:
 def as_resources(value: Value, name: str) -> Resources:
     numbers: dict[str, Any] = {}
     for key, number in value.items():
-        if key != "site":
+        if key not in NAMING:
             if isinstance(number, bool) or not isinstance(number, (int, float)) or number < 0:
                 raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number!r}; it must be a number, 0 or more")
             if number > data.NUMBER_MAX:
                 raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {key} is {number}, more than there is anywhere")
             numbers[key] = float(number) if key == "cpus" else int(number)
-    return Resources(site=as_text(value["site"]), **numbers)
+    hosts = tuple(as_text(each) for each in _as_many(value["hosts"]) if each)
+    site, system, machine = (as_text(value[key]) for key in ("site", "system", "machine"))
+    return Resources(site=site, hosts=hosts, system=system, machine=machine, **numbers)
 
 
 def as_places(value: Value, name: str) -> dict[str, tuple[str, ...]]:
@@ -252,6 +256,11 @@ def as_publications(value: Value, name: str) -> dict[str, Publication]:
     that it has, which is known when the job is submitted."""
     found = {}
     for output, given in value.items():
+        if url := as_text(given["url"]):
+            if flaw := target_flaw(url):
+                raise thrown(INVALID_EXPRESSION_VALUE, f"{name}: {output} cannot be taken to its place: {flaw}")
+            found[output] = Publication(url=url, overwrite=given["overwrite"])
+            continue
         logical = as_text(given["logical"]).removeprefix(LOGICAL)
         if logical and (flaw := name_flaw(logical)):
             message = f"{name}: {output} cannot be published as {logical!r:.200}: {flaw}"
@@ -265,13 +274,15 @@ def named(spec: JobSpec, output: str) -> Publication:
     """The publication of a file with its name: the one that is given, else that of the input which it is a copy of."""
     given = spec.publish[output]
     source = spec.inputs.get(spec.files.get(output, ""))
+    if given.url:
+        return given
     if given.logical or (source is not None and source.logical):
         return given if given.logical or source is None else replace(given, logical=source.logical)
     raise thrown(INVALID_EXPRESSION_VALUE, f"{spec.item}: {output} has no logical name; say which it gets")
 
 
 def _as_many(given: Value) -> list[Value]:
-    return given if isinstance(given, list) else [given]
+    return list(given) if isinstance(given, (list, tuple)) else [given]
 
 
 _SHAPES: Final = {
