@@ -1,0 +1,79 @@
+"""The scenarios by name, and the files that tell of them."""
+
+from collections.abc import Callable
+from pathlib import Path
+from types import MappingProxyType
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.problems import Invalid
+from mendflow.sim.beyond.findings import Findings, Plan, Tell
+from mendflow.sim.beyond.lives import lives
+from mendflow.sim.beyond.million import million
+from mendflow.sim.beyond.policies import policies
+from mendflow.sim.beyond.priorities import priorities
+from mendflow.sim.beyond.sharing import sharing
+from mendflow.sim.beyond.sites import sites
+from mendflow.sim.charts.pages import Figure, Table, page, write_figures
+
+MILLION: Final = "million"
+_PLAYED: Final[dict[str, Callable[[Plan], Findings]]] = {
+    "sharing": sharing,
+    "policies": policies,
+    "lives": lives,
+    "priorities": priorities,
+    "sites": sites,
+    MILLION: million,
+}
+SCENARIOS: Final = MappingProxyType(
+    {
+        "sharing": "Caches that the hosts of a site share, beside the paper's schemes.",
+        "policies": "What a full cache lets go: lru, lfu, lru-k and cost.",
+        "lives": "Pilots that may live for a while only.",
+        "priorities": "A few urgent jobs that come while many wait.",
+        "sites": "The same pilots at one site, and spread over several.",
+        MILLION: "1,000,000 jobs on 10,000 pilots of 10 sites; only when it is asked for.",
+    }
+)
+
+
+class Report(msgspec.Struct, frozen=True, kw_only=True):
+    """A sentence and a table of each scenario, and which files were written."""
+
+    sentences: tuple[str, ...]
+    tables: tuple[Table, ...]
+    written: tuple[str, ...] = ()
+
+
+def beyond(
+    *,
+    scenarios: tuple[str, ...] = (),
+    jobs: int = 0,
+    seed: int = 1,
+    seeds: int = 3,
+    folder: Path,
+    tell: Tell = lambda _: None,
+) -> Report:
+    """Play these scenarios, all but the million if none is named. `jobs` is for how many jobs where a scenario can have
+    any number; 0: as it says."""
+    if strange := [each for each in scenarios if each not in SCENARIOS]:
+        raise Invalid(f"there is no scenario {strange[0]!r}; choose among {', '.join(SCENARIOS)}", field="scenarios")
+    plan = Plan(seeds=tuple(range(seed, seed + max(1, seeds))), jobs=jobs, tell=tell)
+    found = []
+    for name in scenarios or [each for each in SCENARIOS if each != MILLION]:
+        tell(f"{name}: {SCENARIOS[name]}")
+        found.append(_PLAYED[name](plan))
+    tables, figures = tuple(each.table for each in found), [figure for each in found for figure in each.figures]
+    return Report(
+        sentences=tuple(each.sentence for each in found),
+        tables=tables,
+        written=tuple(map(str, _write(folder, tables, figures))),
+    )
+
+
+def _write(folder: Path, tables: tuple[Table, ...], figures: list[Figure]) -> list[Path]:
+    written = write_figures(folder, figures)
+    path = folder / "beyond.html"
+    path.write_text(page("Beyond the paper", "", figures, tables), encoding="utf-8")
+    return [*written, path]
