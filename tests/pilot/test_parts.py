@@ -331,7 +331,7 @@ def test_a_failure_on_a_full_disk_is_laid_to_the_disk(tmp_path: Path, monkeypatc
 
 def test_every_end_has_a_sentence_and_only_the_places_own_are_infrastructure() -> None:
     faults = {end: stopped(end, wall_ms=1_500, memory_bytes=2 * 10**6, peak_bytes=3_100_000) for end in End}
-    assert {end for end, fault in faults.items() if fault.infrastructure} == {End.LEASE, End.KILLED}
+    assert {end for end, fault in faults.items() if fault.infrastructure} == {End.LEASE, End.KILLED, End.LEFT}
     assert "1.5 s" in faults[End.TIME].message and "3.1 MB, more than the 2 MB" in faults[End.MEMORY].message
     assert cannot_start(OSError(errno.E2BIG, "too long"), "/").category is Category.INPUT
     assert cannot_start(OSError(errno.EAGAIN, "no more processes"), "/").infrastructure

@@ -31,6 +31,11 @@ REPORT_MS = 200
 LOOK_MS = 50
 CHATTY_LOOK_MS = 10
 NAP_MS = 1
+TOLD_MS = 60_000
+"""A job that ends badly so soon after its slot was told to end was told so too."""
+
+TOLD_TOGETHER_MS = 200
+"""Whoever ends a whole pilot tells its processes one after the other; this is how far apart they may hear it."""
 
 
 class Bench:
@@ -65,6 +70,7 @@ class Bench:
         self._next_report = 0
         self._chatty = False
         self._lease_seen = 0  # until when we may run things, as it was when we last looked
+        self._told_at = -TOLD_MS  # when this process was last told to end
 
     def due(self, now: int) -> int:
         """When the running attempt must be looked at again."""
@@ -219,7 +225,7 @@ class Bench:
     def _end_shell(self, end: End | None) -> None:
         shell, watch = self._shell, self.watch
         assert shell is not None and watch is not None
-        watch.end = End.CANCELLED if end is None and watch.cancelling else end
+        watch.end = self._end_of(watch, shell.pid) if end is None else end
         left = self.reaper.kill_below(spare=self._lane.pid, group=shell.pid)
         for outlet in shell.outlets:
             self._poll.unregister(outlet)
@@ -242,6 +248,28 @@ class Bench:
         if self._spare:
             remove_tree(self._spare)
             self._spare = ""
+
+    def told(self) -> None:
+        """Somebody has told this process to end, as a batch system tells all processes of a pilot."""
+        self._told_at = now_ms()
+
+    def _end_of(self, watch: Watch, pid: int) -> End | None:
+        """Why the attempt of this process is over, if that was not its own doing. What ends in the moment in which all
+        are told to end was ended by that, even if it says that all is well: a script goes on when the command that it
+        waits for was killed."""
+        if watch.cancelling:
+            return End.CANCELLED
+        status = self.reaper.ended.get(pid, 0)
+        if signal.SIGTERM in (os.WTERMSIG(status), os.WEXITSTATUS(status) - 128):
+            self._await_told()
+        ago = now_ms() - self._told_at
+        return End.LEFT if ago < (TOLD_MS if status else TOLD_TOGETHER_MS) else None
+
+    def _await_told(self) -> None:
+        """The job was told to end, and not by us: perhaps so are we, in a moment."""
+        until = now_ms() + TOLD_TOGETHER_MS
+        while now_ms() < until and now_ms() - self._told_at >= TOLD_MS:
+            time.sleep(0.005)
 
     def _killed_by_guard(self, pid: int) -> bool:
         """Whether the attempt was killed because this slot stood still while the lease ended. By the lease as it was
@@ -281,7 +309,8 @@ class Bench:
         sent, watch = list(self._lane.sent), self.watch
         if sent:
             assert watch is not None and watch.work is sent[0]
-            watch.end = End.LEASE if watch.end is None and guarded else watch.end
+            if watch.end is None:
+                watch.end = End.LEASE if guarded else self._end_of(watch, self._lane.pid)
             self._hear_report(watch, now_ms(), over=True)
         log, cut = self._lane.log_tail(), self._lane.cut_bytes()
         self._lane.close()

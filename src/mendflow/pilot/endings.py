@@ -73,7 +73,7 @@ def crashed(
 ) -> Done:
     """A call whose worker died: because the slot ended it, or by the function's own doing."""
     work = watch.work
-    end = End.CANCELLED if watch.end is None and watch.cancelling else watch.end
+    end = watch.end
     ran_us, peak = watch.ran_us(), max(watch.peak_bytes, reaper.peak_bytes)
     measures = Measures(
         started_at=watch.started_at,

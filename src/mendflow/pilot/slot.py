@@ -53,7 +53,7 @@ class Slot:
         for end in (self._wake, self._wake_write):
             end.setblocking(False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
-        signal.signal(signal.SIGTERM, lambda *_: self._stop())
+        signal.signal(signal.SIGTERM, lambda *_: self._told_to_end())
         signal.set_wakeup_fd(self._wake_write.fileno(), warn_on_full_buffer=False)
         self._poll.register(self._wake, select.POLLIN)
         bench = self._bench
@@ -91,6 +91,13 @@ class Slot:
         if not met or self._line.there or self._bench.watch is not None:
             return False
         return self._results.safe() or boot_ms() > self._lease.stop_at + KEEP_UNSAVED_MS
+
+    def _told_to_end(self) -> None:
+        """A batch system that ends a pilot tells each of its processes. The agent is told too, and it is for the agent
+        to end the slots, when jobs have had their time and the server knows; a slot that has none ends by itself."""
+        self._bench.told()
+        if not self._line.there:
+            self._stop()
 
     def _stop(self) -> None:
         self._over = True

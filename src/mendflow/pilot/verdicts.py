@@ -29,6 +29,7 @@ class End(StrEnum):
     CANCELLED = "cancelled"
     LEASE = "lease"
     KILLED = "killed"
+    LEFT = "left"
 
 
 def stopped(end: End, *, wall_ms: int, memory_bytes: int, peak_bytes: int, ran_ms: int = 0) -> Fault:
@@ -52,6 +53,9 @@ def stopped(end: End, *, wall_ms: int, memory_bytes: int, peak_bytes: int, ran_m
         case End.KILLED:
             text = "the pilot had to give the job up"
             return Fault(name="killed", category=Category.RESOURCE, message=text, stage=stage)
+        case End.LEFT:
+            text = "it was ended together with its pilot, which was told to leave"
+            return Fault(name="lost", category=Category.RESOURCE, message=text, stage=stage, data={"left": "told"})
 
 
 def died(
