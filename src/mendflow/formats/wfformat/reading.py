@@ -70,14 +70,14 @@ def _trace(root: Part) -> Trace | None:
     layout = layout_of(root, version)
     if layout is None:
         return None
-    tasks = list(_tasks(layout))
+    tasks, stated = list(_tasks(layout)), _stated(layout)
     if root.parts.problems:
         return None
     return Trace(
         name=name,
         version=version,
         description=root.text("description"),
-        tasks=_joined(layout, tasks),
+        tasks=_joined(layout, tasks, stated),
         sizes=layout.sizes,
         makespan_s=layout.makespan_s,
         machines=layout.machines,
@@ -118,11 +118,8 @@ def _program(run: Part) -> str:
     return command.text("program").strip().partition("\n")[0][:200]
 
 
-def _joined(layout: Layout, tasks: list[Task]) -> dict[str, Task]:
-    """The tasks with all that they need, or problems."""
-    stated = _stated(layout)
-    if layout.parts.problems:
-        return {}
+def _joined(layout: Layout, tasks: list[Task], stated: Needs) -> dict[str, Task]:
+    """The tasks with all that they need, or the problem that they wait in a circle."""
     if circle := circle_in(stated):
         _tell_circle(layout, circle)
         return {}
