@@ -88,6 +88,7 @@ class VirtualLoop(asyncio.AbstractEventLoop):
         self._many = 1_000
         self.tasks: list[asyncio.Task[Any]] = []  # of processes that may die: a task that is lost must not be tidied up
         self.troubles: list[str] = []  # exceptions that nobody took
+        self.in_trouble: Callable[[BaseException], None] | None = None  # ... and whoever wants them at once
 
     # time
 
@@ -249,6 +250,8 @@ class VirtualLoop(asyncio.AbstractEventLoop):
     def call_exception_handler(self, context: dict[str, Any]) -> None:
         if not self._closed:
             self.troubles.append(f"{context.get('message')}: {context.get('exception')!r}")
+            if self.in_trouble is not None and (error := context.get("exception")) is not None:
+                self.in_trouble(error)
 
 
 def within(host: Host) -> Context:

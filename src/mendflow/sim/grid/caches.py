@@ -10,7 +10,7 @@ from typing import Literal
 from mendflow.core.caching.policies import policy_named
 from mendflow.core.caching.shelf import Shelf
 from mendflow.core.caching.sizes import cache_bytes, part_of_host
-from mendflow.core.model.data import CacheNews, Neighbour
+from mendflow.core.model.data import CacheNews, Holder, Neighbour
 from mendflow.core.model.ids import PilotId
 from mendflow.pilot.cache.asking import Asking
 from mendflow.pilot.cache.news import News
@@ -71,6 +71,11 @@ class VirtualCache:
         self._on_host = [each.pilot for each in neighbours if each.host == self._host and each.folder]
         self._asking.hear(each for each in neighbours if each.host != self._host)
 
+    def hear_of(self, holders: list[Holder]) -> None:
+        """Who has what the jobs that come with this read."""
+        if self._site.share == "site":
+            self._asking.hear_of(each for each in holders if each.neighbour.host != self._host)
+
     # files
 
     def find(self, digest: str) -> Where:
@@ -80,7 +85,7 @@ class VirtualCache:
             return "host"
         if self._site.share != "site":
             return "element"
-        for neighbour in self._asking.worth_asking():
+        for neighbour in self._asking.worth_asking(digest):
             other = self._all.get(neighbour.pilot)
             if other is None:
                 self._asking.silent(neighbour)

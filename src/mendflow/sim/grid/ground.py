@@ -31,8 +31,9 @@ class Ground:
         self.courses = 0
         self.pending = 0
         self._context = copy_context()
+        loop.in_trouble = self.fail
 
-    def fail(self, error: Exception) -> None:
+    def fail(self, error: BaseException) -> None:
         """Something went wrong that is nobody's fault in this world: the run ends with it."""
         if not self.over.done():
             self.over.set_exception(error)

@@ -157,6 +157,8 @@ class LeanPilot:
             self._cache_seen = answer.cache_seen
             if answer.neighbours is not None:
                 self._cache.hear(answer.neighbours, answer.neighbours_mark)
+            if answer.holders:
+                self._cache.hear_of(answer.holders)
         for ref in (*answer.accepted, *answer.refused):
             self._reports.pop(ref.job, None)
         for ref in answer.lost:

@@ -77,7 +77,7 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     sites: tuple[SiteScene, ...] = (SiteScene(),)
     submission: Literal["pilots", "direct"] = "pilots"
     wait_for_data: bool = True
-    lease_ms: int = 600_000
+    lease_ms: int = 3_600_000
     losses_max: int = 10
     retries: int = 0
     retry_wait_ms: int = 0
@@ -85,7 +85,7 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     monitor_s: float = 10.0  # how often the pilot monitor looks at a site
     attentive: bool = False  # busy pilots keep an exchange open, so that orders reach them at once and not with a beat
     recovery: bool = False  # whether rules and exlets mend what fails; without it jobs have their retries, and no more
-    look_s: float = 2.0  # no service looks at anything more often than this
+    look_s: float = 5.0  # no service looks at anything more often than this
     quiet_s: float = 86_400.0  # after so long in which nothing happened the world is taken to be stuck
     steps_max: int = 0  # of the loop; 0: as many as it takes
 
