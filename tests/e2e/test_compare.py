@@ -1,0 +1,26 @@
+"""Must hold on any machine: what the simulator says of a trace is what it takes here, within a tenth."""
+
+from pathlib import Path
+
+import pytest
+
+from mendflow import wiring
+from mendflow.cli.comparing import compare
+from mendflow.cli.traces import scale_here
+from tests.formats.wfformat.traces import CONFORMANCE, OURS
+
+FORK_JOIN = CONFORMANCE / "helloworld-forkjoin-10-chameleon.json"
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    ("path", "scale"),
+    [(OURS, 0.05), *([(FORK_JOIN, 0.01)] if FORK_JOIN.exists() else [])],
+    ids=lambda value: value.stem if isinstance(value, Path) else str(value),
+)
+def test_a_run_of_a_trace_and_its_simulation_take_as_long_within_a_tenth(path: Path, scale: float) -> None:  # PJ-10
+    scaled = scale_here(str(path), scale, None, slots=2)
+    assert scaled is not None
+    made = wiring.run(compare(str(path), scaled, slots=2, quiet=True))
+    assert made.real_s > 1, "it took its time"
+    assert made.holds, f"real {made.real_s:.2f} s, simulated {made.simulated_s:.2f} s, a job costs {made.cost_s:.3f} s"
