@@ -98,6 +98,12 @@ class VirtualBatch:
         for name in left:
             self._jobs[site.name].pop(name, None)
 
+    async def sweep(self, sites: Collection[str]) -> None:
+        """There are no folders."""
+
+    async def lacks(self, site: Site) -> list[str]:
+        return []
+
     def _start(self, site: str, name: str) -> None:
         job, yard = self._jobs[site].get(name), self._yards[site]
         if job is None or job.state != "queued":

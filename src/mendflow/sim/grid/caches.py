@@ -1,7 +1,7 @@
 """A lean pilot's cache: the product's shelf, sizes and news, without a disk.
 
 What is on the shelf is what is told to the server, and room is made before a file is put. Neighbours are those that the
-server has told of. A pilot looks into those of its host directly, as links would let it, and asks some of the site."""
+server has told of. Of those on its host a pilot soon has links to all that is new with them, and asks some of the site."""
 
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
@@ -14,7 +14,13 @@ from mendflow.core.model.data import CacheNews, Holder, Neighbour
 from mendflow.core.model.ids import PilotId
 from mendflow.pilot.cache.asking import Asking
 from mendflow.pilot.cache.news import News
+from mendflow.pilot.cache.tending import LOOK_S
 from mendflow.sim.grid.scene import SiteScene
+
+
+def _nobody() -> None:
+    """Nobody listens."""
+
 
 Where = Literal["own", "host", "site", "element"]
 """Where a file is found: here, with a neighbour on the host or the site, or in no cache."""
@@ -31,9 +37,11 @@ class VirtualCache:
         all: Mapping[PilotId, "VirtualCache"],
         *,
         now_s: Callable[[], float],
+        after: Callable[[float, Callable[[], None]], object],
         chance: Random,
     ) -> None:
         self.mark = 0  # of the neighbours that it knows
+        self.changed: Callable[[], None] = _nobody  # told when it has links that the server does not know of
         self._pilot = pilot
         self._host = host
         self._site = site
@@ -41,6 +49,8 @@ class VirtualCache:
         self.shelf = Shelf(cache_bytes(site.cache_bytes, site.threshold_bytes), policy_named(site.policy))
         self._news = News(1)
         self._on_host: list[PilotId] = []
+        self._after = after
+        self._new: dict[str, int] = {}  # with neighbours on the host, and not linked yet: bytes by digest
         self._asking = Asking(now_s, chance)
 
     # what the server says and hears
@@ -68,7 +78,11 @@ class VirtualCache:
     def hear(self, neighbours: list[Neighbour], mark: int) -> None:
         """Which pilots' caches may be used."""
         self.mark = mark
+        known = set(self._on_host)
         self._on_host = [each.pilot for each in neighbours if each.host == self._host and each.folder]
+        for other in self._near():
+            if other._pilot not in known:
+                self._hear_of({digest: other.shelf.uses(digest).bytes for digest in other.shelf})
         self._asking.hear(each for each in neighbours if each.host != self._host)
 
     def hear_of(self, holders: list[Holder]) -> None:
@@ -107,9 +121,31 @@ class VirtualCache:
 
     def take_in(self, digest: str, bytes: int, took_s: float) -> None:
         """A file is here, brought or made. It stays if there is room."""
-        if digest not in self.shelf and self._make_room(bytes):
+        if self._keep(digest, bytes, took_s):
+            for other in self._near():
+                other._hear_of({digest: bytes})
+
+    def _keep(self, digest: str, bytes: int, took_s: float) -> bool:
+        kept = digest not in self.shelf and self._make_room(bytes)
+        if kept:
             self.shelf.put(digest, bytes, cost_ms=took_s * 1000)
             self._news.added(digest, bytes)
+        return kept
+
+    def _hear_of(self, files: Mapping[str, int]) -> None:
+        """Neighbours on the host have these; it will find them when it next looks around."""
+        if files and not self._new:
+            self._after(LOOK_S, self._look_around)
+        self._new.update(files)
+
+    def _look_around(self) -> None:
+        new, self._new = self._new, {}
+        there = [other.shelf for other in self._near()]
+        linked = [
+            self._keep(digest, bytes, 0.0) for digest, bytes in new.items() if any(digest in each for each in there)
+        ]
+        if any(linked):
+            self.changed()
 
     def _make_room(self, bytes: int) -> bool:
         if bytes > self.shelf.free_bytes and self._on_host:

@@ -25,7 +25,7 @@ from mendflow.sim.machines import BEGINNING
 BROKE_OFF = "the storage element broke off"
 
 
-class Place(msgspec.Struct, frozen=True):
+class Spot(msgspec.Struct, frozen=True):
     """Where attempts run."""
 
     site: SiteScene
@@ -48,11 +48,11 @@ class Course:
 
     __slots__ = (
         "_begun_s", "_brought", "_chance", "_computed_s", "_counted", "_doing", "_fault", "_granted_s", "_ground",
-        "_left_s", "_over", "_place", "_stage_in_s", "_timer", "_until_s", "fence", "job", "outcome", "spec", "state",
+        "_left_s", "_over", "_spot", "_stage_in_s", "_timer", "_until_s", "fence", "job", "outcome", "spec", "state",
     )  # fmt: skip
 
     def __init__(
-        self, ground: Ground, place: Place, job: JobId, fence: int, spec: JobSpec, over: Callable[["Course"], None]
+        self, ground: Ground, spot: Spot, job: JobId, fence: int, spec: JobSpec, over: Callable[["Course"], None]
     ) -> None:
         self.job = job
         self.fence = fence
@@ -60,7 +60,7 @@ class Course:
         self.state = "held"
         self.outcome: Outcome | None = None
         self._ground = ground
-        self._place = place
+        self._spot = spot
         self._over = over
         self._granted_s = ground.now_s
         self._begun_s = 0.0
@@ -75,7 +75,7 @@ class Course:
 
     @property
     def host(self) -> str:
-        return self._place.host
+        return self._spot.host
 
     # its phases
 
@@ -89,8 +89,8 @@ class Course:
             self._staged()
             return
         seconds = self._stage_in()
-        if self._place.cache is not None:
-            self._place.cache.pin(file.sha256 for file in spec.inputs.values())
+        if self._spot.cache is not None:
+            self._spot.cache.pin(file.sha256 for file in spec.inputs.values())
         self._enter(seconds, self._staged)
 
     def _staged(self) -> None:
@@ -99,11 +99,11 @@ class Course:
         if self._fault is not None:
             self._end()
             return
-        if self._place.cache is not None:
+        if self._spot.cache is not None:
             for file, seconds in self._brought:
-                self._place.cache.take_in(file.sha256, file.bytes, seconds)
+                self._spot.cache.take_in(file.sha256, file.bytes, seconds)
         self.state = "running"
-        self._enter(self._doing.seconds + self._place.site.overhead_s, self._computed)
+        self._enter(self._doing.seconds + self._spot.site.overhead_s, self._computed)
 
     def _computed(self) -> None:
         self._computed_s = self._ground.now_s
@@ -121,9 +121,9 @@ class Course:
     def _end(self) -> None:
         self._timer = None
         files = {} if self._fault is not None else self._made()
-        if files and self._place.cache is not None:
+        if files and self._spot.cache is not None:
             for file in files.values():
-                self._place.cache.take_in(file.sha256, file.bytes, self._ground.now_s - self._computed_s)
+                self._spot.cache.take_in(file.sha256, file.bytes, self._ground.now_s - self._computed_s)
         self._close(self._fault.name if self._fault is not None else "")
         self.outcome = Outcome(
             fault=self._fault,
@@ -149,7 +149,7 @@ class Course:
         return min(longest, broken) if at_once else total
 
     def _bring(self, file: FileRef) -> tuple[float, bool]:
-        site, cache, counted = self._place.site, self._place.cache, self._counted
+        site, cache, counted = self._spot.site, self._spot.cache, self._counted
         where = cache.find(file.sha256) if cache is not None else "element"
         if where == "own":
             counted.own_files += 1
@@ -172,7 +172,7 @@ class Course:
         """All files at once; the first that cannot be stored ends it."""
         longest, broken = 0.0, float("inf")
         for name, bytes in self._doing.files.items():
-            seconds, fails = access(self._place.site.element, bytes, self._chance)
+            seconds, fails = access(self._spot.site.element, bytes, self._chance)
             longest = max(longest, seconds)
             if fails and seconds < broken:
                 broken, self._fault = seconds, not_kept(self.spec.files.get(name, name), OSError(BROKE_OFF))
@@ -214,19 +214,19 @@ class Course:
     # what is seen of it
 
     def _close(self, fault: str) -> None:
-        ground, place, counted, now = self._ground, self._place, self._counted, self._ground.now_s
+        ground, spot, counted, now = self._ground, self._spot, self._counted, self._ground.now_s
         ground.courses -= 1
-        if self.spec.inputs and place.cache is not None:
-            place.cache.release(file.sha256 for file in self.spec.inputs.values())
+        if self.spec.inputs and spot.cache is not None:
+            spot.cache.release(file.sha256 for file in self.spec.inputs.values())
         computed = self._computed_s if self.state == "keeping" else now
         ground.records.append(
             JobRecord(
                 job=self.job,
                 item=self.spec.item,
                 case=self.job.partition("/")[0],
-                site=place.site.name,
-                host=place.host,
-                pilot=place.pilot,
+                site=spot.site.name,
+                host=spot.host,
+                pilot=spot.pilot,
                 attempt=self.fence,
                 granted_s=self._granted_s,
                 begun_s=self._begun_s,

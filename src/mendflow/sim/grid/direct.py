@@ -14,7 +14,7 @@ from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.services.contracts import Callback, CapacityReport, NewJob, Status
 from mendflow.sim.grid.batch import Yard
-from mendflow.sim.grid.courses import Course, Place
+from mendflow.sim.grid.courses import Course, Spot
 from mendflow.sim.grid.elements import drawn
 from mendflow.sim.grid.ground import Ground
 from mendflow.sim.machines import BEGINNING
@@ -109,8 +109,8 @@ class DirectSubmission:
         else:
             self._ground.pending -= 1
             self._apply(job, life.grant(job, PilotId(host), now=self._now(), host=host, site=yard.site.name))
-            place = Place(yard.site, host, PilotId(host))
-            course = Course(self._ground, place, job.id, job.fence, job.spec, self._over)
+            spot = Spot(yard.site, host, PilotId(host))
+            course = Course(self._ground, spot, job.id, job.fence, job.spec, self._over)
             self._courses[job.id] = (yard, course)
             course.begin()
 

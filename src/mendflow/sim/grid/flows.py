@@ -30,7 +30,7 @@ class _Adding(msgspec.Struct, frozen=True):
         return msgspec.structs.replace(job, **given)
 
 
-def settled(flow: Flow, *, retries: int = 0, retry_wait_ms: int = 0, priority: int = 0) -> Flow:
+def with_settings(flow: Flow, *, retries: int = 0, retry_wait_ms: int = 0, priority: int = 0) -> Flow:
     if not (retries or retry_wait_ms or priority):
         return flow
     changed: Flow = _Adding(retries, retry_wait_ms, priority).to(flow)

@@ -55,6 +55,6 @@ class Ground:
             return None
         known: Mapping[PilotId, VirtualCache] = self.caches
         chance = self.chance("cache", pilot)
-        cache = VirtualCache(pilot, host, site, known, now_s=lambda: self.loop.true_s, chance=chance)
+        cache = VirtualCache(pilot, host, site, known, now_s=lambda: self.loop.true_s, after=self.after, chance=chance)
         self.caches[pilot] = cache
         return cache

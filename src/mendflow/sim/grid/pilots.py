@@ -10,7 +10,7 @@ from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Measures
 from mendflow.core.model.sync import Assignment, Beat, Capacity, Control, Order, Report, SyncAnswer, SyncRequest
 from mendflow.core.scheduling import batch
-from mendflow.sim.grid.courses import Course, Place
+from mendflow.sim.grid.courses import Course, Spot
 from mendflow.sim.grid.ground import Ground
 from mendflow.sim.grid.scene import SiteScene
 
@@ -38,7 +38,9 @@ class LeanPilot:
         self._site = site
         self._ended = ended
         self._cache = ground.cache(name, host, site)
-        self._place = Place(site, host, name, self._cache)
+        if self._cache is not None:
+            self._cache.changed = self._tell_of_cache
+        self._spot = Spot(site, host, name, self._cache)
         self._capacity = Capacity(
             slots=site.slots,
             cpus=site.cpus or float(site.slots),
@@ -118,6 +120,11 @@ class LeanPilot:
             self._talking = True
         ground.after(ground.scene.exchange_s, self._hear, answer, request.leaving)
 
+    def _tell_of_cache(self) -> None:
+        """Jobs may wait for what it has now. While it has one itself, its next report is soon enough."""
+        if not self._courses:
+            self._speak()
+
     def _want(self) -> int:
         held = len(self._ahead)
         running = len(self._courses) - held
@@ -173,7 +180,7 @@ class LeanPilot:
             self._stay_or_go()
 
     def _take(self, given: Assignment) -> None:
-        course = Course(self._ground, self._place, given.job, given.fence, given.spec, self._over)
+        course = Course(self._ground, self._spot, given.job, given.fence, given.spec, self._over)
         self._courses[given.job] = course
         self._ahead.append(course)
         self._fill()

@@ -24,7 +24,7 @@ from mendflow.services.local_domain import LocalDomain
 from mendflow.sim.grid.batch import VirtualBatch, Yard, as_product
 from mendflow.sim.grid.clock import GridClock
 from mendflow.sim.grid.direct import DirectSubmission
-from mendflow.sim.grid.flows import settled
+from mendflow.sim.grid.flows import with_settings
 from mendflow.sim.grid.ground import Ground
 from mendflow.sim.grid.nature import Nature
 from mendflow.sim.grid.pilots import LeanPilot
@@ -157,7 +157,9 @@ class _World:
 
     async def _begin_one(self, case: CaseScene) -> None:
         scene = self._scene
-        flow = settled(case.flow, retries=scene.retries, retry_wait_ms=scene.retry_wait_ms, priority=case.priority)
+        flow = with_settings(
+            case.flow, retries=scene.retries, retry_wait_ms=scene.retry_wait_ms, priority=case.priority
+        )
         if self._deployed.get(flow.name) != flow:
             await self._domain.deploy(flow)
             self._deployed[flow.name] = flow
