@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.core.model.data import CachedFile, CacheNews, Neighbour
+from mendflow.core.model.data import CachedFile, CacheNews, Holder, Neighbour
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Measures, Outcome
 from mendflow.core.model.problems import Invalid
@@ -328,3 +328,36 @@ async def test_of_a_large_site_each_pilot_is_told_of_some_others(domain: LocalDo
     assert {len(pilot.neighbours) for pilot in pilots} == {32}
     known = [name for pilot in pilots for name in told(pilot)]
     assert {known.count(pilot.name) for pilot in pilots} == {32}, "and all of them equally often"
+
+
+async def test_with_a_job_comes_who_on_the_site_has_what_it_reads(house: House, domain: LocalDomain) -> None:  # PJ-11
+    holder, asker, far, silent = (
+        CachePilot(domain, "holder", "a", "s").has(raw=1_000).shares("/a", "a:7001"),
+        CachePilot(domain, "asker", "b", "s").has(own=1_000).shares("/b", "b:7001"),
+        CachePilot(domain, "far", "c", "elsewhere").has(raw=1_000).shares("/c", "c:7001"),
+        CachePilot(domain, "silent", "d", "s").has(raw=1_000).shares("/d"),
+    )
+    for pilot in (holder, far, silent, asker):
+        await pilot.sync()
+    await submit(house, "reads", raw=1_000, own=1_000)
+    answer = await asker.sync(want=1)
+    near = Neighbour(PilotId("holder"), "a", "", "a:7001", "secret of holder")
+    assert answer.holders == [Holder(digest("raw"), near)]
+
+
+async def test_a_site_that_forbids_sharing_tells_of_no_holder(house: House, domain: LocalDomain) -> None:
+    pilots = [CachePilot(domain, name, name, "s").shares(f"/{name}", f"{name}:7001") for name in ("p", "q")]
+    await pilots[0].has(raw=1_000).sync()
+    house.services.meta.caches.neighbourhood.sites["s"] = "host"
+    await submit(house, "reads", raw=1_000)
+    answer = await pilots[1].sync(want=1)
+    assert answer.jobs and answer.holders == []
+
+
+async def test_of_another_tokens_files_no_pilot_is_told(house: House, domain: LocalDomain) -> None:
+    theirs = CachePilot(domain, "theirs", "a", "s", who="them").has(raw=1_000).shares("/a", "a:7001")
+    ours = CachePilot(domain, "ours", "b", "s", who="us").shares("/b", "b:7001")
+    await theirs.sync()
+    await submit(house, "reads", raw=1_000)
+    answer = await ours.sync(want=1)
+    assert answer.jobs and answer.holders == []

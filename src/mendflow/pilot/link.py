@@ -13,7 +13,7 @@ from typing import NoReturn, Protocol
 
 import msgspec
 
-from mendflow.core.model.data import CacheNews, Neighbour
+from mendflow.core.model.data import CacheNews, Holder, Neighbour
 from mendflow.core.model.sync import SYNC_VERSION, Capacity, SyncAnswer
 from mendflow.pilot.agent import Agent
 from mendflow.pilot.http import Exchanges, ServerAway, ServerRefused
@@ -88,6 +88,10 @@ class Caches(Protocol):
 
     def hear(self, neighbours: list[Neighbour], mark: int) -> None:
         """Which pilots' caches may be used."""
+        ...
+
+    def hear_of(self, holders: list[Holder]) -> None:
+        """Who has what the jobs of the same answer read."""
         ...
 
 
@@ -336,6 +340,8 @@ class Link:
         self._cache_seen = answer.cache_seen
         if answer.neighbours is not None:
             caches.hear(answer.neighbours, answer.neighbours_mark)
+        if answer.holders:
+            caches.hear_of(answer.holders)
 
     def _renew(self, flight: Flight, answer: SyncAnswer) -> None:
         """One end for all attempts: no later than what was promised for any of them."""

@@ -4,17 +4,22 @@ A pilot tells what has changed since what this server says that it has. After a 
 so, at once and not when the held answer is due: then it is told everything. Nothing here is written to disk, and
 nothing but the choice of pilots and jobs follows from it."""
 
+from itertools import islice
+
 import msgspec
 
-from mendflow.core.model.data import CacheCard, CacheNews, Neighbour
+from mendflow.core.model.data import CacheCard, CacheNews, Holder, Neighbour
 from mendflow.core.model.ids import PilotId
-from mendflow.core.model.sync import SyncRequest
-from mendflow.core.scheduling.caches import Caches
+from mendflow.core.model.sync import Assignment, SyncRequest
+from mendflow.core.scheduling.caches import Caches, key_of
 from mendflow.services.neighbourhood import Neighbourhood
 from mendflow.services.pilot_book import PilotRecord
 
 PASSED_FILES_MAX = 4_096
 """Of so many files of a pilot another server is told, when it has to be told everything."""
+
+HOLDERS_OF_MAX = 256
+"""Of so many files of the jobs in one answer is told who has them."""
 
 
 class CacheBook:
@@ -61,6 +66,19 @@ class CacheBook:
             return None, 0
         found, mark = self.neighbourhood.of(request.pilot)
         return (None if mark == request.neighbours else found), mark
+
+    def holders(self, request: SyncRequest, jobs: list[Assignment]) -> list[Holder]:
+        """Which pilots of the site have what these jobs read and this pilot has not, a few for each file."""
+        if request.front or not self.neighbourhood.asks_site(request.pilot):
+            return []
+        own = self._caches.of(request.pilot)
+        wanted = {file.sha256: None for job in jobs for file in job.spec.inputs.values()}
+        return [
+            Holder(digest, neighbour)
+            for digest in islice(wanted, HOLDERS_OF_MAX)
+            if own is None or key_of(digest) not in own.files
+            for neighbour in self.neighbourhood.at_site(request.pilot, self._caches.holders(key_of(digest)))
+        ]
 
     def passed(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheNews | None:
         """What another server is told, which has seen that version of the pilot's cache."""

@@ -4,6 +4,8 @@ Who is near whom changes seldom, and is asked in every exchange. So a circle of 
 told to a pilot is looked at again only when one of its circles has changed. A site may forbid any of this."""
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterable
+from itertools import islice
 
 from mendflow.core.model.data import CacheCard, Neighbour, Sharing
 from mendflow.core.model.ids import PilotId
@@ -11,6 +13,9 @@ from mendflow.core.model.sync import mark_of
 
 ON_HOST_MAX, ON_SITE_MAX = 64, 32
 """How many neighbours a pilot is told of; each pilot of a large site of others."""
+
+HOLDERS_MAX, LOOKED_MAX = 4, 32
+"""How many it is told of that have one file; so many holders are looked at for them."""
 
 
 class Circle:
@@ -93,6 +98,22 @@ class Neighbourhood:
         if told is None or told.state != state:
             told = self._told[id] = Told(state, _shared(card, hosts[host], sites[site], sharing))
         return told.neighbours, told.mark
+
+    def asks_site(self, id: PilotId) -> bool:
+        """Whether a pilot may ask others of its site for files."""
+        card = self._cards.get(id)
+        return card is not None and card.site != "" and card.neighbour.address != "" and self._shares(card)
+
+    def at_site(self, id: PilotId, others: Iterable[PilotId]) -> list[Neighbour]:
+        """Those among some pilots that this one may ask because they are on its site; a few, if they are many."""
+        own = self._cards[id]
+        cards = (self._cards.get(other) for other in islice(others, LOOKED_MAX))
+        mine = [card for card in cards if card is not None and (card.owner, card.site) == (own.owner, own.site)]
+        near = [card.neighbour for card in mine if card.neighbour.address and card.neighbour.pilot != id]
+        return [Neighbour(each.pilot, each.host, "", each.address, each.key) for each in near[:HOLDERS_MAX]]
+
+    def _shares(self, card: CacheCard) -> bool:
+        return self.sites.get(card.site, "site") == "site"
 
     def cards(self) -> list[CacheCard]:
         return list(self._cards.values())

@@ -70,4 +70,5 @@ class Said:
             neighbours=neighbours,
             neighbours_mark=mark,
             idle_exit_ms=idle_exit_ms,
+            holders=caches.holders(request, self.jobs) if self.jobs else [],
         )

@@ -184,6 +184,13 @@ class Neighbour(msgspec.Struct, frozen=True, array_like=True):
     key: str = ""
 
 
+class Holder(msgspec.Struct, frozen=True, array_like=True):
+    """A pilot of the site that has a file, as far as the server knows: worth asking for it first."""
+
+    sha256: str
+    neighbour: Neighbour
+
+
 class CacheCard(msgspec.Struct, frozen=True, array_like=True):
     """How a pilot's cache is shared, as servers tell each other: only pilots of the same token may use it."""
 

@@ -21,7 +21,7 @@ from enum import StrEnum
 
 import msgspec
 
-from mendflow.core.model.data import CacheNews, Neighbour
+from mendflow.core.model.data import CacheNews, Holder, Neighbour
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import JobSpec, Measures, Outcome
 from mendflow.core.model.values import Value
@@ -189,7 +189,8 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     attempts in `running` that are no longer the pilot's: it kills them at once. `strange` are those that this answer
     promises nothing for: with any of them, the pilot's lease is not renewed. `servers` are the addresses of all servers
     that live, told when the pilot knows others. `cache_seen` is the version of the pilot's cache that this server has.
-    `neighbours` are the pilots whose caches it may use, told when it knows others; None otherwise.
+    `neighbours` are the pilots whose caches it may use, told when it knows others; None otherwise. `holders` are those
+    of its site that have what the jobs read, as far as they have told: a few for each file.
     `idle_exit_ms` is after how long without a job it is to leave from now on; 0: as it was told when it was started."""
 
     serial: int
@@ -205,6 +206,7 @@ class SyncAnswer(msgspec.Struct, frozen=True, kw_only=True):
     neighbours: list[Neighbour] | None = None
     neighbours_mark: int = 0
     idle_exit_ms: int = 0
+    holders: list[Holder] = []
 
 
 def mark_of(servers: list[str]) -> int:

@@ -17,7 +17,7 @@ from mendflow.core.caching.sizes import (
     part_of_host,
     within_disk,
 )
-from mendflow.core.model.data import CacheNews, Neighbour, Sharing
+from mendflow.core.model.data import CacheNews, Holder, Neighbour, Sharing
 from mendflow.core.model.problems import Invalid
 from mendflow.pilot.cache.disk import DiskCache
 from mendflow.pilot.cache.holdings import GIVE_WAY_S
@@ -137,6 +137,11 @@ class SharedCache:
         self.mark = mark
         self._on_host.hear(each for each in neighbours if share != "none" and each.host == self._host)
         self._on_site.hear(each for each in neighbours if share == "site" and each.host != self._host)
+
+    def hear_of(self, holders: list[Holder]) -> None:
+        """Who has what the jobs that come with this read."""
+        if self._options.share == "site":
+            self._on_site.hear_of(each for each in holders if each.neighbour.host != self._host)
 
     # from time to time
 

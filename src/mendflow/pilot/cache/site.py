@@ -9,7 +9,7 @@ import time
 import urllib.parse
 from collections.abc import Callable, Iterable
 
-from mendflow.core.model.data import Neighbour
+from mendflow.core.model.data import Holder, Neighbour
 from mendflow.pilot.cache import entries
 from mendflow.pilot.cache.asking import Asking
 from mendflow.pilot.cache.disk import Brought
@@ -34,9 +34,13 @@ class Site:
         """Which pilots of the site serve their caches now."""
         self._asking.hear(neighbours)
 
+    def hear_of(self, holders: Iterable[Holder]) -> None:
+        """Who has files that are wanted soon."""
+        self._asking.hear_of(holders)
+
     def bring(self, digest: str, target: str) -> Brought | None:
         began = self._clock()
-        for neighbour in self._asking.worth_asking():
+        for neighbour in self._asking.worth_asking(digest):
             if self._clock() - began > ASKING_S_MAX:
                 return None
             try:
