@@ -151,7 +151,7 @@ def test_each_shell_has_a_completion_script(shell: str) -> None:
 
 
 def test_every_reading_command_can_speak_json() -> None:
-    silent = {"schema", "serve", "pilot", "completion", "report", "tasks"}
+    silent = {"schema", "serve", "pilot", "completion", "report", "tasks", "sim"}
     for name, command in all_commands().items():
         has = any("--json" in param.opts for param in command.params)
         assert has or name in silent, name

@@ -104,7 +104,7 @@ def check_known(flow: Flow, guesses: Guesses) -> None:
         shown(each)
         for part in _with_called(flow)
         for each in below(part)
-        if isinstance(each, Task | Receive | Pick | Invoke)
+        if isinstance(each, Task | Receive | Invoke) or (isinstance(each, Pick) and not each.alarms)
     ]
     if foreign:
         raise Invalid(

@@ -3,6 +3,7 @@
 What holds a flow back is not read out of sums. Each thing that might is made better, the same seeds are played
 again, and what gains most is the bottleneck; if nothing does, it is the flow's own order."""
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from statistics import fmean, stdev
 from typing import Final
@@ -23,6 +24,8 @@ GAIN_MIN: Final = 0.05
 WHAT_IF_SEEDS: Final = 3
 TICKS: Final = 240
 AT_ONCE_BYTES_PER_S: Final = 1e18
+NAMES_MAX: Final = 20
+_NUMBER: Final = re.compile(r"[0-9]+$")
 
 Tell = Callable[[str], None]
 
@@ -176,7 +179,9 @@ def _told(
         status=failed.status if failed is not None else "completed",
         fault=next((case.fault for case in failed.cases if case.fault), "") if failed is not None else "",
         turnaround_s=spread([each.turnaround_s for each in results]),
-        jobs=_round(len({(at, record.job) for at, each in enumerate(results) for record in each.records}) / runs),
+        jobs=_round(
+            len({(at, record.case, record.item) for at, each in enumerate(results) for record in each.records}) / runs
+        ),
         attempts=_round(len(records) / runs),
         failed_attempts=_round(sum(not record.well for record in records) / runs),
         pilots=pilots,
@@ -200,10 +205,11 @@ def _slots(records: Sequence[JobRecord], slots: Mapping[str, int]) -> int:
 
 
 def _steps(records: Sequence[JobRecord], runs: int) -> tuple[Step, ...]:
-    """In the order in which they first began."""
+    """In the order in which they first began. Very many names are told by what they have in common."""
+    many = len({record.step for record in records}) > NAMES_MAX
     by_name: dict[str, list[JobRecord]] = {}
     for record in sorted(records, key=lambda each: (each.granted_s, each.step)):
-        by_name.setdefault(record.step, []).append(record)
+        by_name.setdefault(_NUMBER.sub("…", record.step) if many else record.step, []).append(record)
     return tuple(
         Step(
             name=name,

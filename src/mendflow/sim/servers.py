@@ -3,8 +3,6 @@ meet over HTTP."""
 
 import asyncio
 from collections.abc import Callable
-from functools import cache
-from importlib.resources import files
 from random import Random
 from typing import Any, TypeVar
 
@@ -12,11 +10,7 @@ import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.values import FileRef
-from mendflow.core.recovery.patterns import Patterns
-from mendflow.formats.patterns import house_patterns
-from mendflow.formats.rules import read_rules
 from mendflow.pilot.link import SYNC_PATH
 from mendflow.server.access import PEERS
 from mendflow.server.peers import HttpNeighbours, PeerRoutes
@@ -28,6 +22,7 @@ from mendflow.services.local_domain import LocalDomain
 from mendflow.sim.disk import Disk, DiskLine
 from mendflow.sim.machines import Machine, Process, WallClock
 from mendflow.sim.network import Answer, Network, Unreached
+from mendflow.sim.shipped import shipped_patterns, shipped_rules
 
 T = TypeVar("T")
 START_PATH = "/start"
@@ -40,17 +35,6 @@ class Start(msgspec.Struct):
 
     flow: Flow
     key: str
-
-
-@cache
-def _shipped() -> RuleSet:
-    source = files("mendflow").joinpath("house", "rules.yaml")
-    return read_rules(source.read_text(encoding="utf-8"), "house/rules.yaml")
-
-
-@cache
-def _patterns() -> Patterns:
-    return house_patterns()
 
 
 class NoFiles:
@@ -113,8 +97,8 @@ class VirtualServer:
             rules=self._rules,
             version="virtual",
             server=None if self._alone else ServerDocument(id=self.name, url=self.address, host=self.name),
-            shipped=_shipped() if self._rules.recovery else None,
-            patterns=_patterns() if self._rules.recovery else NO_PATTERNS,
+            shipped=shipped_rules() if self._rules.recovery else None,
+            patterns=shipped_patterns() if self._rules.recovery else NO_PATTERNS,
             neighbours=Lines(self._network, process),
             meter=self.machine.boot_ms,
         )

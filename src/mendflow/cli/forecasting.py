@@ -1,0 +1,178 @@
+"""From the words of `mendflow sim FLOW` to a question for the simulator, and from its answer to what people read."""
+
+import hashlib
+from pathlib import Path
+
+import msgspec
+
+from mendflow.cli.deploying import check_files, given_files, with_files
+from mendflow.cli.ending import ending_of
+from mendflow.cli.flow_files import load_one
+from mendflow.cli.guessing import input_sizes, measured, said
+from mendflow.cli.inputs import read_inputs
+from mendflow.cli.link import connected, waited
+from mendflow.cli.options import Target
+from mendflow.cli.printing import print_table, say
+from mendflow.core.model.data import LOGICAL
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.views import ItemView
+from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
+from mendflow.pages.words import count_text, duration_text
+from mendflow.sim.charts.pages import Table, page, write_figures
+from mendflow.sim.charts.scales import told, value_text
+from mendflow.sim.grid.scene import GridScene, SiteScene
+from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, layered
+from mendflow.sim.predict import Prediction, Question
+from mendflow.sim.prediction_figures import figures
+
+STEPS_SHOWN = 20
+SPREAD_TOLD = 0.002
+"""A spread that is a smaller part than this would only be noise on the line."""
+
+
+class Asked(msgspec.Struct, frozen=True, kw_only=True):
+    """What was said on the command line."""
+
+    flow: str
+    sites: tuple[SiteScene, ...]
+    seeds: tuple[int, ...]
+    pairs: list[str] = []
+    inputs: str = ""
+    runtimes: list[str] = []
+    sizes: list[str] = []
+    outputs: list[str] = []
+    like: str = ""
+    target: Target = Target()
+    scale: Scale = Scale()
+    what_if: bool = True
+
+
+def question_of(asked: Asked) -> Question:
+    """All that is wrong with the words is told here, before anything is played."""
+    flow, works = _flow(asked)
+    values = read_inputs(flow.inputs, asked.pairs, asked.inputs, flow=str(flow.name))
+    sizes = input_sizes(asked.sizes, flow.inputs)
+    files = {name: tuple(job.files) for name, job in jobs_of(flow).items()}
+    layers = [said(asked.runtimes, asked.sizes, asked.outputs, files)]
+    if asked.like:
+        layers.append(measured(waited(_items_of(asked.target, asked.like))))
+    guesses = Guesses(layered([*layers, works]))
+    check_known(flow, guesses)
+    return Question(
+        flow=_with_given(flow),
+        inputs={name: _input(flow, name, value, sizes) for name, value in values.items()},
+        scene=GridScene(sites=asked.sites, recovery=True),
+        nature=guesses,
+        seeds=asked.seeds,
+        what_if=asked.what_if,
+    )
+
+
+def _flow(asked: Asked) -> tuple[Flow, dict[str, Guess]]:
+    """The flow, and what its file tells of its jobs, if it is a trace."""
+    if not asked.flow.endswith(TRACE):
+        return load_one(asked.flow), {}
+    made = as_flow(load_trace(asked.flow), asked.scale, by_name)
+    return made.flow, {name: Guess(seconds=work.seconds, files=work.files) for name, work in made.works.items()}
+
+
+async def _items_of(target: Target, case: str) -> list[ItemView]:
+    async with connected(target) as client:
+        ending = await ending_of(client, await client.case(case))
+    return [*ending.items, *ending.called_items]
+
+
+def _with_given(flow: Flow) -> Flow:
+    """The flow with the files that stand beside it: in an imagined world a file is its name and its size."""
+    check_files(flow)
+    return with_files(flow, {path: imagined_file(str(path), path.stat().st_size) for path in sorted(given_files(flow))})
+
+
+def _input(flow: Flow, name: str, value: Value, sizes: dict[str, int]) -> Value:
+    if flow.inputs[name].type != "file" or not isinstance(value, str):
+        return value
+    known = 0 if value.startswith(LOGICAL) else Path(value).stat().st_size
+    return imagined_file(value, sizes.get(name, known)).as_value()
+
+
+def imagined_file(name: str, size: int) -> FileRef:
+    """A file that nobody ever reads: its name stands for its content."""
+    return FileRef(sha256=hashlib.sha256(name.encode()).hexdigest(), bytes=size, name=Path(name).name)
+
+
+def print_forecast(made: Prediction) -> None:
+    took = made.turnaround_s
+    if made.status != "completed":
+        say(f"{made.flow} {made.status} in the simulated world: {made.fault or 'no reason was given'}")
+        if "outputs" in made.fault:
+            say("A job that is only imagined gives nothing; say what it gives with --outputs JOB=JSON.")
+    else:
+        spread = f" ± {_time(took.deviation)} ({_time(took.least)} to {_time(took.most)})"
+        say(f"{made.flow} would take {_time(took.mean)}{spread if took.deviation > took.mean * SPREAD_TOLD else ''}")
+    print_table(("", ""), [(word, value) for value, word in numbers(made)])
+    say()
+    heads, *rows = step_rows(made)
+    print_table(heads, rows[:STEPS_SHOWN])
+    if len(rows) > STEPS_SHOWN:
+        say(f"and {count_text(len(rows) - STEPS_SHOWN, 'more job')}")
+    if made.what_ifs:
+        say()
+        print_table(("what if", "turnaround", "saved"), what_if_rows(made))
+        say(f"What holds it back: {made.bottleneck}.")
+
+
+def numbers(made: Prediction) -> list[tuple[str, str]]:
+    """What one looks for first."""
+    return [
+        (_time(made.turnaround_s.mean), "turnaround"),
+        (value_text(made.jobs, "number"), "jobs"),
+        (value_text(made.failed_attempts, "number"), "attempts that fail"),
+        (f"{made.pilots:,}", "pilots that worked"),
+        (f"{made.most_at_once:,}", "jobs at once, at most"),
+        (value_text(made.busy, "share"), "of their time at work"),
+        (value_text(made.stage_in_part + made.stage_out_part, "share"), "of that moving files"),
+        (value_text(made.hit_ratio, "share"), "of inputs from caches"),
+    ]
+
+
+def step_rows(made: Prediction) -> list[tuple[str, ...]]:
+    heads = ("job", "attempts", "failed", "bringing files", "computing", "taking files away")
+    rows = [
+        (
+            step.name,
+            value_text(step.attempts, "number"),
+            value_text(step.failed, "number"),
+            *(_time(seconds) for seconds in (step.stage_in_s, step.run_s, step.stage_out_s)),
+        )
+        for step in made.steps
+    ]
+    return [heads, *rows]
+
+
+def what_if_rows(made: Prediction) -> list[tuple[str, ...]]:
+    rows = [(each.name, _time(each.turnaround_s), told(max(each.gain, 0.0), 0.0, "share")) for each in made.what_ifs]
+    return [("as it is", _time(made.compared_s), "-"), *rows]
+
+
+def write_forecast(made: Prediction, folder: Path) -> list[Path]:
+    """A page, its charts and their data, and the prediction itself."""
+    drawn = figures(made)
+    written = write_figures(folder, drawn)
+    heads, *steps = step_rows(made)
+    tables = [Table(title="Jobs", heads=tuple(heads), rows=tuple(steps))]
+    if made.what_ifs:
+        rows = tuple(what_if_rows(made))
+        tables.append(Table(title="What if", heads=("what if", "turnaround", "saved"), rows=rows))
+    intro = f"What holds it back: {made.bottleneck}." if made.bottleneck else made.fault
+    texts = {
+        "index.html": page(f"{made.flow}, as predicted", intro, drawn, tables, numbers(made)),
+        "prediction.json": msgspec.json.format(msgspec.json.encode(made), indent=2).decode() + "\n",
+    }
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [folder / "index.html", *written, folder / "prediction.json"]
+
+
+def _time(seconds: float) -> str:
+    return duration_text(seconds * 1000)

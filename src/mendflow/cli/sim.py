@@ -1,0 +1,229 @@
+"""Worlds in virtual time: the paper's experiments, what goes beyond them, and what a flow of one's own would take.
+
+`mendflow sim WORD` where WORD is no command here is `mendflow sim FLOW`: what is not known is the file of a flow."""
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperGroup
+
+from mendflow import wiring
+from mendflow.cli.comparing import compare, print_comparison
+from mendflow.cli.exits import Exit
+from mendflow.cli.forecasting import Asked, print_forecast, question_of, write_forecast
+from mendflow.cli.imagined_sites import sites_of
+from mendflow.cli.options import Data, Json, Quiet, Server, Slots, Target, TokenFile
+from mendflow.cli.places import check_folder
+from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.summary import relative
+from mendflow.formats.wfformat import Scale
+from mendflow.formats.wfformat.flows import SIZE_SCALE
+from mendflow.pages.words import count_text
+from mendflow.pilot.environment import usable_cpus
+from mendflow.sim.paper import Report, paper
+from mendflow.sim.predict import predict
+
+app = typer.Typer()
+FLOW = "FLOW"
+
+
+class FlowGroup(TyperGroup):
+    """A group whose last command needs no name."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in self.commands and args[0] not in ctx.help_option_names:
+            args = [FLOW, *args]
+        return super().parse_args(ctx, args)
+
+
+sim = typer.Typer(cls=FlowGroup, no_args_is_help=True)
+app.add_typer(sim, name="sim")
+Seeds = Annotated[int, typer.Option("--seeds", min=1, max=1000, metavar="N", help="How many times each is played.")]
+TimeScale = Annotated[
+    float, typer.Option("--scale", min=0, metavar="FACTOR", help="Of a trace: its times are multiplied by this.")
+]
+FirstSeed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="The first seed.")]
+
+
+@sim.callback()
+def simulate() -> None:
+    """Play flows in virtual time: what one would take, and the paper's experiments."""
+
+
+@sim.command("paper")
+def repeat_paper(
+    seeds: Seeds = 5,
+    seed: FirstSeed = 1,
+    figure: Annotated[
+        list[int] | None,
+        typer.Option("--figure", metavar="N", help="Only this figure, 7 to 12; may be repeated.", show_default=False),
+    ] = None,
+    processes: Annotated[
+        int, typer.Option("--processes", min=0, metavar="N", help="How many at once; 0: as many as there are CPUs.")
+    ] = 0,
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where figures and data go.")] = "paper",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Repeat the experiments of the paper, draw its figures, and hold its claims beside what is seen."""
+    folder = checked_out(out)
+    report = paper(
+        seeds=seeds,
+        first_seed=seed,
+        folder=folder,
+        jobs=processes or usable_cpus(),
+        figures=tuple(figure or ()),
+        tell=teller(quiet),
+    )
+    if json:
+        print_json(report)
+    else:
+        print_claims(report)
+        print_written(report.written)
+    raise typer.Exit(Exit.OK if all(claim.holds for claim in report.claims) else Exit.CASE_FAILED)
+
+
+def print_claims(report: Report) -> None:
+    rows = [(each.id, "yes" if each.holds else "no", each.seen) for each in report.claims]
+    print_table(("claim", "holds", "seen here"), rows, fold=2)
+    held = sum(claim.holds for claim in report.claims)
+    say(f"{held} of {count_text(len(report.claims), 'claim')} hold, after {count_text(report.runs, 'run')}")
+
+
+def print_written(paths: Iterable[str]) -> None:
+    for path in paths:
+        say(f"written: {relative(Path(path))}")
+
+
+@sim.command("compare")
+def compare_trace(
+    trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace in WfFormat.")],
+    scale: TimeScale = 1.0,
+    size_scale: Annotated[
+        float, typer.Option("--size-scale", min=0, metavar="FACTOR", help="Its sizes of files are multiplied by this.")
+    ] = SIZE_SCALE,
+    slots: Slots = 0,
+    seed: FirstSeed = 1,
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Run a trace on this machine with scaled times, simulate the same, and hold one beside the other."""
+    wanted = Scale(time=scale, size=size_scale)
+    made = wiring.run(compare(trace, wanted, slots=slots, seed=seed, quiet=quiet or json))
+    if json:
+        print_json(made)
+    else:
+        print_comparison(made)
+    raise typer.Exit(Exit.OK if made.holds else Exit.CASE_FAILED)
+
+
+@sim.command(FLOW)
+def predict_flow(
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML or Python, or a trace in WfFormat.")],
+    input: Annotated[
+        list[str] | None,
+        typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),
+    ] = None,
+    inputs: Annotated[
+        str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
+    ] = "",
+    pilots: Annotated[
+        int,
+        typer.Option(
+            "--pilots", min=0, metavar="N", help="How many pilots run from the beginning.", show_default=False
+        ),
+    ] = 0,
+    site: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--site", metavar="SITE", help="NAME:key=value,... or a site file; may be repeated.", show_default=False
+        ),
+    ] = None,
+    runtime: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--runtime",
+            metavar="JOB=TIME",
+            help="What a job takes, as 90+-10; * is every other job.",
+            show_default=False,
+        ),
+    ] = None,
+    size: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--size",
+            metavar="JOB.FILE=SIZE",
+            help="How large a file is that a job makes, or inputs.NAME.",
+            show_default=False,
+        ),
+    ] = None,
+    outputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--outputs", metavar="JOB=JSON", help="What a job gives, where the flow needs it.", show_default=False
+        ),
+    ] = None,
+    like: Annotated[
+        str,
+        typer.Option(
+            "--like", metavar="CASE", help="A case that ran: its times, sizes and outputs.", show_default=False
+        ),
+    ] = "",
+    scale: TimeScale = 1.0,
+    size_scale: Annotated[
+        float,
+        typer.Option(
+            "--size-scale", min=0, metavar="FACTOR", help="Of a trace: its sizes of files are multiplied by this."
+        ),
+    ] = 1.0,
+    seeds: Seeds = 5,
+    seed: FirstSeed = 1,
+    what_if: Annotated[
+        bool, typer.Option("--what-if/--no-what-if", help="Play it again with one thing better at a time.")
+    ] = True,
+    out: Annotated[
+        str, typer.Option("--out", metavar="DIR", help="Where a page, charts and data go.", show_default=False)
+    ] = "",
+    quiet: Quiet = False,
+    server: Server = "",
+    token_file: TokenFile = "",
+    data: Data = "",
+    json: Json = False,
+) -> None:
+    """Predict what a flow would take: turnaround, pilots at work, caches, and what holds it back."""
+    asked = Asked(
+        flow=flow,
+        pairs=input or [],
+        inputs=inputs,
+        sites=sites_of(site or [], pilots),
+        runtimes=runtime or [],
+        sizes=size or [],
+        outputs=outputs or [],
+        like=like,
+        target=Target(server=server, token_file=token_file, data=data),
+        scale=Scale(time=scale, size=size_scale),
+        seeds=tuple(range(seed, seed + seeds)),
+        what_if=what_if,
+    )
+    folder = checked_out(out) if out else None
+    made = predict(question_of(asked), tell=teller(quiet))
+    written = write_forecast(made, folder) if folder is not None else []
+    if json:
+        print_json({"prediction": made, "written": [str(path) for path in written]})
+    else:
+        print_forecast(made)
+        print_written(map(str, written))
+    raise typer.Exit(Exit.OK if made.status == "completed" else Exit.CASE_FAILED)
+
+
+def checked_out(out: str) -> Path:
+    """Where results go, looked at before anything is played."""
+    folder = Path(out).absolute()
+    check_folder("--out", folder)
+    return folder
+
+
+def teller(quiet: bool) -> Callable[[str], None]:
+    return lambda sentence: None if quiet else say(sentence, err=True)

@@ -1,0 +1,187 @@
+"""`mendflow sim FLOW`: words become a grid and what jobs do, the answer is told and written, mistakes are sentences."""
+
+import json
+
+import pytest
+
+from mendflow.cli.guessing import measured, said, spread_s_of
+from mendflow.cli.imagined_sites import sites_of
+from mendflow.core.model.ids import CaseId, ItemId, PilotId
+from mendflow.core.model.problems import Invalid
+from mendflow.core.model.values import FileRef
+from mendflow.core.model.views import AttemptView, ItemView
+from tests.cli.conftest import Shell
+
+FLOW = """
+jobs:
+  split:
+    run: ./split
+    expected: 60 s
+    inputs: {raw: raw.bin}
+    files: {part: part.bin}
+  align:
+    for-each: ${{ [0, 1, 2, 3, 4, 5, 6, 7] }}
+    inputs: {part.bin: "${{ jobs.split.files.part }}"}
+    run: ./align
+"""
+JOBS = {"split": ("part",), "align": ()}
+
+
+def test_a_flow_is_predicted_and_written_as_a_page_with_charts_and_data(shell: Shell) -> None:  # PJ-11
+    shell.write("night.yaml", FLOW)
+    shell.write("raw.bin", "x" * 1000)
+    words = ("sim", "night.yaml", "--pilots", "4", "--runtime", "align=30+-3", "--size", "split=5MB", "--seeds", "2")
+    done = shell(*words, "--out", "out")
+    assert done.returncode == 0, done.stderr
+    assert "night would take 2 m" in done.stdout
+    assert "What holds it back: " in done.stdout
+    assert "seed 2 (2 of 2): completed" in done.stderr
+    names = {path.name for path in (shell.folder / "out").iterdir()}
+    assert {"index.html", "prediction.json", "running.svg", "running.csv", "what-if.svg"} <= names
+    assert "written: out/index.html" in done.stdout
+    again = shell.json(*words)
+    assert again["prediction"] == json.loads((shell.folder / "out" / "prediction.json").read_text())
+    assert again["written"] == []
+
+
+def test_a_flow_is_predicted_from_a_case_that_ran(shell: Shell) -> None:
+    shell.write("f.yaml", "jobs:\n  a: {run: sleep 0.2; echo 1 > o, files: {o: o}}\n  b: {run: 'true', needs: [a]}\n")
+    shell.ok("run", "f.yaml", "-q")
+    made = shell.json("sim", "f.yaml", "--pilots", "1", "--like", "last", "--seeds", "1", "--no-what-if")["prediction"]
+    assert made["steps"][0]["name"] == "a"
+    assert 0.2 <= made["steps"][0]["run_s"] < 5
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("--pilots", "2"), "nothing is known of how long these jobs take: align"),
+        (("--runtime", "align=3"), "how many pilots?"),
+        (("--pilots", "2", "--runtime", "alignn=3"), "did you mean `align`?"),
+        (("--pilots", "2", "--like", "last"), "there is nothing at"),
+        (("--pilots", "2", "--runtime", "align=3", "--out", "raw.bin"), "is no folder"),
+    ],
+)
+def test_what_cannot_be_predicted_is_told_in_a_sentence(shell: Shell, words: tuple[str, ...], sentence: str) -> None:
+    shell.write("night.yaml", FLOW)
+    shell.write("raw.bin", "x")
+    done = shell("sim", "night.yaml", *words)
+    assert done.returncode in (2, 3, 5)
+    assert sentence in done.stderr
+    assert done.stdout == ""
+
+
+def test_a_flow_that_needs_what_a_job_gives_fails_there_until_it_is_said(shell: Shell) -> None:
+    shell.write(
+        "f.yaml",
+        "jobs:\n  a: {run: x, expected: 9 s}\n  b:\n    for-each: ${{ jobs.a.outputs.list }}\n    run: x\n"
+        "    expected: 5 s\n",
+    )
+    words = ("sim", "f.yaml", "--pilots", "2", "--seeds", "1", "-q")
+    done = shell(*words)
+    assert done.returncode == 1
+    assert "--outputs JOB=JSON" in done.stdout
+    assert shell.json(*words, "--outputs", 'a={"list": [1, 2, 3]}')["prediction"]["jobs"] == 4
+
+
+@pytest.mark.parametrize(
+    ("text", "spread"), [("90", (90, 0)), ("90+-10", (90, 10)), ("2 min ± 20 s", (120, 20)), ("1h30m", (5400, 0))]
+)
+def test_a_time_is_seconds_or_has_a_unit_and_a_deviation(text: str, spread: tuple[float, float]) -> None:
+    assert spread_s_of("--runtime", text) == spread
+
+
+def test_what_options_say_of_a_job_comes_together() -> None:
+    made = said(["align=30+-5", "*=1"], ["split.part=2GB", "align=5", "inputs.x=3"], ['split={"n": 2}'], JOBS)
+    assert (made["align"].seconds, made["align"].spread_s, made["align"].file_bytes) == (30, 5, 5)
+    assert (made["split"].files, made["split"].outputs) == ({"part": 2_000_000_000}, {"n": 2})
+    assert made["*"].seconds == 1
+    assert "inputs" not in made
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "sizes", "sentence"),
+    [
+        (["align"], [], "has no name or no value"),
+        (["align=-3"], [], "not below 0"),
+        (["align=nan"], [], "cannot be read"),
+        ([], ["split.parts=3MB"], "did you mean `part`?"),
+        ([], ["split.part=much"], "bytes, or a size like"),
+    ],
+)
+def test_what_options_cannot_mean_is_refused(runtimes: list[str], sizes: list[str], sentence: str) -> None:
+    with pytest.raises(Invalid, match=r".*") as refused:
+        said(runtimes, sizes, [], JOBS)
+    assert sentence in refused.value.message
+
+
+def test_an_earlier_case_tells_durations_by_name_and_sizes_and_outputs_by_item() -> None:
+    def item(turn: int, took_ms: int, end: str = "completed") -> ItemView:
+        attempt = AttemptView(
+            number=1,
+            pilot=PilotId("p"),
+            granted_at=1,
+            started_at=1000,
+            ended_at=1000 + took_ms,
+            end=end,
+            fault=None,
+            cpu_ms=0,
+            peak_bytes=0,
+        )
+        return ItemView(
+            case=CaseId("c"),
+            item=ItemId(f"a[{turn}]"),
+            name="a",
+            kind="job",
+            serial=turn,
+            state="completed",
+            attempts=[attempt],
+            outputs={"n": turn},
+            files={"o": FileRef(sha256="0" * 64, bytes=7 * turn, name="o").as_value()},
+        )
+
+    made = measured([item(0, 500), item(1, 1500), item(2, 9000, end="failed")])
+    assert made["a"].samples == (0.5, 1.5)
+    assert (made["a[1]"].files, made["a[1]"].outputs) == ({"o": 7}, {"n": 1})
+
+
+def test_pilots_are_spread_over_the_sites_that_say_nothing_of_pilots() -> None:
+    one, two, own = sites_of(["a:delay=0.15,failure=0.03,share=site", "b:hosts=3", "c:pilots=5,cache=none"], 7)
+    assert (one.running, two.running, own.running) == (4, 3, 5)
+    assert (one.element.delay, one.element.failure, one.share) == (0.15, 0.03, "site")
+    assert (one.hosts, two.hosts, own.hosts) == (1, 3, 1)
+    assert not own.caches
+    [alone] = sites_of([], 20)
+    assert (alone.running, alone.hosts, alone.share) == (20, 3, "host")
+
+
+def test_a_site_file_says_what_pilots_it_gets_and_the_rest_stands_beside(shell: Shell) -> None:
+    path = shell.write(
+        "cluster.yaml",
+        "name: cluster\nmax_pilots: 40\nmin_idle: 2\nbatch: {kind: slurm, wall: 4 h}\n"
+        "pilots: {slots: 2, share: site, cache: 20 GB}\n",
+    )
+    [site] = sites_of([f"{path}:queue=5 min +- 1 min,submit=2"], 0)
+    assert (site.name, site.max_pilots, site.min_idle, site.slots, site.share) == ("cluster", 40, 2, 2, "site")
+    assert (site.life_s, site.cache_bytes) == (4 * 3600, 20_000_000_000)
+    assert (site.batch.queue_s, site.batch.submit_s) == ((300.0, 60.0), (2.0, 0.0))
+
+
+@pytest.mark.parametrize(
+    ("sites", "pilots", "sentence"),
+    [
+        (["a:pilot=3"], 0, "did you mean `pilots`?"),
+        (["a:pilots=3.5"], 0, "not a whole number"),
+        (["a:pilots=9999999"], 0, "up to 100,000"),
+        (["a:share=all"], 3, "none, host or site"),
+        (["a:policy=foo"], 3, "there is no cache policy 'foo'"),
+        (["a:delay"], 3, "has no value"),
+        ([":delay=3"], 3, "has no name"),
+        (["a:pilots=3"], 3, "--pilots has nowhere to go"),
+        (["a"], 0, "how many pilots?"),
+    ],
+)
+def test_a_site_that_cannot_be_is_refused(sites: list[str], pilots: int, sentence: str) -> None:
+    with pytest.raises(Invalid) as refused:
+        sites_of(sites, pilots)
+    assert sentence in refused.value.message

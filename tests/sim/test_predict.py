@@ -1,0 +1,80 @@
+"""Predictions: they repeat to the byte, they follow the flow and the grid, and what holds a flow back is what helps."""
+
+import msgspec
+import pytest
+
+from mendflow.core.model.flow import Flow, ForEach, Job, Sequence
+from mendflow.core.model.ids import FlowName
+from mendflow.sim.charts.drawing import drawn
+from mendflow.sim.grid.scene import MB, BatchScene, ElementScene, GridScene, SiteScene
+from mendflow.sim.guesses import ANY, Guess, Guesses
+from mendflow.sim.predict import Prediction, Question, predict
+from mendflow.sim.prediction_figures import figures
+
+
+def loop(turns: int, *, then: bool = False) -> Flow:
+    """So many jobs at once that make a file each, and if wanted one after all of them."""
+    body = Job(name="work.turn", label="work", command="x", files={"out": "o"})
+    each = ForEach(name="work", items=list(range(turns)), body=body)
+    last = Job(name="last", command="x")
+    return Flow(name=FlowName("f"), body=Sequence(name="s", body=(each, last) if then else (each,)))
+
+
+def asked(flow: Flow, site: SiteScene, guess: Guess, **more: object) -> Prediction:
+    question = Question(flow=flow, scene=GridScene(sites=(site,)), nature=Guesses({ANY: guess}), seeds=(1, 2))
+    return predict(msgspec.structs.replace(question, **more), tell=lambda sentence: None)
+
+
+def test_the_same_question_has_the_same_answer_to_the_byte() -> None:
+    guess, site = Guess(seconds=60, spread_s=10, file_bytes=MB), SiteScene(hosts=2, running=3, share="host")
+    first, second = (asked(loop(8, then=True), site, guess) for _ in range(2))
+    assert msgspec.json.encode(first) == msgspec.json.encode(second)
+    assert [drawn(each.chart) for each in figures(first)] == [drawn(each.chart) for each in figures(second)]
+
+
+def test_jobs_of_a_minute_on_half_as_many_pilots_take_two_minutes_and_more_pilots_would_help() -> None:
+    made = asked(loop(8), SiteScene(hosts=1, running=4), Guess(seconds=60))
+    assert made.turnaround_s.mean == pytest.approx(120, rel=0.05)
+    assert (made.status, made.jobs, made.pilots, made.most_at_once) == ("completed", 8, 4, 4)
+    assert made.busy > 0.9
+    assert made.what_ifs[0].name == "twice the pilots"
+    assert made.what_ifs[0].gain == pytest.approx(0.5, abs=0.05)
+    assert made.bottleneck.startswith("the number of pilots: with twice the pilots it would take 50 % less")
+
+
+def test_a_chain_is_held_back_by_itself() -> None:
+    chain = Sequence(name="s", body=tuple(Job(name=f"j{at}", command="x") for at in range(3)))
+    made = asked(Flow(name=FlowName("f"), body=chain), SiteScene(hosts=1, running=4), Guess(seconds=60))
+    assert made.turnaround_s.mean == pytest.approx(180, rel=0.05)
+    assert made.bottleneck.startswith("the flow itself")
+    assert [step.name for step in made.steps] == ["j0", "j1", "j2"]
+
+
+def test_large_files_hold_back_what_moves_them() -> None:
+    element = ElementScene(delay=0.0, bytes_per_s=MB)
+    made = asked(loop(4), SiteScene(hosts=1, running=4, element=element), Guess(seconds=5, file_bytes=60 * MB))
+    assert made.bottleneck.startswith("the files")
+    assert made.stage_out_part > 0.8
+
+
+def test_pilots_that_wait_in_a_batch_queue_hold_back_a_short_flow() -> None:
+    site = SiteScene(hosts=1, max_pilots=4, batch=BatchScene(queue_s=(600.0, 0.0)))
+    made = asked(loop(4), site, Guess(seconds=5), seeds=(1,))
+    assert made.turnaround_s.mean > 600
+    assert made.bottleneck.startswith("the batch queues")
+
+
+def test_running_jobs_over_time_begin_and_end_with_the_flow() -> None:
+    made = asked(loop(8), SiteScene(hosts=1, running=4), Guess(seconds=60, spread_s=5), what_if=False)
+    assert made.what_ifs == ()
+    assert max(count for _, count, _ in made.running) == 4
+    assert made.running[-1][0] == pytest.approx(made.turnaround_s.most, abs=0.001)
+    assert [each.name for each in figures(made)] == ["running", "steps"]
+
+
+def test_a_flow_that_fails_there_says_of_what_and_nothing_is_made_better() -> None:
+    element = ElementScene(failure=1.0)
+    made = asked(loop(2), SiteScene(hosts=1, running=2, element=element), Guess(seconds=5, file_bytes=MB))
+    assert made.status == "failed"
+    assert made.fault
+    assert made.what_ifs == ()
