@@ -23,6 +23,14 @@ def test_a_site_is_added_looked_at_paused_and_removed(shell: Shell) -> None:  # 
     assert shell.json("sites") == []
 
 
+def test_what_is_missing_for_a_site_is_told_when_it_is_added_and_when_it_is_shown(shell: Shell) -> None:  # PJ-8
+    shell.environment["MENDFLOW_SERVER"] = served(shell)
+    shell.write("far.yaml", "name: far\nbatch: {kind: lsf, wall: 1 h}\npilots: {storage: tape}\n")
+    for words in (("add", "far.yaml"), ("show", "far")):
+        told = shell.ok("sites", *words)
+        assert "Warning: there is no storage element tape" in told and "Warning: bsub, bjobs, bkill of lsf" in told
+
+
 def test_what_is_wrong_with_a_site_is_told_in_a_sentence(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
     shell.write("bad.yaml", "name: here\nmax_pilot: 2\n")

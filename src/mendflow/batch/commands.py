@@ -5,8 +5,9 @@ server's token or a store's password must not get there."""
 
 import asyncio
 import os
+import shutil
 import signal
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 
 import msgspec
@@ -75,6 +76,12 @@ def unset_in(site: Site) -> list[str]:
     """The variables that its settings take from our environment, and that are not there."""
     named = [text.removeprefix(SECRET) for text in site.batch.environment.values() if text.startswith(SECRET)]
     return sorted(name for name in set(named) if name not in os.environ)
+
+
+def missing(site: Site, commands: Iterable[str]) -> list[str]:
+    """Which of these cannot be found where the site's commands are looked for."""
+    path = environment_for(site).get("PATH", os.defpath)
+    return [command for command in commands if shutil.which(command, path=path) is None]
 
 
 async def ask(site: Site, words: Sequence[str], *, given: bytes = b"", timeout_ms: int = 0) -> Said:

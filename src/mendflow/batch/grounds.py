@@ -23,6 +23,9 @@ KEPT_S = 86_400
 """How long the folder of a pilot is kept that did not leave in good order: somebody may want to look into it."""
 
 WORDS_BYTES = 4096
+SIGNALLED = 128
+"""A shell tells of a process that was killed by the number of the signal and this."""
+
 PSIJ_LEAVES = (".job", ".out", ".ec", ".nodefile")
 
 
@@ -62,14 +65,15 @@ class Grounds:
         return launch
 
     def last_words(self, site: Site, name: str) -> str:
-        """The last line of a pilot's log."""
+        """How a pilot ended, if not well, and the last line of its log."""
+        launch = Launch(name, self.folder(site) / name)
         try:
-            with Launch(name, self.folder(site) / name).log.open("rb") as log:
+            with launch.log.open("rb") as log:
                 log.seek(max(0, log.seek(0, os.SEEK_END) - WORDS_BYTES))
                 lines = log.read().decode(errors="replace").strip().splitlines()
         except OSError:
-            return ""
-        return lines[-1] if lines else ""
+            lines = []
+        return "; ".join(part for part in (_how_ended(launch), *lines[-1:]) if part)
 
     def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
         """Remove the folders of pilots that have left, and those of others that have long been over."""
@@ -86,6 +90,19 @@ class Grounds:
             if aside.suffix in PSIJ_LEAVES and aside.stat().st_mtime < oldest:
                 aside.unlink(missing_ok=True)
 
+    def sweep(self, sites: Collection[str]) -> None:
+        """Remove the folders that other sites have left in the data folder, but those of pilots that may still run."""
+        try:
+            tops = [top for top in (self._data / "sites").iterdir() if top.is_dir() and top.name not in sites]
+        except FileNotFoundError:
+            return
+        for top in tops:
+            pilots = [folder for folder in top.glob("mendflow-*") if site_of(folder.name) == top.name]
+            for folder in filter(_is_over, pilots):
+                shutil.rmtree(folder, ignore_errors=True)
+            if not any(folder.exists() for folder in pilots):
+                shutil.rmtree(top, ignore_errors=True)
+
     def _script(self, site: Site, submission: PilotSubmission, launch: Launch) -> str:
         pilot = site.pilots
         work = _expanded(pilot.work) if pilot.work else shlex.quote(str(launch.folder / "work"))
@@ -93,6 +110,7 @@ class Grounds:
             "#!/bin/sh",
             "umask 077",
             f"exec >>{shlex.quote(str(launch.log))} 2>&1 </dev/null",
+            f"trap {shlex.quote(f'echo $? > {shlex.quote(str(_ended(launch)))}')} EXIT",
             *([pilot.before] if pilot.before else []),
             "trap : TERM",  # the pilot leaves when it is told to, and this waits for it
             f"{shlex.quote(pilot.python or sys.executable)} -m mendflow.pilot --work {work} "
@@ -125,6 +143,29 @@ class Grounds:
         servers = pilot.servers or tuple(self._servers())
         words = [word for server in servers for word in ("--server", server)]
         return words + [str(word) for pair in given.items() if pair[1] or pair[0] == "--gpus" for word in pair]
+
+
+def _ended(launch: Launch) -> Path:
+    """Where its script writes how it ended; a script that was killed writes nothing."""
+    return launch.folder / "ended"
+
+
+def _how_ended(launch: Launch) -> str:
+    try:
+        code = int(_ended(launch).read_text())
+    except (OSError, ValueError):
+        return ""
+    if code > SIGNALLED:
+        return f"the pilot was killed by signal {code - SIGNALLED}"
+    return f"the pilot ended with exit code {code}" if code else ""
+
+
+def _is_over(folder: Path) -> bool:
+    """Whether no pilot runs from there: it says that it has ended, never began, or has not been heard for very long."""
+    launch = Launch(folder.name, folder)
+    if _ended(launch).exists() or not launch.log.exists():
+        return True
+    return launch.log.stat().st_mtime < time.time() - KEPT_S
 
 
 def _checks(top: Path, site: Site) -> Path:

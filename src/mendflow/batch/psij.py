@@ -14,6 +14,7 @@ from mendflow.batch.contract import Launch
 from mendflow.batch.queues import QUEUES, UNCERTAIN
 from mendflow.core.model.sites import Acknowledged, Answer, BatchAway, Found, Rejected, Site, Unsure, Untried
 
+NO_PSIJ = "PSI/J is not installed where the server runs: pip install 'mendflow[batch]'"
 START_MS = 20_000
 """How long the process may take beside what the batch system's commands may."""
 
@@ -47,7 +48,7 @@ class PsijBatch:
         told = {each.name: each for each in _told(said.out)}
         why = "it did not answer in time" if said.code is None else said.last_line
         if "No module named 'psij" in why:
-            why = "PSI/J is not installed where the server runs: pip install 'mendflow[batch]'"
+            why = NO_PSIJ
         return _answers([each.name for each in launches], told, why, ended=said.code is not None)
 
     async def find(self, site: Site) -> dict[str, Found]:

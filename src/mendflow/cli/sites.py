@@ -70,6 +70,7 @@ def show(ask: Ask, site: SiteArgument) -> None:
         say(f"  {reason}")
     if view.trouble and view.paused is None:
         say(f"  The last trouble: {view.trouble}")
+    _warn(view)
     if view.submissions:
         rows = [(s.name, s.state, s.purpose, short_time_text(s.since), s.native, s.pilot) for s in view.submissions]
         print_table(("pilot", "state", "for", "since", "number there", "known as"), rows)
@@ -90,6 +91,12 @@ def add(ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="The 
         print_json(view)
     else:
         say(f"{site.name} gets up to {site.max_pilots} pilots, {site.submissions_per_hour} an hour")
+        _warn(view)
+
+
+def _warn(view: SiteView) -> None:
+    for warning in view.warnings:
+        say(f"  Warning: {warning}")
 
 
 @sites.command("pause")

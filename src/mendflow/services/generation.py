@@ -232,6 +232,7 @@ class Services:
             meta=self.meta,
             alerts=self.monitor.alerts,
             batches=house.batches,
+            elements=self.catalogue.elements.find,
             look_ms=house.rules.sites_look_ms,
             chance=house.chance,
         )

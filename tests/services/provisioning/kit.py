@@ -67,6 +67,7 @@ class Batch:
         self.cancelled: list[str] = []
         self.answer: Callable[[str], Answer] = self.take
         self.away = ""
+        self.lacking: list[str] = []
         self.hangs: asyncio.Event | None = None  # until it is set, nothing is answered
 
     def take(self, name: str) -> Answer:
@@ -93,6 +94,11 @@ class Batch:
             self.has.pop(name, None)
 
     async def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None: ...
+
+    async def sweep(self, sites: Collection[str]) -> None: ...
+
+    async def lacks(self, site: Site) -> list[str]:
+        return list(self.lacking)
 
 
 class Among:

@@ -207,7 +207,8 @@ class SiteDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True
 
 class SiteView(View, frozen=True):
     """A site as people see it. `inactive` are submitted and not heard yet, `idle` have no job, `busy` have one.
-    `left_this_hour` is how many more may be submitted now."""
+    `left_this_hour` is how many more may be submitted now. `warnings` are what its settings name and what is not there;
+    they are looked for when the site is put, and when it is asked for by its name."""
 
     site: Site
     state: Literal["active", "paused", "removed"]
@@ -218,6 +219,7 @@ class SiteView(View, frozen=True):
     failures: int = 0
     paused: Pause | None = None
     trouble: str = ""
+    warnings: list[str] = []
     reasons: list[str] = []
     submissions: list[PilotSubmission] = []
     endings: list[Ending] = []

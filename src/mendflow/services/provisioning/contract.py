@@ -34,3 +34,11 @@ class BatchSystems(Protocol):
     async def tidy(self, site: Site, *, keep: Collection[str], left: Collection[str]) -> None:
         """Remove what is left of pilots that are over."""
         ...
+
+    async def sweep(self, sites: Collection[str]) -> None:
+        """Remove what is left of sites other than these, where no pilot uses it any more."""
+        ...
+
+    async def lacks(self, site: Site) -> list[str]:
+        """What is missing where batch systems are spoken to, in sentences."""
+        ...

@@ -85,6 +85,7 @@ class PilotMonitor:
         self._said: dict[str, list[SyncRequest]] = {}  # by site, and not written yet
         self._telling: asyncio.Task[None] | None = None
         self._tidied: dict[str, Instant] = {}
+        self._swept_at: Instant = 0
         self._sites: dict[str, SiteDocument] = {}  # as they were at the last look
 
     def start(self) -> None:
@@ -167,6 +168,14 @@ class PilotMonitor:
             if self._acts(known.document) and (task is None or task.done()):
                 self._looking[name] = asyncio.create_task(self._look_at(self._batches, known, waiting))
             waiting = list(self._plan(known.document, waiting).uncovered)
+        await self._sweep(self._batches)
+
+    async def _sweep(self, batches: BatchSystems) -> None:
+        """After sites that are no more. No folder of a new one is made before the next look."""
+        now = self._clock.now()
+        if now - self._swept_at >= TIDY_MS:
+            self._swept_at = now
+            await batches.sweep(self._sites.keys())
 
     async def looked(self) -> None:
         """Wait until the looks that are under way are over."""

@@ -1,8 +1,11 @@
 """Sites, as people see and change them, with the monitor that looks after them."""
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 
+import msgspec
+
+from mendflow.core.model.data import StorageElement
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.sites import Site, SiteDocument, SiteView
 from mendflow.core.scheduling import submissions
@@ -17,6 +20,9 @@ from mendflow.services.provisioning.site_alerts import SiteAlerts
 from mendflow.services.provisioning.site_book import SiteBook
 from mendflow.stores.contract import Store
 
+Elements = Callable[[str], Awaitable[StorageElement | None]]
+"""The storage element of a name, if there is one."""
+
 
 class Provisioning:
     def __init__(
@@ -29,10 +35,13 @@ class Provisioning:
         meta: QueueAndPilots,
         alerts: AlertBook,
         batches: BatchSystems | None,
+        elements: Elements,
         look_ms: int,
         chance: Callable[[int], str] = secrets.token_hex,
     ) -> None:
         self._clock = clock
+        self._batches = batches
+        self._elements = elements
         self._alerts = SiteAlerts(alerts)
         self.book = SiteBook(store, ledger, clock, chance)
         self.monitor = PilotMonitor(
@@ -50,10 +59,23 @@ class Provisioning:
         return [self._view(known.document, now) for known in await self.book.all()]
 
     async def get(self, name: str) -> SiteView:
-        return self._view((await self.book.get(name)).document, self._clock.now())
+        return await self._warned((await self.book.get(name)).document)
 
     async def put(self, site: Site, *, who: str) -> SiteView:
-        return self._view(await self.book.put(site, who=who), self._clock.now())
+        return await self._warned(await self.book.put(site, who=who))
+
+    async def _warned(self, document: SiteDocument) -> SiteView:
+        """The site with what its settings name and what is not there. None of that is refused: it may come later, or be
+        there on another server."""
+        site, warnings = document.site, []
+        if (storage := site.pilots.storage) and await self._elements(storage) is None:
+            warnings.append(
+                f"there is no storage element {storage}: its pilots read from and write to others; add it with"
+                f" `mendflow storage add`, or name one that `mendflow storage list` shows"
+            )
+        if self._batches is not None:
+            warnings += await self._batches.lacks(site)
+        return msgspec.structs.replace(self._view(document, self._clock.now()), warnings=warnings)
 
     async def pause(self, name: str, *, who: str, why: str) -> SiteView:
         return self._view(await self.book.pause(name, who=who, why=why), self._clock.now())
