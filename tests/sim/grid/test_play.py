@@ -90,6 +90,13 @@ def test_pilots_of_one_host_use_each_others_files() -> None:
     assert shared.hit_ratio == 1.0 and sum(record.shared_files for record in shared.records) >= 4
 
 
+def test_an_idle_pilot_soon_has_links_to_what_others_of_its_host_have_and_jobs_wait_for_it() -> None:  # PJ-4, PJ-6
+    result = play(grid(hosts=4, pilots_a_host=2, share="host"), splitting(4), NATURE)
+    made = {record.item: record.host for record in of(result, "first")}
+    assert result.hit_ratio == 1.0
+    assert all(each.host == made[f"first[{int(each.item[5:-1]) // 2}]"] for each in of(result, "then"))
+
+
 def test_pilots_of_one_site_use_each_others_files() -> None:  # PJ-11
     on_host, on_site = (
         play(grid(hosts=8, pilots_a_host=1, share=share), splitting(4), NATURE) for share in ("host", "site")

@@ -1,7 +1,7 @@
 """A lean pilot's cache: the product's shelf, sizes and news, without a disk.
 
 What is on the shelf is what is told to the server, and room is made before a file is put. Neighbours are those that the
-server has told of. Of those on its host a pilot soon has links to all that is new with them, and asks some of the site."""
+server has told of. Of those on its host a pilot soon has links to what is new with them, and asks some of the site."""
 
 from collections.abc import Callable, Iterable, Mapping
 from random import Random
@@ -126,7 +126,7 @@ class VirtualCache:
                 other._hear_of({digest: bytes})
 
     def _keep(self, digest: str, bytes: int, took_s: float) -> bool:
-        kept = digest not in self.shelf and self._make_room(bytes)
+        kept = digest not in self.shelf and self._make_room(digest, bytes)
         if kept:
             self.shelf.put(digest, bytes, cost_ms=took_s * 1000)
             self._news.added(digest, bytes)
@@ -147,19 +147,21 @@ class VirtualCache:
         if any(linked):
             self.changed()
 
-    def _make_room(self, bytes: int) -> bool:
+    def _make_room(self, digest: str, bytes: int) -> bool:
         if bytes > self.shelf.free_bytes and self._on_host:
-            self.shelf.size_bytes = self._part()
+            self.shelf.size_bytes = self._part(digest)
         victims = self.shelf.victims(bytes)
         for digest in victims or ():
             self.shelf.evict(digest)
             self._news.gone(digest)
         return victims is not None
 
-    def _part(self) -> int:
-        """What this cache may hold beside those on its host: a file that several have links to counts once."""
+    def _part(self, coming: str) -> int:
+        """What this cache may hold beside those on its host with that file: one that several have links to counts
+        once."""
         near = self._near()
         elsewhere = {digest: each.shelf.uses(digest).bytes for each in near for digest in each.shelf}
+        elsewhere.pop(coming, None)
         return part_of_host(
             self._site.cache_bytes,
             self._site.threshold_bytes,

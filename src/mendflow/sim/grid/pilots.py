@@ -52,7 +52,7 @@ class LeanPilot:
         self._reports: dict[JobId, Report] = {}
         self._serial = 0
         self._heard = 0
-        self._cache_seen = 0
+        self._cache_told = 0  # the version that the server knows once it has read what is on its way
         self._mean_ms: float | None = None
         self._talking = False  # a request is under way that is answered at once, or its answer is
         self._idle_exit_s = site.idle_exit_s
@@ -61,6 +61,7 @@ class LeanPilot:
         self._ends_s = ground.now_s + site.life_s if site.life_s else 0.0
         self._spoke_s = 0.0
         self._beat_s = ground.scene.lease_ms / 3000
+        self._wait_ms = ground.scene.lease_ms * 3 // 10  # so that it has asked again before its next beat
 
     def start(self) -> None:
         self._idle_since = self._ground.now_s
@@ -95,15 +96,14 @@ class LeanPilot:
             reports=list(self._reports.values()),
             leaving=leaving,
             leaves=self._leaves,
-            wait_ms=0
-            if leaving
-            else ground.scene.lease_ms * 3 // 10,  # so that it has asked again before its next beat
+            wait_ms=0 if leaving else self._wait_ms,
             sent_at=round(now * 1000),
-            cache=cache.news(self._cache_seen) if cache is not None else None,
+            cache=cache.news(self._cache_told) if cache is not None else None,
             cache_version=cache.version if cache is not None else 0,
             neighbours=cache.mark if cache is not None else 0,
             submission=self.submission,
         )
+        self._cache_told = request.cache_version
         self._talking = bool(request.reports) or leaving
         if leaving:
             self._end_all(LEFT)
@@ -161,7 +161,8 @@ class LeanPilot:
 
     def _obey(self, answer: SyncAnswer) -> None:
         if self._cache is not None:
-            self._cache_seen = answer.cache_seen
+            if answer.serial == self._serial:
+                self._cache_told = answer.cache_seen
             if answer.neighbours is not None:
                 self._cache.hear(answer.neighbours, answer.neighbours_mark)
             if answer.holders:
