@@ -61,7 +61,8 @@ class LeanPilot:
         self._ends_s = ground.now_s + site.life_s if site.life_s else 0.0
         self._spoke_s = 0.0
         self._beat_s = ground.scene.lease_ms / 3000
-        self._wait_ms = ground.scene.lease_ms * 3 // 10  # so that it has asked again before its next beat
+        before_beat_ms = ground.scene.lease_ms * 3 // 10
+        self._wait_ms = min(before_beat_ms, round(ground.scene.hold_s * 1000)) or before_beat_ms
 
     def start(self) -> None:
         self._idle_since = self._ground.now_s

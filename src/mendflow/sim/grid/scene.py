@@ -82,6 +82,7 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     retries: int = 0
     retry_wait_ms: int = 0
     exchange_s: float = 0.05
+    hold_s: float = 0.0  # how long an idle pilot leaves a request with the server; 0: until its next beat
     monitor_s: float = 10.0  # how often the pilot monitor looks at a site
     attentive: bool = False  # busy pilots keep an exchange open, so that orders reach them at once and not with a beat
     recovery: bool = False  # whether rules and exlets mend what fails; without it jobs have their retries, and no more
