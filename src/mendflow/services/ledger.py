@@ -35,6 +35,24 @@ SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", 
 NO_PROMISE = "this server could not renew its right to decide about its cases; reading everything again"
 
 
+class Whole:
+    """See `Ledger.whole`. It remembers nothing, so that one serves everybody at once."""
+
+    __slots__ = ("_ledger",)
+
+    def __init__(self, ledger: "Ledger") -> None:
+        self._ledger = ledger
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, StoreUnavailable):
+            # What could not be read may have been wanted in the middle of a change.
+            self._ledger.give_up(error.message)
+        elif isinstance(error, Exception) and not isinstance(error, Mistake):
+            self._ledger.give_up(f"a fault of mendflow itself: {error!r}; reading everything again")
+
+
 class Ledger:
     """`promise` is this server's right to decide about its cases; `shared` says that others may be on the store, and
     `on_shared` is told when something was written that all of them share."""
@@ -65,6 +83,7 @@ class Ledger:
         self._lengths: dict[str, int] = {}  # of the streams that everybody adds to
         self._waiters: list[asyncio.Future[None]] = []
         self._watched: list[tuple[str, dict[_Key, object]]] = []
+        self._whole = Whole(self)
         self._work = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self.broken = ""
@@ -108,20 +127,10 @@ class Ledger:
             if root_of(key[1]) == root:
                 changed[key] = document
 
-    @contextmanager
-    def whole(self) -> Iterator[None]:
+    def whole(self) -> "Whole":
         """What happens inside changes memory wholly, or not at all, or the ledger breaks: a fault of ours in the middle
         must not leave memory in a state that no disk has ever seen."""
-        try:
-            yield
-        except StoreUnavailable as error:
-            self.give_up(error.message)  # what could not be read may have been wanted in the middle of a change
-            raise
-        except (Mistake, asyncio.CancelledError):
-            raise
-        except Exception as error:
-            self.give_up(f"a fault of mendflow itself: {error!r}; reading everything again")
-            raise
+        return self._whole
 
     def give_up(self, reason: str) -> None:
         """Write nothing more: memory is not what it should be, or not ours to decide about."""

@@ -372,8 +372,9 @@ class QueueAndPilots:
 
     def _wake(self) -> None:
         self._waking = False
-        for pilot in self._idle.values():
-            pilot.wake.set()
+        if len(self.queue):  # else whoever brought them has taken them along
+            for pilot in self._idle.values():
+                pilot.wake.set()
         if self.nudges is not None:
             self.nudges.work_waits()
 

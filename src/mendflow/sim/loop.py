@@ -53,7 +53,9 @@ class _Soon(asyncio.Handle):
     def __init__(
         self, callback: Callable[..., object], args: Sequence[Any], loop: asyncio.AbstractEventLoop, context: Context
     ) -> None:
-        super().__init__(callback, args, loop, context)
+        # All that the library's own does where nobody debugs: these are made by the million.
+        self._callback, self._args, self._loop, self._context = callback, args, loop, context
+        self._cancelled, self._repr, self._source_traceback = False, None, None
         self.host = context.get(HOST, OUTSIDE)
 
 
@@ -68,7 +70,9 @@ class _Timer(asyncio.TimerHandle):
         loop: asyncio.AbstractEventLoop,
         context: Context,
     ) -> None:
-        super().__init__(when, callback, args, loop, context)
+        self._callback, self._args, self._loop, self._context = callback, args, loop, context
+        self._cancelled, self._repr, self._source_traceback = False, None, None
+        self._when, self._scheduled = when, False
         self.host = context.get(HOST, OUTSIDE)
 
 
