@@ -36,11 +36,11 @@ outputs:
 # One line per sign of life: job, attempt, what, microseconds. A line this short is written whole by one append.
 TICK = """
 lines="$1/attempts.log"
-say() { echo "$MENDFLOW_JOB $MENDFLOW_ATTEMPT $1 ${EPOCHREALTIME/./}" >> "$lines"; }
+say() { echo "$MENDFLOW_JOB $MENDFLOW_FENCE $1 ${EPOCHREALTIME/./}" >> "$lines"; }
 say start
 for n in 1 2 3; do sleep 0.01; say alive; done
-for n in {1..50}; do echo "$MENDFLOW_JOB $MENDFLOW_ATTEMPT"; done > proof.txt
-echo "attempt=$MENDFLOW_ATTEMPT" >> "$MENDFLOW_OUTPUT"
+for n in {1..50}; do echo "$MENDFLOW_JOB $MENDFLOW_FENCE"; done > proof.txt
+echo "attempt=$MENDFLOW_FENCE" >> "$MENDFLOW_OUTPUT"
 say end
 """
 

@@ -24,9 +24,9 @@ jobs:
   tick:
     for-each: ${{ inputs.jobs }}
     run: |
-      echo "$MENDFLOW_JOB $MENDFLOW_ATTEMPT start" >> ${{ inputs.folder }}/lines
+      echo "$MENDFLOW_JOB $MENDFLOW_FENCE start" >> ${{ inputs.folder }}/lines
       sleep 4
-      echo "$MENDFLOW_JOB $MENDFLOW_ATTEMPT end" >> ${{ inputs.folder }}/lines
+      echo "$MENDFLOW_JOB $MENDFLOW_FENCE end" >> ${{ inputs.folder }}/lines
 """
 
 

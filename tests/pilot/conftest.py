@@ -43,6 +43,7 @@ class Ledger:
     waiting: list[JobId] = field(default_factory=list)
     specs: dict[JobId, JobSpec] = field(default_factory=dict)
     fences: dict[JobId, int] = field(default_factory=dict)
+    numbers: dict[JobId, int] = field(default_factory=dict)  # which try it is, where that is not the fence
     grants: dict[JobId, Grant] = field(default_factory=dict)
     outcomes: dict[JobId, Outcome] = field(default_factory=dict)
     accepted_fences: dict[JobId, list[int]] = field(default_factory=dict)
@@ -189,7 +190,7 @@ class Server:
             job = ledger.waiting.pop(0)
             ledger.fences[job] = ledger.fences.get(job, 0) + 1
             ledger.grants[job] = Grant(request.pilot, ledger.fences[job], request.serial)
-            jobs.append(Assignment(job, ledger.fences[job], ledger.specs[job]))
+            jobs.append(Assignment(job, ledger.fences[job], ledger.specs[job], ledger.numbers.get(job, 0)))
         return SyncAnswer(
             serial=request.serial,
             lease_ms=ledger.lease_ms,

@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from textwrap import dedent
 
 import msgspec
 import pytest
@@ -28,13 +29,31 @@ async def test_a_command_runs_and_is_reported(server: Server, hire: Hire) -> Non
 async def test_a_command_knows_who_it_is_and_leaves_outputs(server: Server, hire: Hire) -> None:
     hire()
     command = """
-        echo "who=$MENDFLOW_JOB $MENDFLOW_CASE $MENDFLOW_ITEM $MENDFLOW_ATTEMPT $COLOUR" >> $MENDFLOW_OUTPUT
+        echo "who=$MENDFLOW_JOB $MENDFLOW_CASE $MENDFLOW_ITEM $COLOUR" >> $MENDFLOW_OUTPUT
+        echo "try=$MENDFLOW_ATTEMPT $MENDFLOW_FENCE" >> $MENDFLOW_OUTPUT
         echo 'list=[1, "b"]' >> $MENDFLOW_OUTPUT
         printf 'text<<END\\none\\ntwo\\nEND\\n' >> $MENDFLOW_OUTPUT
     """
     job = await server.shell(command, env={"COLOUR": "blue"})
     outcome = await server.outcome(job)
-    assert outcome.outputs == {"who": f"{job} case-1 item 1 blue", "list": [1, "b"], "text": "one\ntwo"}
+    assert outcome.outputs == {"who": f"{job} case-1 item blue", "try": "1 1", "list": [1, "b"], "text": "one\ntwo"}
+
+
+async def test_a_job_that_came_back_unbegun_begins_as_its_first_attempt(server: Server, hire: Hire) -> None:
+    """The fence has counted that grant all the same, and a job that must know who it is can have it."""
+    source = """
+        import os
+
+        def told():
+            return {"who": f"{os.environ['MENDFLOW_ATTEMPT']} {os.environ['MENDFLOW_FENCE']}"}
+    """
+    command = await server.shell('echo "who=$MENDFLOW_ATTEMPT $MENDFLOW_FENCE" >> $MENDFLOW_OUTPUT')
+    call = await server.call(dedent(source), "told")
+    for job in (command, call):
+        server.ledger.fences[job], server.ledger.numbers[job] = 1, 1
+    hire()
+    for job in (command, call):
+        assert (await server.outcome(job)).outputs == {"who": "1 2"}
 
 
 async def test_an_output_file_that_cannot_be_read_is_a_fault_with_the_line(server: Server, hire: Hire) -> None:

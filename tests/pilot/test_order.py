@@ -1,12 +1,14 @@
 """Which of the jobs that a pilot has taken ahead begins first, and which of them may go back."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from mendflow.core.model.ids import ItemId, JobId
-from mendflow.core.model.jobs import JobSpec, Resources
-from mendflow.core.model.sync import Capacity
+from mendflow.core.model.jobs import JobSpec, Measures, Resources
+from mendflow.core.model.sync import UNBEGUN, Beat, Capacity
 from mendflow.pilot.attempts import Attempts, Held
+from mendflow.services.pilot_book import Held as Heard
 
 
 def came(attempts: Attempts, name: str, priority: int = 0) -> Held:
@@ -38,4 +40,15 @@ def test_one_that_waits_may_go_back_and_one_whose_files_were_brought_stays() -> 
     held.state = "staging"
     held.beat()
     held.state = "held"
-    assert not held.may_go_back, "its files are here, and each further grant counts as an attempt"
+    assert held.may_go_back, "staging is no beginning, for the server either, and nothing had to be brought"
+    held.brought = Measures(fetched_files=1)
+    assert not held.may_go_back, "its files are here, and would have to be brought again elsewhere"
+
+
+@pytest.mark.parametrize("state", ["held", "staging", "running", "suspended", "keeping"])
+def test_pilot_and_server_take_the_same_for_begun(state: str) -> None:
+    held = came(here(), "c/1")
+    held.state = state
+    beat, heard = held.beat(), Heard(since=1)
+    heard.hear(Beat(beat.job, beat.fence, beat.state, beat.measures))
+    assert held.named_begun == heard.begun == (state not in UNBEGUN)

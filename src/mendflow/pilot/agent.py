@@ -245,7 +245,7 @@ class Agent:
         if key in self.attempts.all or self.leaving:
             return
         spec = assignment.spec
-        held = Held(assignment.job, assignment.fence, spec.resources, spec)
+        held = Held(assignment.job, assignment.fence, spec.resources, spec, number=assignment.number)
         older = self.attempts.add(held)
         if older is not None:
             self._lose(older.key)

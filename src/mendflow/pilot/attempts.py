@@ -12,7 +12,7 @@ import msgspec
 
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobSpec, Measures, Resources
-from mendflow.core.model.sync import Capacity, Taken
+from mendflow.core.model.sync import UNBEGUN, Capacity, Taken
 from mendflow.core.model.values import Value
 from mendflow.pilot.slots import SlotLink
 from mendflow.pilot.wire import AttemptKey, Done, Pulse, RawReport, Work
@@ -33,6 +33,7 @@ class Held:
     fence: int
     resources: Resources
     spec: JobSpec | None = None
+    number: int = 0  # which try of the job it is; 0 if the server does not say
     state: str = "held"
     work: Work | None = None
     link: SlotLink | None = None
@@ -49,7 +50,7 @@ class Held:
     suspended: bool = False
     cancelled: bool = False
     forgotten: bool = False
-    named_begun: bool = False  # the server was told something else than that it waits
+    named_begun: bool = False  # the server was told that it had begun
     arrived: int = 0  # how many came before it
     alive: bool = True
     done: Done | None = None
@@ -78,14 +79,16 @@ class Held:
 
     @property
     def may_go_back(self) -> bool:
-        """Whether it waits, and the server knows of nothing else."""
-        return self.state == "held" and not (self.named_begun or self.suspended or self.cancelled)
+        """Whether it waits, and the server knows of nothing else. Whose files are here stays: elsewhere they would be
+        brought again."""
+        has_files = bool(self.pins) or self.brought != _NOTHING
+        return self.state == "held" and not (self.named_begun or self.suspended or self.cancelled or has_files)
 
     def beat(self) -> Pulse:
         """How it is doing, to be sent now; what is long is said only when it is new."""
         if self.forgotten:
             return Pulse(self.job, self.fence, "ending", _NOTHING)
-        self.named_begun |= self.state != "held"
+        self.named_begun |= self.state not in UNBEGUN
         if not (self.tail_news or self.values_news):
             return Pulse(self.job, self.fence, self.state, self.measures)
         tail = self.log_tail if self.tail_news else ""

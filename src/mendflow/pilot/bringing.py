@@ -66,7 +66,9 @@ class Bringing:
     def _word(self, held: Held, code: str) -> None:
         assert held.spec is not None
         folder = self._home.attempt(*held.key)
-        held.work = work_of(held.job, held.fence, held.spec, folder=folder, code=code, brought=held.brought)
+        held.work = work_of(
+            held.job, held.fence, held.spec, folder=folder, code=code, brought=held.brought, number=held.number
+        )
 
     def with_devices(self, held: Held, variable: str) -> None:
         """The same work, told which GPUs it was given."""
@@ -80,4 +82,5 @@ class Bringing:
             devices=",".join(held.devices),
             variable=variable,
             brought=held.brought,
+            number=held.number,
         )

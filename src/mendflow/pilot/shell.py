@@ -98,7 +98,7 @@ class ShellRun:
             "MENDFLOW_JOB": self.work.job,
             "MENDFLOW_CASE": self.work.case,
             "MENDFLOW_ITEM": self.work.item,
-            "MENDFLOW_ATTEMPT": str(self.work.fence),
+            "MENDFLOW_ATTEMPT": str(self.work.number),
             "MENDFLOW_FENCE": str(self.work.fence),
             "MENDFLOW_OUTPUT": f"{self.folder}.output",
             "MENDFLOW_REPORT": self.report,

@@ -39,12 +39,14 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
     cwd: str
     attempt_folder: str
     limits: Limits
+    number: int
 
 
 class Work(msgspec.Struct, frozen=True, array_like=True):
-    """One attempt, as a slot gets it. A shell command, or an encoded `Call` with what the slot must know of it:
-    `module` and `code` tell whether a warm worker may serve it; `devices` are the GPUs that it was given. `publish` and
-    what was measured while its files were `brought` only come back when it is done."""
+    """One attempt, as a slot gets it; `number` says which try of the job it is. A shell command, or an encoded `Call`
+    with what the slot must know of it: `module` and `code` tell whether a warm worker may serve it; `devices` are the
+    GPUs that it was given. `publish` and what was measured while its files were `brought` only come back when it is
+    done."""
 
     job: JobId
     fence: int
@@ -63,6 +65,7 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
     devices: str = ""
     publish: dict[str, Publication] = {}
     brought: Measures = Measures()
+    number: int = 0
 
     @property
     def key(self) -> AttemptKey:

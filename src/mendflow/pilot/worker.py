@@ -107,7 +107,7 @@ class Worker:
             os.environ["MENDFLOW_JOB"] = call.job
             os.environ["MENDFLOW_CASE"] = call.case
             os.environ["MENDFLOW_ITEM"] = call.item
-            os.environ["MENDFLOW_ATTEMPT"] = str(call.fence)
+            os.environ["MENDFLOW_ATTEMPT"] = str(call.number)
             os.environ["MENDFLOW_FENCE"] = str(call.fence)
             if call.env:
                 self._env_before = {name: os.environ.get(name) for name in call.env}

@@ -25,9 +25,12 @@ def work_of(
     devices: str = "",
     variable: str = "",
     brought: Measures = _NOTHING,
+    number: int = 0,
 ) -> Work:
     """`folder` is the attempt's, `code` is where a function's module is to be loaded from; `devices` are the GPUs that
-    the attempt was given, and `variable` tells it so. `brought` is what was measured while its files were brought."""
+    the attempt was given, and `variable` tells it so. `brought` is what was measured while its files were brought.
+    `number` says which try of the job it is; 0: the fence does."""
+    number = number or fence
     if devices:
         spec = msgspec.structs.replace(spec, env={**spec.env, variable: devices})
     function = spec.function
@@ -39,7 +42,7 @@ def work_of(
         case=job.rpartition("/")[0],
         item=spec.item,
         command="" if function is not None else spec.command or ":",
-        call=_call(job, fence, spec, folder=folder, code=code, digest=digest),
+        call=_call(job, fence, number, spec, folder=folder, code=code, digest=digest),
         module=function.module if function is not None else "",
         code=f"{digest}:{code}",
         env=spec.env if function is None else {},
@@ -51,10 +54,11 @@ def work_of(
         devices=devices,
         publish=spec.publish,
         brought=brought,
+        number=number,
     )
 
 
-def _call(job: JobId, fence: int, spec: JobSpec, *, folder: str, code: str, digest: str) -> msgspec.Raw:
+def _call(job: JobId, fence: int, number: int, spec: JobSpec, *, folder: str, code: str, digest: str) -> msgspec.Raw:
     function = spec.function
     if function is None:
         return NIL
@@ -73,5 +77,6 @@ def _call(job: JobId, fence: int, spec: JobSpec, *, folder: str, code: str, dige
         cwd=folder if has_own_folder(spec) else "",
         attempt_folder=folder,
         limits=spec.limits,
+        number=number,
     )
     return msgspec.Raw(_ENCODER.encode(call))

@@ -32,10 +32,9 @@ def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, r
     """One item of all submissions of its job, the oldest first. What the flow still waits for has not failed yet,
     whatever the last submission came to: it is being mended."""
     last = of_job(jobs[-1], log_tail, runs=runs)
-    made = [attempt for job in jobs for attempt in job.history]
     changes = {
         "job": JobId(generation_of(jobs[0].id)[0]),
-        "attempts": [_attempt(number, attempt) for number, attempt in enumerate(made, 1)],
+        "attempts": [_attempt(attempt.shown, attempt) for attempt in counted_through(jobs)],
         "created_at": jobs[0].created_at,
     }
     if awaited and last.state == "failed":
@@ -45,9 +44,20 @@ def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, r
 
 def whole_story(submissions: Sequence[Job]) -> Job:
     """The last submission under the id that the flow knows, with the attempts of all, counted through."""
-    made = [attempt for job in submissions for attempt in job.history]
-    counted = [msgspec.structs.replace(attempt, fence=number) for number, attempt in enumerate(made, 1)]
-    return msgspec.structs.replace(submissions[-1], id=submissions[0].id, history=counted, fence=len(counted))
+    last, counted = submissions[-1], counted_through(submissions)
+    grants, unbegun = (sum(job.fence for job in submissions), sum(job.unbegun for job in submissions))
+    return msgspec.structs.replace(last, id=submissions[0].id, history=counted, fence=grants, unbegun=unbegun)
+
+
+def counted_through(submissions: Sequence[Job]) -> list[Attempt]:
+    """The attempts of all, each numbered after those of earlier submissions."""
+    counted: list[Attempt] = []
+    grants = tries = 0
+    for job in submissions:
+        for each in job.history:
+            counted.append(msgspec.structs.replace(each, fence=grants + each.fence, number=tries + each.shown))
+        grants, tries = grants + job.fence, tries + job.tries
+    return counted
 
 
 def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
@@ -61,7 +71,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         state=state_of(job, runs=runs),
         job=job.id,
         pilot=job.pilot,
-        attempts=[_attempt(number, attempt) for number, attempt in enumerate(job.history, 1)],
+        attempts=[_attempt(attempt.shown, attempt) for attempt in job.history],
         created_at=job.created_at,
         ended_at=job.finished_at,
         fault=outcome.fault if outcome else _last_fault(job),
@@ -93,13 +103,21 @@ def begun_again(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
     """The last run of an item that was restarted, with those before it; the attempts of all are counted through."""
     if not earlier:
         return view
-    made = [attempt for run in (*earlier, view) for attempt in run.attempts]
+    made: list[AttemptView] = []
+    for run in (*earlier, view):
+        before = _tries(made)
+        made += [msgspec.structs.replace(attempt, number=before + attempt.number) for attempt in run.attempts]
     return msgspec.structs.replace(
         view,
-        attempts=[msgspec.structs.replace(attempt, number=number) for number, attempt in enumerate(made, 1)],
+        attempts=made,
         created_at=earlier[0].created_at,
         earlier_runs=[_run(each) for each in earlier],
     )
+
+
+def _tries(attempts: Sequence[AttemptView]) -> int:
+    """How many tries these were: what came back unbegun has the number of the one after it."""
+    return max((attempt.number for attempt in attempts), default=0)
 
 
 def _run(view: ItemView) -> RunView:
@@ -107,7 +125,7 @@ def _run(view: ItemView) -> RunView:
         serial=view.serial,
         state=view.state,
         job=view.job,
-        attempts=len(view.attempts),
+        attempts=_tries(view.attempts),
         created_at=view.created_at,
         ended_at=view.ended_at,
         fault=view.fault,

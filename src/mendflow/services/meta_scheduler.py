@@ -133,7 +133,7 @@ class QueueAndPilots:
             job=id,
             state=job.state,
             suspended=job.suspended,
-            attempts=job.fence,
+            attempts=job.tries,
             losses=job.losses,
             reason=last.end if last else "waiting",
             outcome=job.outcome,

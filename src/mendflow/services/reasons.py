@@ -107,7 +107,7 @@ def of_job(house: House, job: Job) -> Why:
         sentence = f"{job.spec.item}: {explain_data.kept_back(job.spec, kept, now)}" if kept else told.sentence
         about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
         return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *about, *_attempts(job)])
-    how = f"completed in attempt {job.fence}" if job.fence else "was not run again"
+    how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
     facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
     return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
 
@@ -152,14 +152,14 @@ def _of_running(house: House, job: Job) -> Why:
         facts.append(f"the pilot got it because {job.history[-1].because}")
     waits = held is not None and not held.runs
     doing = "is suspended on" if job.suspended else "waits for a slot of" if waits else "runs on"
-    sentence = f"{job.spec.item} {doing} {where}, attempt {job.fence}."
+    sentence = f"{job.spec.item} {doing} {where}, attempt {job.tries}."
     state = "suspended" if job.suspended else "waiting" if waits else "running"
     return Why(subject=job.id, state=state, sentence=sentence, facts=facts + _attempts(job))
 
 
 def _attempts(job: Job) -> list[str]:
     return [
-        f"attempt {attempt.fence} on {attempt.pilot}: {_end_of(attempt)}"
+        f"attempt {attempt.shown} on {attempt.pilot}: {_end_of(attempt)}"
         + (f" (got it because {attempt.because})" if attempt.because else "")
         for attempt in job.history
         if attempt.end

@@ -1,10 +1,11 @@
 """The life of a job, transition by transition."""
 
+import msgspec
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobSpec, JobState, Measures, Outcome, Resources
+from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState, Measures, Outcome, Resources
 from mendflow.core.scheduling import jobs
 from mendflow.core.scheduling.jobs import Event, Policy, Verdict
 
@@ -181,6 +182,31 @@ def test_an_attempt_that_was_never_begun_is_given_back_free_of_charge() -> None:
     assert jobs.release(job, 1, now=3000) == []
     granted(job)
     assert jobs.release(job, 1, now=3000) == [], "an old fence releases nothing"
+
+
+def test_what_came_back_unbegun_was_no_try_and_the_fence_goes_on_all_the_same() -> None:
+    job = granted(new())
+    assert (job.fence, job.tries) == (1, 1)
+    happen(job, jobs.release(job, 1, now=2000))
+    assert (job.fence, job.tries) == (1, 0)
+    granted(job)
+    assert (job.fence, job.tries) == (2, 1)
+    happen(job, jobs.lose(job, now=3000, policy=POLICY))
+    happen(job, jobs.grant(job, PilotId("p-9"), now=job.available_at))
+    assert (job.fence, job.tries) == (3, 2), "nobody knows whether a lost one had begun"
+    assert [(each.fence, each.shown) for each in job.history] == [(1, 1), (2, 1), (3, 2)]
+
+
+def test_an_attempt_of_a_document_that_has_no_numbers_is_known_by_its_fence() -> None:
+    older = msgspec.json.decode(b'{"fence": 4, "pilot": "p", "granted_at": 1}', type=Attempt)
+    assert older.shown == 4
+
+
+def test_one_that_was_taken_from_its_pilot_before_it_began_was_no_try() -> None:
+    job = granted(new())
+    happen(job, jobs.take_away(job, by="ada", reason="", now=1500))
+    happen(job, jobs.release(job, 1, now=2000))
+    assert job.tries == 0 and job.history[0].release is not None
 
 
 @pytest.mark.parametrize("running", [False, True])

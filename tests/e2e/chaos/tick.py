@@ -11,8 +11,8 @@ EVERY_S = 0.04
 
 
 def tick(log: str, seconds: float) -> dict[str, int]:
-    """Be alive for so long, and tell which attempt it was."""
-    words = [os.environ[name] for name in ("MENDFLOW_JOB", "MENDFLOW_ATTEMPT", "MENDFLOW_PILOT")]
+    """Be alive for so long, and tell under which fence."""
+    words = [os.environ[name] for name in ("MENDFLOW_JOB", "MENDFLOW_FENCE", "MENDFLOW_PILOT")]
     file = os.open(log, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o644)
 
     def say(what: str) -> None:

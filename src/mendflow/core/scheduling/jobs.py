@@ -66,7 +66,8 @@ class Ended(msgspec.Struct, frozen=True):
 
 
 class PutBack(msgspec.Struct, frozen=True):
-    """The attempt is over and the job waits again, not before `available_at`. `end` is failed, lost or released."""
+    """The attempt is over and the job waits again, not before `available_at`. `end` is failed, lost or released. One
+    that is not `begun` was no try of the job."""
 
     end: str
     at: Instant
@@ -75,6 +76,7 @@ class PutBack(msgspec.Struct, frozen=True):
     fault: Fault | None = None
     measures: Measures = Measures()
     release: Release | None = None
+    begun: bool = True
 
 
 class TakenOver(msgspec.Struct, frozen=True):
@@ -200,10 +202,11 @@ def no_more(failed: PutBack, outcome: Outcome) -> Event:
 
 
 def release(job: Job, fence: int, *, now: Instant) -> list[Event]:
-    """A pilot gives back an attempt that it never started. Nobody is charged."""
+    """A pilot gives back an attempt that it never started. Nobody is charged, and it was no try."""
     if job.state is not JobState.RUNNING or job.fence != fence:
         return []
-    return [_freed(job.released, now) if job.released is not None else PutBack("released", now, now)]
+    back = _freed(job.released, now) if job.released is not None else PutBack("released", now, now)
+    return [msgspec.structs.replace(back, begun=False)]
 
 
 def take_away(job: Job, *, by: str, reason: str, now: Instant) -> list[Event]:
@@ -248,6 +251,7 @@ def evolve(job: Job, event: Event) -> None:
             _enter(job, JobState.AVAILABLE)
             _close_attempt(job, event.end, event.at, event.fault, event.measures, event.release)
             _charge(job, event.end, event.own)
+            job.unbegun += not event.begun
             job.available_at = event.available_at
         case Ended():
             outcome = event.outcome
@@ -277,6 +281,7 @@ def validate(job: Job) -> None:
     assert fences == sorted(set(fences)), f"job {job.id}: fences out of order {fences}"
     assert len(fences) <= HISTORY_FIRST + HISTORY_LAST
     assert not fences or fences[-1] == job.fence
+    assert job.tries >= running, f"job {job.id}: {job.unbegun} of {job.fence} grants unbegun"
     assert running or job.released is None, f"job {job.id}: released, and nobody has it"
     assert job.failures <= job.spec.retries + 1, f"job {job.id}: more failures than tries"
 
@@ -347,6 +352,7 @@ def _open_attempt(job: Job, grant: Granted) -> None:
     job.history.append(
         Attempt(
             fence=grant.fence,
+            number=job.tries,
             pilot=grant.pilot,
             host=grant.host,
             site=grant.site,
@@ -370,6 +376,7 @@ def _close_attempt(
     last = history[-1]
     history[-1] = Attempt(
         fence=last.fence,
+        number=last.number,
         pilot=last.pilot,
         host=last.host,
         site=last.site,

@@ -172,7 +172,7 @@ class Watches:
             **job_facts_of(job.spec),
             **where,
             "id": known_id(job.id),
-            "attempts": job.fence,
+            "attempts": job.tries,
             "failures": job.failures,
             "losses": job.losses,
             "generation": generation_of(job.id),

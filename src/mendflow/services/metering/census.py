@@ -185,7 +185,7 @@ def _running_job(job: Job, pilot: PilotRecord, ran_ms: int) -> RunningJob:
         pilot=pilot.id,
         host=pilot.host,
         site=pilot.site,
-        attempt=job.fence,
+        attempt=job.tries,
         ran_ms=ran_ms,
         expected_ms=job.spec.expected_ms,
     )

@@ -98,7 +98,7 @@ class Recovery:
         before, last = self._talks.get(watched.new.id), job.history[-1]
         stage = _stage(outcome, "execution")
         held = Held(outcome=outcome, stage=stage, host=last.host, site=last.site, pilot=last.pilot, final=False)
-        talk = self._note(watched, self._talk(watched).fail(held, attempts=job.fence, losses=job.losses))
+        talk = self._note(watched, self._talk(watched).fail(held, attempts=job.tries, losses=job.losses))
         mended = False
         try:
             mended = await self.repairs.failed(self._failure(watched, talk))
