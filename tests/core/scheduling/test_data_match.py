@@ -237,6 +237,25 @@ def test_what_the_holder_asks_for_and_leaves_is_anybodys() -> None:
     assert ask(queue, "other") == ["job"]
 
 
+def test_what_the_holder_leaves_is_kept_for_another_idle_one_that_has_it_and_no_longer_than_the_bound() -> None:
+    queue = Queue()  # PJ-4
+    for holder in ("one", "two"):
+        has(queue, holder, a=1000)
+        idle(queue, holder)
+    add(queue, "job", "a")
+    assert ask(queue, "other") == []
+    kept = queue.kept_back(JobId("job"), NOW)
+    assert kept is not None
+    add(queue, "urgent", priority=1)
+    assert ask(queue, kept.pilot) == ["urgent"]
+    assert queue.freed(NOW)
+    assert ask(queue, "other", now=NOW + 1_000) == []
+    again = queue.kept_back(JobId("job"), NOW + 1_000)
+    assert again is not None
+    assert (again.pilot, again.until) == ("two" if kept.pilot == "one" else "one", kept.until)
+    assert ask(queue, "other", now=kept.until) == ["job"]
+
+
 def test_an_idle_pilot_has_no_more_kept_back_for_it_than_it_would_take() -> None:
     queue = Queue()
     has(queue, "holder", a=1000)

@@ -3,8 +3,8 @@
 Fetching a file that lies in a cache nearby is a waste when the pilot with that cache has nothing to do. So a pilot that
 would have to fetch much more than an idle one does not get the job; the idle one is woken when the job comes, and takes
 it. Three bounds hold this together. An idle pilot has no more jobs kept back for it than it would take now. Once
-it has asked and left a job, or counts as idle no more, the job is anybody's. And no job is kept back for longer than
-`bound_ms` in all."""
+it has asked and left a job, or counts as idle no more, the job is kept back for another that has its data and is idle;
+where there is none it is anybody's. And no job is kept back for longer than `bound_ms` in all."""
 
 from collections.abc import Iterable
 from itertools import islice
@@ -23,6 +23,9 @@ MUCH_MORE = 2
 
 HOLDERS_LOOKED = 8
 """Of the pilots that have a file, so many are looked at."""
+
+
+NOBODY = PilotId("")
 
 
 class KeptBack(NamedTuple):
@@ -63,10 +66,10 @@ class DataWait:
         return idle.jobs if idle is not None else ()
 
     def left(self, jobs: Iterable[JobId]) -> None:
-        """The pilot that these were kept back for has asked, or is gone: those that still wait are anybody's."""
+        """The pilot that these were kept back for has asked, or is gone: those that still wait are for others."""
         for job in jobs:
             if (kept := self.kept.get(job)) is not None:
-                self.kept[job] = kept._replace(until=0)
+                self.kept[job] = kept._replace(pilot=NOBODY)
                 self._freed = True
 
     def take_freed(self, now: Instant) -> bool:
@@ -102,12 +105,15 @@ class DataWait:
         if not self._idle or self._bound_ms <= 0:
             return False
         kept = self.kept.get(entry[1])
-        if kept is not None:
-            lasts = kept.until > now and kept.pilot in self._idle
-            return lasts and kept.there_bytes > MUCH_MORE * here_bytes
+        if kept is not None and kept.until <= now:
+            return False
+        if kept is not None and kept.pilot in self._idle:
+            return kept.there_bytes > MUCH_MORE * here_bytes
         found = self._holder(entry, asks, here_bytes, now)
         if found is None:
             return False
+        if kept is not None:
+            found = found._replace(until=min(kept.until, found.until))
         self.kept[entry[1]] = found
         self._next_end = min(self._next_end, found.until)
         self._idle[found.pilot].jobs.add(entry[1])
