@@ -14,7 +14,7 @@ from mendflow.cli.comparing import compare, print_comparison
 from mendflow.cli.exits import Exit
 from mendflow.cli.forecasting import Asked, print_forecast, question_of, write_forecast
 from mendflow.cli.imagined_sites import sites_of
-from mendflow.cli.options import Data, Json, Quiet, Server, Slots, Target, TokenFile
+from mendflow.cli.options import Data, Json, Quiet, Server, Slots, Target, TokenFile, completed
 from mendflow.cli.places import check_folder
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.summary import relative
@@ -22,6 +22,7 @@ from mendflow.formats.wfformat import Scale
 from mendflow.formats.wfformat.flows import SIZE_SCALE
 from mendflow.pages.words import count_text
 from mendflow.pilot.environment import usable_cpus
+from mendflow.sim.beyond import SCENARIOS, beyond
 from mendflow.sim.paper import Report, paper
 from mendflow.sim.predict import predict
 
@@ -97,6 +98,41 @@ def print_written(paths: Iterable[str]) -> None:
         say(f"written: {relative(Path(path))}")
 
 
+@sim.command("beyond")
+def go_beyond(
+    scenario: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scenario",
+            metavar="NAME",
+            help="Only this one; may be repeated.",
+            autocompletion=completed(tuple(SCENARIOS)),
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Annotated[
+        int,
+        typer.Option("--jobs", min=0, metavar="N", help="How many jobs, where it may be any number; 0: as it says."),
+    ] = 0,
+    seeds: Seeds = 3,
+    seed: FirstSeed = 1,
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where figures and data go.")] = "beyond",
+    quiet: Quiet = False,
+    json: Json = False,
+) -> None:
+    """Play what the paper left for later: shared caches, policies, lifetimes, priorities, sites, a million jobs."""
+    chosen = tuple(dict.fromkeys(scenario or ()))
+    report = beyond(scenarios=chosen, jobs=jobs, seed=seed, seeds=seeds, folder=checked_out(out), tell=teller(quiet))
+    if json:
+        print_json(report)
+        return
+    for table, sentence in zip(report.tables, report.sentences, strict=True):
+        say(table.title)
+        print_table(table.heads, table.rows)
+        say(f"{sentence}\n")
+    print_written(report.written)
+
+
 @sim.command("compare")
 def compare_trace(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace in WfFormat.")],
@@ -111,7 +147,7 @@ def compare_trace(
 ) -> None:
     """Run a trace on this machine with scaled times, simulate the same, and hold one beside the other."""
     wanted = Scale(time=scale, size=size_scale)
-    made = wiring.run(compare(trace, wanted, slots=slots, seed=seed, quiet=quiet or json))
+    made = compare(trace, wanted, slots=slots, seed=seed, quiet=quiet or json)
     if json:
         print_json(made)
     else:
