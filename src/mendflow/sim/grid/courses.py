@@ -1,8 +1,8 @@
 """The course of one attempt: its inputs are brought, it computes, its files are stored.
 
-Each phase is one timer. How long the job computes is drawn first, so that the same attempt computes for as long
-whatever its files cost. An access to a storage element that breaks off ends the attempt with the fault that a real
-pilot gives."""
+Each phase is one timer. How long the job computes and what becomes of its files is drawn first, so that the same
+attempt does the same wherever its inputs come from. An access to a storage element that breaks off ends the attempt
+with the fault that a real pilot gives."""
 
 import asyncio
 import hashlib
@@ -48,7 +48,8 @@ class Course:
 
     __slots__ = (
         "_begun_s", "_brought", "_chance", "_computed_s", "_counted", "_doing", "_fault", "_granted_s", "_ground",
-        "_left_s", "_over", "_spot", "_stage_in_s", "_timer", "_until_s", "fence", "job", "outcome", "spec", "state",
+        "_left_s", "_out", "_over", "_spot", "_stage_in_s", "_timer", "_until_s",
+        "fence", "job", "outcome", "spec", "state",
     )  # fmt: skip
 
     def __init__(
@@ -84,6 +85,7 @@ class Course:
         ground.courses += 1
         self._chance = ground.chance(self.job, self.fence)
         self._doing = ground.nature.of(spec, self._chance)
+        self._out = self._stage_out()
         self.state = "staging"
         if not spec.inputs:
             self._staged()
@@ -112,7 +114,8 @@ class Course:
             self._end()
             return
         self.state = "keeping"
-        self._enter(self._stage_out(), self._end)
+        seconds, self._fault = self._out
+        self._enter(seconds, self._end)
 
     def _enter(self, seconds: float, then: Callable[[], None]) -> None:
         self._until_s = self._ground.now_s + seconds
@@ -168,15 +171,15 @@ class Course:
             self._brought.append((file, seconds))
         return seconds, fails
 
-    def _stage_out(self) -> float:
-        """All files at once; the first that cannot be stored ends it."""
-        longest, broken = 0.0, float("inf")
+    def _stage_out(self) -> tuple[float, Fault | None]:
+        """How long storing its files will take, all at once; the first that cannot be stored ends it."""
+        longest, broken, fault = 0.0, float("inf"), None
         for name, bytes in self._doing.files.items():
             seconds, fails = access(self._spot.site.element, bytes, self._chance)
             longest = max(longest, seconds)
             if fails and seconds < broken:
-                broken, self._fault = seconds, not_kept(self.spec.files.get(name, name), OSError(BROKE_OFF))
-        return min(longest, broken)
+                broken, fault = seconds, not_kept(self.spec.files.get(name, name), OSError(BROKE_OFF))
+        return min(longest, broken), fault
 
     def _made(self) -> dict[str, FileRef]:
         return {
