@@ -4,7 +4,6 @@ from pathlib import Path
 
 import pytest
 
-from mendflow import wiring
 from mendflow.cli.comparing import compare
 from mendflow.cli.traces import scale_here
 from tests.formats.wfformat.traces import CONFORMANCE, OURS
@@ -21,6 +20,6 @@ FORK_JOIN = CONFORMANCE / "helloworld-forkjoin-10-chameleon.json"
 def test_a_run_of_a_trace_and_its_simulation_take_as_long_within_a_tenth(path: Path, scale: float) -> None:  # PJ-10
     scaled = scale_here(str(path), scale, None, slots=2)
     assert scaled is not None
-    made = wiring.run(compare(str(path), scaled, slots=2, quiet=True))
+    made = compare(str(path), scaled, slots=2, quiet=True)
     assert made.real_s > 1, "it took its time"
     assert made.holds, f"real {made.real_s:.2f} s, simulated {made.simulated_s:.2f} s, a job costs {made.cost_s:.3f} s"

@@ -1,12 +1,12 @@
 """A trace on this machine and in the simulator, side by side.
 
 The simulator knows how long each task takes, and not what a job costs beside that: starting processes, moving files,
-speaking to the server. So a probe is run first, a small flow of jobs like the trace's. What a job costs is what makes
-the simulated probe take as long as the real one did. With that one number the whole trace is simulated; nothing of how
-long the trace really took goes into it."""
+speaking to the server. So a probe is run before it and after it, a small flow of jobs like the trace's. What a job
+costs is what makes the simulated probe take as long as the real one did. With that one number the whole trace is
+simulated; nothing of how long the trace really took goes into it."""
 
 from collections.abc import Mapping
-from math import ceil
+from random import Random
 from statistics import fmean
 from typing import Final
 
@@ -19,12 +19,11 @@ from mendflow.sim.grid.world import play
 from mendflow.sim.guesses import Guess, Guesses
 
 PROBE: Final = "probe"
-PROBE_LAYERS: Final = 3
-PROBE_ROUNDS: Final = 2
-"""The probe's jobs stand in layers, each so large that every slot has so many of them."""
-
+CHAINS_A_SLOT: Final = 2
+CHAIN_TASKS: Final = 5
 PROBE_S: Final = (0.1, 0.5)
-"""How long a job of the probe takes, at least and at most; between them as long as the trace's do on the average."""
+"""How long a job of the probe takes on the average, at least and at most; between them as long as the trace's jobs do.
+Each takes another time than the next, for those that begin or end at the same moment are in each other's way."""
 
 WITHIN: Final = 0.10
 FITTED_S: Final = 0.0005
@@ -40,6 +39,13 @@ class Machine(msgspec.Struct, frozen=True, kw_only=True):
     memory_bytes: int
 
 
+class Took(msgspec.Struct, frozen=True, kw_only=True):
+    """What was measured on the machine."""
+
+    probes_s: tuple[float, ...]
+    real_s: float
+
+
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     """What both said. `cost_s` is what a job was found to cost beside its own time."""
 
@@ -47,7 +53,7 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     jobs: int
     slots: int
     scale: Scale
-    probe_s: float
+    probes_s: tuple[float, ...]
     cost_s: float
     real_s: float
     simulated_s: float
@@ -63,24 +69,31 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def probe_of(trace: Trace, scale: Scale, slots: int) -> Trace:
-    """A trace of a few layers of tasks that take, read and make what the trace's do on the average; with that scale."""
+    """Chains of tasks that take what the trace's do on the average, give or take a half, and read and make as many
+    files as those do; to be scaled like the trace."""
     tasks = list(trace.tasks.values())
     mean_s = fmean((task.runtime_s or 0.0) for task in tasks) * scale.time
     runtime_s = min(max(mean_s, PROBE_S[0]), PROBE_S[1]) / (scale.time or 1.0)
-    reads, makes = (ceil(fmean(map(len, files))) for files in zip(*((t.reads, t.makes) for t in tasks), strict=True))
-    width = slots * PROBE_ROUNDS
-    layers = [[f"{layer}-{number}" for number in range(width)] for layer in range(PROBE_LAYERS)]
-    made = {name: tuple(f"{name}.{number}" for number in range(max(makes, 1))) for layer in layers for name in layer}
-    size = round(fmean(trace.sizes.values())) if trace.sizes else 0
+    reads, makes = (
+        max(1, round(fmean(map(len, files)))) for files in zip(*((t.reads, t.makes) for t in tasks), strict=True)
+    )
+    chance = Random(PROBE)
     found: dict[str, Task] = {}
-    for before, layer in zip([[], *layers], layers, strict=False):
-        brought = {made[name][0]: name for name in before[: max(reads, 1)]}
-        needs = tuple(before)
-        for name in layer:
-            found[name] = Task(
-                id=name, needs=needs, reads=tuple(brought), makes=made[name], brought=brought, runtime_s=runtime_s
+    for chain in range(slots * CHAINS_A_SLOT):
+        before: Task | None = None
+        for place in range(CHAIN_TASKS):
+            name = f"{chain}-{place}"
+            brought = {file: before.id for file in before.makes[:reads]} if before is not None else {}
+            found[name] = before = Task(
+                id=name,
+                needs=(before.id,) if before is not None else (),
+                reads=(*brought, *(f"given.{number}" for number in range(reads - len(brought)))),
+                makes=tuple(f"{name}.{number}" for number in range(makes)),
+                brought=brought,
+                runtime_s=runtime_s * chance.uniform(0.5, 1.5),
             )
-    sizes = {file: size for files in made.values() for file in files}
+    size = round(fmean(trace.sizes.values())) if trace.sizes else 0
+    sizes = {file: size for task in found.values() for file in (*task.reads, *task.makes)}
     return Trace(name=PROBE, version=trace.version, tasks=found, sizes=sizes)
 
 
@@ -104,6 +117,21 @@ def simulated(made: TraceFlow, machine: Machine, cost_s: float, seed: int = 0) -
 def nature_of(works: Mapping[str, Work]) -> Guesses:
     """What the jobs of a trace do, for the simulator."""
     return Guesses({name: Guess(seconds=work.seconds, files=work.files) for name, work in works.items()})
+
+
+def compared(made: TraceFlow, probe: TraceFlow, machine: Machine, took: Took, scale: Scale, seed: int) -> Comparison:
+    """Both beside each other, when the real one is over."""
+    cost_s = fmean(fitted_cost_s(probe, machine, each) for each in took.probes_s)
+    return Comparison(
+        trace=str(made.flow.name),
+        jobs=len(made.works),
+        slots=machine.slots,
+        scale=scale,
+        probes_s=took.probes_s,
+        cost_s=cost_s,
+        real_s=took.real_s,
+        simulated_s=simulated(made, machine, cost_s, seed).turnaround_s,
+    )
 
 
 def fitted_cost_s(probe: TraceFlow, machine: Machine, measured_s: float) -> float:
