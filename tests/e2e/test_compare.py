@@ -6,6 +6,7 @@ import pytest
 
 from mendflow.cli.comparing import compare
 from mendflow.cli.traces import scale_here
+from mendflow.formats.wfformat.flows import SIZE_SCALE
 from tests.formats.wfformat.traces import CONFORMANCE, OURS
 
 FORK_JOIN = CONFORMANCE / "helloworld-forkjoin-10-chameleon.json"
@@ -18,8 +19,6 @@ FORK_JOIN = CONFORMANCE / "helloworld-forkjoin-10-chameleon.json"
     ids=lambda value: value.stem if isinstance(value, Path) else str(value),
 )
 def test_a_run_of_a_trace_and_its_simulation_take_as_long_within_a_tenth(path: Path, scale: float) -> None:  # PJ-10
-    scaled = scale_here(str(path), scale, None, slots=2)
-    assert scaled is not None
-    made = compare(str(path), scaled, slots=2, quiet=True)
+    made = compare(str(path), scale_here(scale, SIZE_SCALE, slots=2), slots=2, quiet=True)
     assert made.real_s > 1, "it took its time"
     assert made.holds, f"real {made.real_s:.2f} s, simulated {made.simulated_s:.2f} s, a job costs {made.cost_s:.3f} s"

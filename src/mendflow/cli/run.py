@@ -43,7 +43,7 @@ from mendflow.cli.progress import ENDED, follow, progress
 from mendflow.cli.rule_files import put_once, rules_for
 from mendflow.cli.server_file import find_server, refuse_if_taken
 from mendflow.cli.summary import fetch_outputs, print_summary, relative, result_json, write_report
-from mendflow.cli.traces import SizeScale, TimeScale, scale_here
+from mendflow.cli.traces import SizeScale, TimeScale, scale_for
 from mendflow.client import Client
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import Conflict, NotFound
@@ -109,7 +109,7 @@ def run(
     keep: Keep = False,
 ) -> None:
     """Run a flow on this machine and show how it goes."""
-    loaded = load_one(flow, scale_here(flow, scale, size_scale, slots))
+    loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
     wanted = _wanted(Target(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)

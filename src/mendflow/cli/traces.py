@@ -35,17 +35,16 @@ SizeScale = Annotated[
 ]
 
 
-def scale_here(path: str, time: float | None, size: float | None, slots: int) -> Scale | None:
-    """How a trace is scaled that is run on this machine: by what is said, and with no job that asks for more than there
-    is here. None if the file is no trace and nothing is said."""
+def scale_for(path: str, time: float | None, size: float | None, slots: int) -> Scale | None:
+    """How the flow of a file is scaled that is run on this machine; None if it is no trace and nothing is said."""
     if time is None and size is None and not path.endswith(TRACE):
         return None
-    return Scale(
-        time=1.0 if time is None else time,
-        size=SIZE_SCALE if size is None else size,
-        cores_most=float(max(slots, usable_cpus())),
-        memory_bytes_most=machine_bytes(),
-    )
+    return scale_here(1.0 if time is None else time, SIZE_SCALE if size is None else size, slots)
+
+
+def scale_here(time: float, size: float, slots: int) -> Scale:
+    """By these factors, and with no job that asks for more than there is on this machine."""
+    return Scale(time=time, size=size, cores_most=float(max(slots, usable_cpus())), memory_bytes_most=machine_bytes())
 
 
 async def give_made(client: Client, flow: Flow) -> None:
