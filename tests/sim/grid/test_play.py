@@ -131,6 +131,24 @@ def test_a_file_that_cannot_be_stored_ends_a_flow_without_retries() -> None:
     assert "could not be kept" in result.cases[0].fault
 
 
+def given(source: str) -> Flow:
+    job = Job(name="reads", command="read", inputs={"in.dat": source})
+    return Flow(name=FlowName("given"), body=job)
+
+
+@pytest.mark.parametrize("source", ["/nowhere/raw.dat", "lfn:/store/raw.dat"])
+def test_a_file_that_a_flow_is_given_is_as_large_as_the_scene_says(source: str) -> None:
+    scene = msgspec.structs.replace(grid(), files={"raw.dat": 70 * MB, "lfn:/store/raw.dat": 70 * MB})
+    (record,) = play(scene, given(source), Steady(10)).records
+    assert record.fetched_bytes == 70 * MB and record.stage_in_s > 1
+
+
+def test_a_file_of_which_nothing_is_known_is_asked_for() -> None:
+    result = play(grid(), given("/nowhere/raw.dat"), Steady(10))
+    assert result.status == "failed"
+    assert "/nowhere/raw.dat cannot be found (No such file or directory); say how large it is" in result.cases[0].fault
+
+
 # pilots
 
 

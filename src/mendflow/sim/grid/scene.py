@@ -3,6 +3,7 @@
 Times are in seconds of the imagined world, sizes in bytes. A pair is a mean and a standard deviation; what is drawn
 from it is never below zero."""
 
+from collections.abc import Mapping
 from typing import Literal
 
 import msgspec
@@ -84,6 +85,7 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
     exchange_s: float = 0.05
     hold_s: float = 0.0  # how long an idle pilot leaves a request with the server; 0: until its next beat
     monitor_s: float = 10.0  # how often the pilot monitor looks at a site
+    files: Mapping[str, int] = {}  # the bytes of files that flows are given, by path, by name, or as lfn:NAME
     attentive: bool = False  # busy pilots keep an exchange open, so that orders reach them at once and not with a beat
     recovery: bool = False  # whether rules and exlets mend what fails; without it jobs have their retries, and no more
     look_s: float = 5.0  # no service looks at anything more often than this

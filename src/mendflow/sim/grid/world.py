@@ -16,7 +16,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import SyncRequest
-from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.values import Value
 from mendflow.services.case_book import CaseDocument
 from mendflow.services.house import NO_PATTERNS, House, HouseRules
 from mendflow.services.job_monitor.rules import MonitorRules
@@ -26,6 +26,7 @@ from mendflow.sim.grid.clock import GridClock
 from mendflow.sim.grid.direct import DirectSubmission
 from mendflow.sim.grid.flows import with_settings
 from mendflow.sim.grid.ground import Ground
+from mendflow.sim.grid.keeping import Imagined, catalogue
 from mendflow.sim.grid.nature import Nature
 from mendflow.sim.grid.pilots import LeanPilot
 from mendflow.sim.grid.results import CaseResult, GridResult
@@ -98,11 +99,12 @@ class _World:
         names = ground.chance("names")
         self._house = House(
             store=MemoryStore(),
-            keeper=Imagined(),
+            keeper=Imagined(scene.files),
             clock=GridClock(loop, scene.look_s),
             rules=HouseRules(
                 lease_ms=scene.lease_ms,
                 losses_max=scene.losses_max,
+                files_roots=None,
                 recovery=scene.recovery or direct,
                 monitor=MonitorRules(look_ms=SELDOM_MS),
                 sites_look_ms=round(scene.monitor_s * 1000),
@@ -117,13 +119,13 @@ class _World:
         )
         self._domain = LocalDomain(self._house, chance=self._house.chance)
         self._deployed: dict[str, Flow] = {}
-        self._running: dict[str, None] = {}
         self._ended: list[CaseResult] = []
         self._expected = 0
 
     async def live(self, cases: Sequence[CaseScene]) -> GridResult:
         await self._house.open()
         self._hear_of_ends()
+        await catalogue(self._domain, self._scene.files)
         await self._people_sites()
         self._expected = len(cases)
         beginning = asyncio.get_running_loop().create_task(self._begin(cases))
@@ -226,19 +228,3 @@ class _World:
             pilots_submitted=self._batch.submitted if self._batch is not None else 0,
             steps=self._ground.loop.steps,
         )
-
-
-class Imagined:
-    """A keeper of files that have a size and a digest, and no content."""
-
-    async def keep(self, name: str, chunks: Any, *, sha256: str = "") -> FileRef:
-        raise AssertionError("files of a grid have no content")
-
-    async def keep_path(self, path: str) -> FileRef:
-        raise Stuck(f"{path} cannot be read in a grid; give the file as a value, with its size")
-
-    def kept(self, sha256: str) -> Any:
-        raise AssertionError("files of a grid have no content")
-
-    async def size(self, sha256: str) -> int | None:
-        return 0
