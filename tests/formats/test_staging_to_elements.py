@@ -40,6 +40,13 @@ def test_without_a_target_files_are_kept_by_the_server(read: Reader) -> None:
     assert isinstance(only(read("steps:\n  - {name: s, stage: {raw: 'lfn:/store/raw/a'}}\n")), Stage)
 
 
+@pytest.mark.parametrize("source", ["https://example.org/a.dat", "s3://bucket/${{ inputs.run }}"])
+def test_a_url_without_a_target_is_refused_with_what_to_do(complaints: Complaints, source: str) -> None:  # FM-6
+    flow = f"inputs: {{run: 7}}\nsteps:\n  - {{name: s, stage: {{a: '{source}'}}}}\n"
+    (line,) = complaints(flow)
+    assert "3:26: a URL is not taken into keeping" in line and "`to:`" in line and "`inputs`" in line
+
+
 @pytest.mark.parametrize(
     ("to", "told"),
     [

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Final
 
-from mendflow.core.engine.messages import STAGED_FILE_FAULT, StageFiles, staged
+from mendflow.core.engine.messages import STAGED_FILE_FAULT, URL_NOT_STAGED, StageFiles, staged
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.ids import CaseId
@@ -65,6 +65,8 @@ class Staging:
     async def _keep(self, source: str, folder: str) -> FileRef:
         if "\0" in source:
             raise Invalid(f"{source!r:.200} is no path: it holds a NUL character")
+        if "://" in source:
+            raise Invalid(f"{source:.200}: {URL_NOT_STAGED}")
         path = await asyncio.to_thread(Path(folder, source).resolve)
         if self._roots is not None and not any(path.is_relative_to(root) for root in self._roots):
             raise Forbidden(

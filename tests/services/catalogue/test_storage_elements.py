@@ -2,8 +2,9 @@
 
 import pytest
 
+from mendflow.core.data.elements import overlap
 from mendflow.core.model.data import NameRule, NameRules, StorageElement
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.problems import Conflict, Invalid
 from mendflow.services.local_domain import LocalDomain
 from tests.services.catalogue.test_catalogue import WHO, element
 
@@ -34,6 +35,39 @@ from tests.services.catalogue.test_catalogue import WHO, element
 async def test_what_cannot_be_an_element_is_refused(domain: LocalDomain, given: StorageElement, told: str) -> None:
     with pytest.raises(Invalid, match=told):
         await domain.put_element(given, who=WHO)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "told"),
+    [
+        (element("a", "file:///data"), element("b", "file:///data"), True),
+        (element("a", "file:///data"), element("b", "file:///data/raw/"), True),
+        (element("a", "file:///data/raw"), element("b", "local:///data"), True),
+        (element("a", "file:///data"), element("b", "file:///database"), False),
+        (element("a", "file:///data"), element("b", "file:///data", read_only=True), False),
+        (element("a", "file:///data", sites=("A",)), element("b", "file:///data", sites=("B",)), False),
+        (element("a", "file:///data", sites=("A",)), element("b", "file:///data"), True),
+        (element("a", "file:///data", sites=("A", "B")), element("b", "file:///data", sites=("B", "C")), True),
+        (element("a", "s3://data", sites=("A",)), element("b", "s3a://data/x", sites=("B",)), True),
+        (element("a", "s3://data"), element("b", "s3://data", options={"endpoint_url": "https://x"}), False),
+        (element("a", "s3://data"), element("b", "gs://data"), False),
+        (element("a", "sftp://one/data"), element("b", "sftp://two/data"), False),
+    ],
+)
+def test_elements_overlap_where_one_place_could_be_written_through_both(
+    one: StorageElement, other: StorageElement, told: bool
+) -> None:  # PJ-7
+    assert overlap(one, other) is overlap(other, one) is told
+
+
+async def test_an_element_that_overlaps_with_another_is_refused_with_what_to_do(domain: LocalDomain) -> None:  # PJ-7
+    await domain.put_element(element("top", "file:///data"), who=WHO)
+    with pytest.raises(Conflict, match=r"raw at file:///data/raw overlaps with top at file:///data, .*read-only"):
+        await domain.put_element(element("raw", "file:///data/raw"), who=WHO)
+    await domain.put_element(element("raw", "file:///data/raw", read_only=True), who=WHO)
+    await domain.put_element(element("top", "file:///data", tries=7), who=WHO, replace=True)
+    with pytest.raises(Conflict, match="overlaps"):
+        await domain.put_element(element("raw", "file:///data/raw"), who=WHO, replace=True)
 
 
 async def test_an_element_may_be_given_by_a_path_and_rules_of_one_protocol(domain: LocalDomain) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.model.faults import Category
-from mendflow.core.model.flow import Job
+from mendflow.core.model.flow import Job, Stage
 from mendflow.core.model.jobs import Outcome
 from mendflow.services.house import HouseRules
 from mendflow.stores.memory import MemoryStore
@@ -77,3 +77,11 @@ async def test_what_is_no_name_or_may_not_be_read_is_not_mended(house: World, so
     assert not await house.exlets(case)
     fault = (await house.case(case)).fault
     assert fault is not None and (fault.name, fault.category) == ("stagingFailed", Category.INPUT)
+
+
+async def test_a_url_that_a_flow_computes_is_not_taken_into_keeping_and_says_what_to_do(house: World) -> None:  # FM-6
+    case = await house.start(flow(Stage(name="s", files={"x": "https://example.org/x.dat"})))
+    await house.until_status(case, "failed")
+    fault = (await house.case(case)).fault
+    assert fault is not None and (fault.name, fault.category) == ("stagingFailed", Category.INPUT)
+    assert fault.message.startswith("https://example.org/x.dat: a URL is not taken") and "`to:`" in fault.message

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from mendflow.core.data.names import flaws
 from mendflow.core.data.paths import url_flaw
-from mendflow.core.data.protocols import WRITTEN, protocol_flaw, protocol_of
+from mendflow.core.data.protocols import LOCAL, WRITTEN, protocol_flaw, protocol_of
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.problems import Invalid
 
@@ -17,6 +17,10 @@ ELEMENT_NAME: Final = re.compile(r"[A-Za-z0-9_][\w.-]{0,99}", re.ASCII)
 OPTION_NAME: Final = re.compile(r"[A-Za-z_][\w.-]{0,99}", re.ASCII)
 SECRET: Final = re.compile(r"(?i)secret|passw|token|credential|(^|[_.-])key$|^key")
 FROM_ENVIRONMENT: Final = re.compile(r"env:[A-Za-z_]\w*", re.ASCII)
+SERVICE: Final = re.compile(r"(^|[_.])(endpoint_url|endpoint|host|port|account_name|project)$")
+"""Options that say which service it is, where the URL does not."""
+
+SAME_PROTOCOL: Final = {"local": "file", "s3a": "s3", "gcs": "gs", "ssh": "sftp"}
 OPTIONS_MAX: Final = 100
 SITES_MAX: Final = 1_000
 TEXT_CHARS_MAX: Final = 1_000
@@ -52,6 +56,24 @@ def _whole(url: str) -> str:
 def can_be_written(element: StorageElement) -> bool:
     """Whether a pilot may be sent there with a file."""
     return not element.read_only and protocol_of(element.url) in WRITTEN
+
+
+def overlap(one: StorageElement, other: StorageElement) -> bool:
+    """Whether files that are written through both could come to lie at one place, although the names are different. A
+    folder of the same path is another one at another site, and a bucket of the same name at another end point."""
+    if not can_be_written(one) or not can_be_written(other) or _service(one) != _service(other):
+        return False
+    if protocol_of(one.url) in LOCAL and one.sites and other.sites and not set(one.sites) & set(other.sites):
+        return False
+    tops = [element.url.partition("://")[2].rstrip("/") + "/" for element in (one, other)]
+    return tops[0].startswith(tops[1]) or tops[1].startswith(tops[0])
+
+
+def _service(element: StorageElement) -> tuple[object, ...]:
+    """Who is spoken to, beside what the URL says."""
+    protocol = protocol_of(element.url)
+    options = sorted((name, str(value)) for name, value in element.options.items() if SERVICE.search(name))
+    return (SAME_PROTOCOL.get(protocol, protocol), *options)
 
 
 def _problems(element: StorageElement) -> Iterator[str]:

@@ -376,6 +376,12 @@ Order = Union[
 
 STAGED_FILE_FAULT = "stagingFailed"
 
+URL_NOT_STAGED = (
+    "a URL is not taken into keeping, because servers fetch nothing: say with `to:` where a pilot is to copy it, or"
+    " give it to the job that needs it, under `inputs`"
+)
+"""What is said of a `stage` that names one and no target."""
+
 
 def staged(files: dict[str, FileRef]) -> Outcome:
     """The outcome of a staging that went well."""

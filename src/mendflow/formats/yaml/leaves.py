@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from mendflow.core.engine.messages import URL_NOT_STAGED
 from mendflow.core.model.flow import (
     Activity,
     Assign,
@@ -57,7 +58,16 @@ def stage(build: Build, fields: Fields, seat: Seat) -> Activity:
     given = {name: source for name, source in files.items() if source is not None}
     if (target := fields.node_of("to")) is not None:
         return copies(build.reading, target, given, order, seat)
+    if isinstance(node, Entries):
+        for name, entry in node.entries.items():
+            if is_url(given.get(name)):
+                build.reading.problem(entry.value, URL_NOT_STAGED)
     return Stage(files=given, order=order, **seat.node())
+
+
+def is_url(source: Any) -> bool:
+    """Whether it certainly is one: what an expression gives is seen when the flow runs."""
+    return isinstance(source, str) and "://" in source.partition("${{")[0]
 
 
 def copies(

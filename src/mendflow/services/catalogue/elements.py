@@ -1,11 +1,12 @@
 """The storage elements: documents that all servers share, a few, and all of them in memory."""
 
 import logging
+from collections.abc import Iterable
 from typing import Final
 
 import msgspec
 
-from mendflow.core.data.elements import checked_element
+from mendflow.core.data.elements import checked_element, overlap
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.services.flows import TRIES
@@ -58,8 +59,12 @@ class ElementBook:
         return _decode(found.body)
 
     async def put(self, given: StorageElement, *, replace: bool) -> StorageElement:
-        """Add an element, or change one. Refused whole if it cannot be one."""
+        """Add an element, or change one. Refused whole if it cannot be one, or lies within another: what is written
+        through either would be in the way of the other, and a place is known by its element."""
         element = checked_element(given)
+        others = [each for each in await self.all() if each.name != element.name]
+        if (known := self._known.get(element.name)) is None or known.url != element.url or known.read_only:
+            _demand_apart(element, others)
         if len(self._known) >= ELEMENTS_MAX:
             raise Invalid(f"there are {ELEMENTS_MAX} storage elements already; remove some")
         for _ in range(TRIES):
@@ -79,6 +84,16 @@ class ElementBook:
                 self._known.pop(name, None)
                 return element
         raise _contended(name)
+
+
+def _demand_apart(element: StorageElement, others: Iterable[StorageElement]) -> None:
+    for other in others:
+        if overlap(element, other):
+            raise Conflict(
+                f"storage element {element.name} at {element.url} overlaps with {other.name} at {other.url}, and both"
+                " may be written to: files of different names could come to lie at one place. Give it a folder of its"
+                " own, or make one of them read-only"
+            )
 
 
 def _contended(name: str) -> Conflict:
