@@ -32,6 +32,12 @@ def test_the_same_question_has_the_same_answer_to_the_byte() -> None:
     assert [drawn(each.chart) for each in figures(first)] == [drawn(each.chart) for each in figures(second)]
 
 
+def test_how_many_processes_play_cannot_be_seen() -> None:
+    guess, site = Guess(seconds=60, spread_s=10), SiteScene(hosts=1, running=3)
+    one, two = (asked(loop(5), site, guess, what_if=False, processes=processes) for processes in (1, 2))
+    assert msgspec.json.encode(one) == msgspec.json.encode(two)
+
+
 def test_jobs_of_a_minute_on_half_as_many_pilots_take_two_minutes_and_more_pilots_would_help() -> None:
     made = asked(loop(8), SiteScene(hosts=1, running=4), Guess(seconds=60))
     assert made.turnaround_s.mean == pytest.approx(120, rel=0.05)

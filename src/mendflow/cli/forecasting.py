@@ -46,6 +46,7 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     target: Target = Target()
     scale: Scale = Scale()
     what_if: bool = True
+    processes: int = 1
 
 
 def question_of(asked: Asked) -> Question:
@@ -66,6 +67,7 @@ def question_of(asked: Asked) -> Question:
         nature=guesses,
         seeds=asked.seeds,
         what_if=asked.what_if,
+        processes=asked.processes,
     )
 
 

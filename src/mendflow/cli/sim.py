@@ -9,7 +9,6 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mendflow import wiring
 from mendflow.cli.comparing import compare, print_comparison
 from mendflow.cli.exits import Exit
 from mendflow.cli.forecasting import Asked, print_forecast, question_of, write_forecast
@@ -18,6 +17,7 @@ from mendflow.cli.options import Data, Json, Quiet, Server, Slots, Target, Token
 from mendflow.cli.places import check_folder
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.summary import relative
+from mendflow.cli.traces import scale_here
 from mendflow.formats.wfformat import Scale
 from mendflow.formats.wfformat.flows import SIZE_SCALE
 from mendflow.pages.words import count_text
@@ -45,6 +45,9 @@ Seeds = Annotated[int, typer.Option("--seeds", min=1, max=1000, metavar="N", hel
 TimeScale = Annotated[
     float, typer.Option("--scale", min=0, metavar="FACTOR", help="Of a trace: its times are multiplied by this.")
 ]
+Processes = Annotated[
+    int, typer.Option("--processes", min=0, metavar="N", help="How many at once; 0: as many as there are CPUs.")
+]
 FirstSeed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="The first seed.")]
 
 
@@ -61,9 +64,7 @@ def repeat_paper(
         list[int] | None,
         typer.Option("--figure", metavar="N", help="Only this figure, 7 to 12; may be repeated.", show_default=False),
     ] = None,
-    processes: Annotated[
-        int, typer.Option("--processes", min=0, metavar="N", help="How many at once; 0: as many as there are CPUs.")
-    ] = 0,
+    processes: Processes = 0,
     out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where figures and data go.")] = "paper",
     quiet: Quiet = False,
     json: Json = False,
@@ -146,8 +147,7 @@ def compare_trace(
     json: Json = False,
 ) -> None:
     """Run a trace on this machine with scaled times, simulate the same, and hold one beside the other."""
-    wanted = Scale(time=scale, size=size_scale)
-    made = compare(trace, wanted, slots=slots, seed=seed, quiet=quiet or json)
+    made = compare(trace, scale_here(scale, size_scale, slots), slots=slots, seed=seed, quiet=quiet or json)
     if json:
         print_json(made)
     else:
@@ -219,6 +219,7 @@ def predict_flow(
     what_if: Annotated[
         bool, typer.Option("--what-if/--no-what-if", help="Play it again with one thing better at a time.")
     ] = True,
+    processes: Processes = 1,
     out: Annotated[
         str, typer.Option("--out", metavar="DIR", help="Where a page, charts and data go.", show_default=False)
     ] = "",
@@ -242,6 +243,7 @@ def predict_flow(
         scale=Scale(time=scale, size=size_scale),
         seeds=tuple(range(seed, seed + seeds)),
         what_if=what_if,
+        processes=processes or usable_cpus(),
     )
     folder = checked_out(out) if out else None
     made = predict(question_of(asked), tell=teller(quiet))

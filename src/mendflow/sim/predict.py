@@ -18,6 +18,7 @@ from mendflow.sim.grid.nature import Nature
 from mendflow.sim.grid.results import GridResult, JobRecord
 from mendflow.sim.grid.scene import BatchScene, GridScene, SiteScene
 from mendflow.sim.grid.world import play
+from mendflow.sim.processes import spread
 
 GAIN_MIN: Final = 0.05
 """What makes a flow less than a twentieth quicker is not what holds it back."""
@@ -39,6 +40,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     inputs: Mapping[str, Value] = {}
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     what_if: bool = True
+    processes: int = 1
 
 
 class Spread(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,17 +99,18 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def predict(question: Question, tell: Tell) -> Prediction:
-    results = []
-    for number, seed in enumerate(question.seeds, 1):
-        results.append(_played(question, seed))
-        took = duration_text(results[-1].turnaround_s * 1000)
-        tell(f"seed {seed} ({number} of {len(question.seeds)}): {results[-1].status} after {took}")
+    results: list[GridResult] = []
+    for result in spread(_played, [(question, seed) for seed in question.seeds], question.processes):
+        results.append(result)
+        seed, took = question.seeds[len(results) - 1], duration_text(result.turnaround_s * 1000)
+        tell(f"seed {seed} ({len(results)} of {len(question.seeds)}): {result.status} after {took}")
     failed = next((each for each in results if each.status != "completed"), None)
     what_ifs = _what_ifs(question, results, tell) if question.what_if and failed is None else ()
     return _told(question, results, what_ifs, failed)
 
 
-def _played(question: Question, seed: int) -> GridResult:
+def _played(task: tuple[Question, int]) -> GridResult:
+    question, seed = task
     scene = replace(question.scene, seed=seed)
     return play(scene, question.flow, question.nature, question.inputs)
 
@@ -119,7 +122,8 @@ def _what_ifs(question: Question, results: Sequence[GridResult], tell: Tell) -> 
     for what, name, scene in _better(question.scene):
         tell(f"and with {name}")
         other = replace(question, scene=scene)
-        after = fmean(_played(other, seed).turnaround_s for seed in seeds)
+        played = spread(_played, [(other, seed) for seed in seeds], question.processes)
+        after = fmean(result.turnaround_s for result in played)
         gain = _round(_part(before - after, before))
         found.append(WhatIf(what=what, name=name, turnaround_s=_round(after), gain=gain))
     return tuple(sorted(found, key=lambda each: -each.gain))
@@ -178,7 +182,7 @@ def _told(
         flow=str(question.flow.name),
         status=failed.status if failed is not None else "completed",
         fault=next((case.fault for case in failed.cases if case.fault), "") if failed is not None else "",
-        turnaround_s=spread([each.turnaround_s for each in results]),
+        turnaround_s=spread_of([each.turnaround_s for each in results]),
         jobs=_round(
             len({(at, record.case, record.item) for at, each in enumerate(results) for record in each.records}) / runs
         ),
@@ -231,7 +235,7 @@ def _bottleneck(what_ifs: Sequence[WhatIf]) -> str:
     return f"{best.what}: with {best.name} it would take {best.gain * 100:.0f} % less"
 
 
-def spread(values: Sequence[float]) -> Spread:
+def spread_of(values: Sequence[float]) -> Spread:
     return Spread(
         mean=_round(fmean(values)),
         deviation=_round(stdev(values) if len(values) > 1 else 0.0),

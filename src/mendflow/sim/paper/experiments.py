@@ -3,9 +3,7 @@
 A run depends on its setup and its seed alone, and results are put in the order of the plan. So neither the number of
 processes nor which of them was faster can be seen in what comes out."""
 
-import multiprocessing
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from random import Random
 from typing import Final
 
@@ -17,6 +15,7 @@ from mendflow.sim.paper.claims import CLAIMS
 from mendflow.sim.paper.samples import Sample, sample_of
 from mendflow.sim.paper.settings import CONDITIONS, PARAMETERS, Parameters, Setup, scene_of
 from mendflow.sim.paper.workflows import WORKFLOWS, workflow
+from mendflow.sim.processes import spread
 
 Tell = Callable[[str], None]
 Run = tuple[Setup, int, Parameters]
@@ -69,12 +68,7 @@ def run_all(
 ) -> list[Sample]:
     """Every setup with every seed."""
     runs = [(setup, seed, parameters) for setup in setups for seed in seeds]
-    if processes <= 1:
-        return _gathered(map(run_one, runs), len(runs), tell)
-    # A fresh interpreter each: a fork would take along whatever threads and loops the caller has.
-    context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(max_workers=processes, mp_context=context) as pool:
-        return _gathered(pool.map(run_one, runs, chunksize=4), len(runs), tell)
+    return _gathered(spread(run_one, runs, processes, together=4), len(runs), tell)
 
 
 def _gathered(samples: Iterator[Sample], of: int, tell: Tell) -> list[Sample]:
