@@ -16,7 +16,8 @@ from typing import Protocol
 from mendflow.core.caching.policies import Worth, lru
 from mendflow.pilot.cache import entries
 from mendflow.pilot.cache.contract import Entry, Fetch, Origin
-from mendflow.pilot.cache.holdings import GIVE_WAY_S, Beside, Holdings
+from mendflow.pilot.cache.holdings import Holdings
+from mendflow.pilot.cache.room import GIVE_WAY_S, Beside
 from mendflow.pilot.cache.turns import Turns
 from mendflow.transfer.fetching import always
 

@@ -20,8 +20,8 @@ from mendflow.core.caching.sizes import (
 from mendflow.core.model.data import CacheNews, Holder, Neighbour, Sharing
 from mendflow.core.model.problems import Invalid
 from mendflow.pilot.cache.disk import DiskCache
-from mendflow.pilot.cache.holdings import GIVE_WAY_S
 from mendflow.pilot.cache.host import Host, promise
+from mendflow.pilot.cache.room import GIVE_WAY_S
 from mendflow.pilot.cache.serving import Serving
 from mendflow.pilot.cache.site import Site
 
