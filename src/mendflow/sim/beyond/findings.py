@@ -22,9 +22,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """`sentence` is what one should know of it."""
+    """`sentence` is what one should know of it; `numbers` are what it says, by name, for programs."""
 
     sentence: str
+    numbers: dict[str, float]
     table: Table
     figures: tuple[Figure, ...] = ()
 

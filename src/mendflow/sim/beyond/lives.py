@@ -57,7 +57,10 @@ def lives(plan: Plan) -> Findings:
     )
     heads = ("life of a pilot", "jobs", "turnaround", "pilots submitted", "attempts cut short")
     table = Table(title="Limited lives", heads=heads, rows=rows, text=sentence)
-    return Findings(sentence=sentence, table=table, figures=(Figure(name="lives", chart=chart, text=sentence),))
+    numbers = {f"{life}, {says}": mean(cut[says, life]) for says, life in cut}
+    return Findings(
+        sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="lives", chart=chart, text=sentence),)
+    )
 
 
 def _lost(result: GridResult) -> int:

@@ -55,7 +55,9 @@ def million(plan: Plan) -> Findings:
         ("most memory here", f"{_peak_bytes() / 1e9:.2f} GB"),
     )
     table = Table(title="A million jobs", heads=("", "seen"), rows=rows, text=sentence)
-    return Findings(sentence=sentence, table=table, figures=(_figure(result, jobs),))
+    numbers = {"jobs": done, "turnaround_s": result.turnaround_s, "wall_s": took_s, "processor_s": cpu_s}
+    numbers["peak_bytes"] = _peak_bytes()
+    return Findings(sentence=sentence, numbers=numbers, table=table, figures=(_figure(result, jobs),))
 
 
 def pairs(count: int) -> Flow:

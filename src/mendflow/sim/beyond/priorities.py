@@ -40,7 +40,13 @@ def priorities(plan: Plan) -> Findings:
     )
     rows = tuple((f"{name} priority", *(minutes(times[flow, name]) for flow in FLOWS)) for name in PRIORITIES)
     table = Table(title="Priorities", heads=("", "urgent flow", "patient flow"), rows=rows, text=sentence)
-    return Findings(sentence=sentence, table=table, figures=(Figure(name="priorities", chart=chart, text=sentence),))
+    numbers = {"urgent, times as soon": urgent, "patient, times as long": 1 / patient}
+    return Findings(
+        sentence=sentence,
+        numbers=numbers,
+        table=table,
+        figures=(Figure(name="priorities", chart=chart, text=sentence),),
+    )
 
 
 def _urgent(jobs: int) -> int:

@@ -37,10 +37,14 @@ SCENARIOS: Final = MappingProxyType(
     }
 )
 
+USUAL: Final = tuple(each for each in SCENARIOS if each != MILLION)
+"""What is played when nothing is named."""
+
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A sentence and a table of each scenario, and which files were written."""
+    """A sentence, numbers and a table of each scenario, and which files were written."""
 
+    numbers: dict[str, dict[str, float]]
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
     written: tuple[str, ...] = ()
@@ -60,12 +64,14 @@ def beyond(
     if strange := [each for each in scenarios if each not in SCENARIOS]:
         raise Invalid(f"there is no scenario {strange[0]!r}; choose among {', '.join(SCENARIOS)}", field="scenarios")
     plan = Plan(seeds=tuple(range(seed, seed + max(1, seeds))), jobs=jobs, tell=tell)
-    found = []
-    for name in scenarios or [each for each in SCENARIOS if each != MILLION]:
+    findings: dict[str, Findings] = {}
+    for name in scenarios or USUAL:
         tell(f"{name}: {SCENARIOS[name]}")
-        found.append(_PLAYED[name](plan))
+        findings[name] = _PLAYED[name](plan)
+    found = findings.values()
     tables, figures = tuple(each.table for each in found), [figure for each in found for figure in each.figures]
     return Report(
+        numbers={name: each.numbers for name, each in findings.items()},
         sentences=tuple(each.sentence for each in found),
         tables=tables,
         written=tuple(map(str, _write(folder, tables, figures))),

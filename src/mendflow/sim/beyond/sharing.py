@@ -30,6 +30,8 @@ def sharing(plan: Plan) -> Findings:
     found = {setup: [each for each in samples if each.setup == setup] for setup in setups}
     hits = {setup: [each.hit_ratio for each in ours] for setup, ours in found.items()}
     told = [_factor(workflow, hits) for workflow in WORKFLOWS]
+    numbers = {f"{workflow} factor": factors(hits, workflow)[1] for workflow in WORKFLOWS}
+    numbers |= {f"{setup.workflow} {setup.scheme}": mean(ours) for setup, ours in hits.items()}
     chart = Bars(
         title="Reads from caches: the paper's schemes, and caches shared between hosts",
         groups=WORKFLOWS,
@@ -44,7 +46,9 @@ def sharing(plan: Plan) -> Findings:
     heads = ("workflow", "scheme", "from caches", "read in", "turnaround")
     sentence = "Shared between hosts, " + "; ".join(told) + "."
     table = Table(title="Sharing between hosts", heads=heads, rows=rows, text=sentence)
-    return Findings(sentence=sentence, table=table, figures=(Figure(name="sharing", chart=chart, text=sentence),))
+    return Findings(
+        sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="sharing", chart=chart, text=sentence),)
+    )
 
 
 def factors(hits: dict[Setup, list[float]], workflow: str) -> tuple[str, float]:

@@ -43,7 +43,10 @@ def sites(plan: Plan) -> Findings:
     )
     heads = ("", "turnaround", "reads from caches", "jobs at the site with fewest")
     table = Table(title="Several sites", heads=heads, rows=rows, text=sentence)
-    return Findings(sentence=sentence, table=table, figures=(Figure(name="sites", chart=chart, text=sentence),))
+    numbers = {f"{_sites(count)}, turnaround_s": mean(times[count]) for count in SITES}
+    return Findings(
+        sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="sites", chart=chart, text=sentence),)
+    )
 
 
 def _sites(count: int) -> str:
