@@ -12,7 +12,7 @@ from mendflow.sim.grid.results import GridResult, JobRecord
 from mendflow.sim.paper.settings import Setup
 from mendflow.sim.paper.workflows import STEP0, STEP1
 
-TICK_S: Final = 20.0
+TICK_S: Final = 10.0
 """How often the number of running jobs is looked at."""
 
 

@@ -90,8 +90,13 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """From a failure until the job is in the queue again; twice as long for each further one of the same job."""
     idle_exit_s: float = 86_400.0
     """ "We have assumed that a pilot job can run for an unlimited time": none leaves before its workflow is over."""
-    arrive_s: float = 600.0
-    """Running pilots have come one by one in the ten minutes before the workflow is started, on any host."""
+    lease_s: float = 1200.0
+    """No pilot is lost here, so leases may be long."""
+    hold_s: float = 60.0
+    """Idle pilots ask anew every minute where it matters who of them is answered first: where caches are used and jobs
+    wait for nobody. Whoever has waited longest is, so it is chance who that is."""
+    arrive_s: float = 60.0
+    """Running pilots have come one by one before the workflow is started, so that they do not all ask at once."""
 
 
 PARAMETERS: Final = Parameters()
@@ -123,6 +128,8 @@ def scene_of(setup: Setup, seed: int, parameters: Parameters = PARAMETERS) -> Gr
         submission="direct" if setup.submission == "direct" else "pilots",
         wait_for_data=scheme.wait_for_data,
         losses_max=RETRIES_MAX,
+        lease_ms=round(own.lease_s * 1000),
+        hold_s=own.hold_s if scheme.caches and not scheme.wait_for_data else 0.0,
     )
 
 

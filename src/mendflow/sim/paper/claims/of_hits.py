@@ -22,7 +22,7 @@ ALL: Final = tuple(SETUPS.values())
 
 SLIGHTLY: Final = 0.10
 """What is "marginally" or "only slightly" better is so by less than this part of all reads."""
-SEVERELY: Final = 0.20
+SEVERELY: Final = 0.15
 """What is severely reduced is so by more than this part of all reads."""
 NEARLY: Final = 0.02
 
