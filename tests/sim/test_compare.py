@@ -4,6 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from mendflow.formats.wfformat import Scale, Trace, TraceFlow, as_flow, by_name, load_trace
 from mendflow.sim.compare import Comparison, Machine, fitted_cost_s, probe_of, simulated
@@ -78,6 +80,25 @@ def test_every_trace_ends_well_in_the_simulator_and_no_sooner_than_it_can(path: 
     assert len(result.records) == len(trace.tasks)
     work_s = sum(task.runtime_s or 0 for task in trace.tasks.values())
     assert result.turnaround_s >= max(longest_way_s(trace), work_s / slots) - 0.01
+
+
+@given(st.data())
+def test_whatever_waits_for_what_no_task_begins_before_what_it_needs_is_over(data: st.DataObject) -> None:
+    count = data.draw(st.integers(1, 12))
+    tasks = {
+        f"t{number}": [f"t{each}" for each in sorted(data.draw(st.sets(st.integers(0, number - 1), max_size=3)))]
+        if number
+        else []
+        for number in range(count)
+    }
+    made = {task: [f"{task}.out"] for task in tasks}
+    read = {task: [f"{need}.out" for need in needs] for task, needs in tasks.items()}
+    trace = made_up(tasks, reads=read, makes=made, seconds=data.draw(st.sampled_from([0.0, 0.01, 5.0])))
+    result = simulated(ready(trace), here(data.draw(st.integers(1, 4))), cost_s=0.02)
+    begun = {record.item: record.granted_s for record in result.records}
+    ended = {record.item: record.ended_s for record in result.records}
+    assert len(ended) == count
+    assert all(begun[task] >= ended[need] for task, needs in tasks.items() for need in needs)
 
 
 def longest_way_s(trace: Trace) -> float:

@@ -154,6 +154,11 @@ def test_a_file_of_the_older_layout_is_an_input_or_an_output() -> None:
     assert "(did you mean `input`?)" in found
 
 
+def test_in_the_older_layout_a_run_time_may_be_left_out() -> None:
+    trace = read_trace(OURS_1_4.read_text().replace('"runtimeInSeconds": 20,', ""), "t.json")
+    assert trace.tasks["split"].runtime_s is None
+
+
 def test_of_very_many_problems_the_first_are_told_and_the_rest_counted() -> None:
     found = changed(lambda _root, spec, _run: spec["tasks"][0].update(parents=[f"no-{n}" for n in range(80)]))
     assert len(found) == 51

@@ -28,13 +28,15 @@ class Entry(msgspec.Struct):
 
 
 class Layout(msgspec.Struct):
-    """`called` maps every word that a task may be named by to its id; `runs` has where it is said how a task ran."""
+    """`called` maps every word that a task may be named by to its id; `runs` has where it is said how a task ran. If it
+    is `timed`, that has to be said."""
 
     parts: Parts
     tasks: list[Entry]
     called: dict[str, str]
     runs: dict[str, Part]
     sizes: dict[str, int]
+    timed: bool
     makespan_s: float = 0.0
     machines: int = 0
 
@@ -66,7 +68,7 @@ def _split(workflow: Part) -> Layout | None:
         name = part.text("id", needed="each task has an id of its own")
         tasks.append(Entry(part, name, part.texts("parents"), part.texts("children"), reads, makes))
     called = _called(tasks)
-    layout = Layout(workflow.parts, tasks, called, {}, sizes)
+    layout = Layout(workflow.parts, tasks, called, {}, sizes, timed=True)
     if execution.value is not None and execution.is_map("`execution` is a map with `tasks`"):
         layout.runs = _runs(execution, called)
         layout.makespan_s = execution.number("makespanInSeconds", least=0, most=BYTES_MAX)
@@ -118,7 +120,7 @@ def _flat(workflow: Part) -> Layout:
         runs[task] = part
         names.setdefault(name, task)
     called = {**names, **_called(tasks)}
-    layout = Layout(workflow.parts, tasks, called, runs, sizes)
+    layout = Layout(workflow.parts, tasks, called, runs, sizes, timed=False)
     layout.makespan_s = workflow.number("makespanInSeconds", least=0, most=BYTES_MAX)
     layout.machines = len(workflow.items("machines"))
     return layout

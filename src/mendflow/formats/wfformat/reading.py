@@ -97,16 +97,17 @@ def _tasks(layout: Layout) -> Iterator[Task]:
             needs=entry.parents,
             reads=entry.reads,
             makes=entry.makes,
-            runtime_s=_runtime(run) if run is not None else None,
+            runtime_s=_runtime(run, layout) if run is not None else None,
             cores=run.number("coreCount" if run.has("coreCount") else "cores", least=0, most=1e6) if run else 0.0,
             memory_bytes=int(run.number("memoryInBytes", least=0, most=NUMBER_MAX)) if run else 0,
             priority=int(run.number("priority", least=-1e9, most=1e9)) if run else 0,
         )
 
 
-def _runtime(run: Part) -> float | None:
+def _runtime(run: Part, layout: Layout) -> float | None:
     if not run.has("runtimeInSeconds"):
-        run.problem("it does not say how long the task ran; give `runtimeInSeconds`, in seconds, or 0")
+        if layout.timed:
+            run.problem("it does not say how long the task ran; give `runtimeInSeconds`, in seconds, or 0")
         return None
     return run.number("runtimeInSeconds", least=0, most=SECONDS_MAX)
 
