@@ -84,6 +84,20 @@ def test_a_flow_that_needs_what_a_job_gives_fails_there_until_it_is_said(shell: 
     assert shell.json(*words, "--outputs", 'a={"list": [1, 2, 3]}')["prediction"]["jobs"] == 4
 
 
+def test_the_sizes_of_files_that_a_flow_names_are_said_or_those_on_this_machine(shell: Shell) -> None:
+    shell.write("f.yaml", "jobs:\n  a: {run: x, expected: 9 s, inputs: {a: lfn:/store/a, b: raw.bin}}\n")
+    shell.write("raw.bin", "x" * 100)
+    words = ("sim", "f.yaml", "--pilots", "1", "--seeds", "1", "--no-what-if", "-q")
+    refused = shell(*words)
+    assert refused.returncode == 2
+    assert "how large is lfn:/store/a?" in refused.stderr
+    small, large = (
+        shell.json(*words, "--size", "lfn:/store/a=1GB", *more)["prediction"]["steps"][0]["stage_in_s"]
+        for more in ((), ("--size", "./raw.bin=5GB"))
+    )
+    assert 0 < 4 * small < large
+
+
 @pytest.mark.parametrize(
     ("text", "spread"), [("90", (90, 0)), ("90+-10", (90, 10)), ("2 min ± 20 s", (120, 20)), ("1h30m", (5400, 0))]
 )

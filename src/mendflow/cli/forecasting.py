@@ -5,16 +5,16 @@ from pathlib import Path
 
 import msgspec
 
-from mendflow.cli.deploying import check_files, given_files, with_files
 from mendflow.cli.ending import ending_of
 from mendflow.cli.flow_files import load_one
-from mendflow.cli.guessing import input_sizes, measured, said
+from mendflow.cli.guessing import input_sizes, measured, place_sizes, said
 from mendflow.cli.inputs import read_inputs
 from mendflow.cli.link import connected, waited
 from mendflow.cli.options import Target
 from mendflow.cli.printing import print_table, say
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.model.views import ItemView
 from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
@@ -22,7 +22,7 @@ from mendflow.pages.words import count_text, duration_text
 from mendflow.sim.charts.pages import Table, page, write_figures
 from mendflow.sim.charts.scales import told, value_text
 from mendflow.sim.grid.scene import GridScene, SiteScene
-from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, layered
+from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, layered, logical_inputs
 from mendflow.sim.predict import Prediction, Question
 from mendflow.sim.prediction_figures import figures
 
@@ -60,10 +60,12 @@ def question_of(asked: Asked) -> Question:
         layers.append(measured(waited(_items_of(asked.target, asked.like))))
     guesses = Guesses(layered([*layers, works]))
     check_known(flow, guesses)
+    places = place_sizes(asked.sizes, flow.folder)
+    _check_logical(flow, places)
     return Question(
-        flow=_with_given(flow),
+        flow=flow,
         inputs={name: _input(flow, name, value, sizes) for name, value in values.items()},
-        scene=GridScene(sites=asked.sites, recovery=True),
+        scene=GridScene(sites=asked.sites, recovery=True, files=places),
         nature=guesses,
         seeds=asked.seeds,
         what_if=asked.what_if,
@@ -85,10 +87,11 @@ async def _items_of(target: Target, case: str) -> list[ItemView]:
     return [*ending.items, *ending.called_items]
 
 
-def _with_given(flow: Flow) -> Flow:
-    """The flow with the files that stand beside it: in an imagined world a file is its name and its size."""
-    check_files(flow)
-    return with_files(flow, {path: imagined_file(str(path), path.stat().st_size) for path in sorted(given_files(flow))})
+def _check_logical(flow: Flow, sizes: dict[str, int]) -> None:
+    """Refuse logical files of which nobody knows how large they are: there is no catalogue to ask."""
+    unknown = sorted(logical_inputs(flow) - sizes.keys())
+    if unknown:
+        raise Invalid(f"how large is {', '.join(unknown[:8])}? Say it with --size {unknown[0]}=2GB")
 
 
 def _input(flow: Flow, name: str, value: Value, sizes: dict[str, int]) -> Value:
@@ -126,6 +129,7 @@ def print_forecast(made: Prediction) -> None:
 
 def numbers(made: Prediction) -> list[tuple[str, str]]:
     """What one looks for first."""
+    cached = [(value_text(made.hit_ratio, "share"), "of inputs from caches")] if made.read_files else []
     return [
         (_time(made.turnaround_s.mean), "turnaround"),
         (value_text(made.jobs, "number"), "jobs"),
@@ -134,7 +138,7 @@ def numbers(made: Prediction) -> list[tuple[str, str]]:
         (f"{made.most_at_once:,}", "jobs at once, at most"),
         (value_text(made.busy, "share"), "of their time at work"),
         (value_text(made.stage_in_part + made.stage_out_part, "share"), "of that moving files"),
-        (value_text(made.hit_ratio, "share"), "of inputs from caches"),
+        *cached,
     ]
 
 

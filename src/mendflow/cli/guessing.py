@@ -2,10 +2,12 @@
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
+from pathlib import Path
 
 import msgspec
 
 from mendflow.cli.inputs import json_or_text
+from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.core.model.values import file_of
@@ -28,7 +30,7 @@ def said(
         made[name] = Guess(seconds=seconds, spread_s=spread_s).over(made[name])
     for name, text in _pairs("--size", "JOB.FILE=700MB", sizes):
         job, _, file = name.partition(".")
-        if job == INPUTS:
+        if job == INPUTS or is_place(name):
             continue
         _check_job("--size", job, jobs)
         if file and file not in jobs.get(job, ()):
@@ -50,6 +52,21 @@ def input_sizes(sizes: Iterable[str], inputs: Collection[str]) -> dict[str, int]
             if input not in inputs:
                 raise Invalid(f"--size {name}: the flow has no input {input}{_meant(input, inputs)}")
             found[input] = bytes_of(f"--size {name}", text)
+    return found
+
+
+def is_place(name: str) -> bool:
+    """Whether a size is said of a file that a flow names, by its path or its logical name."""
+    return name.startswith(LOGICAL) or "/" in name
+
+
+def place_sizes(sizes: Iterable[str], folder: str) -> dict[str, int]:
+    """The sizes that options give to files that flows name: `./raw.bin=2GB`, `lfn:/store/a=2GB`."""
+    found = {}
+    for name, text in _pairs("--size", "JOB.FILE=700MB", sizes):
+        if is_place(name):
+            key = name if name.startswith(LOGICAL) else str(Path(folder, name))
+            found[key] = bytes_of(f"--size {name}", text)
     return found
 
 

@@ -11,6 +11,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.engine.plan import below
+from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import Activity, Flow, Invoke, Job, Pick, Receive, Task
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.problems import Invalid
@@ -96,6 +97,12 @@ def shown(activity: Activity) -> str:
 def jobs_of(flow: Flow) -> dict[str, Job]:
     """Every job that the flow and the flows that it calls may run, by the name that people know."""
     return {shown(each): each for part in _with_called(flow) for each in below(part) if isinstance(each, Job)}
+
+
+def logical_inputs(flow: Flow) -> set[str]:
+    """The logical files that jobs name as they stand, with no expression in them."""
+    named = (source for job in jobs_of(flow).values() for source in job.inputs.values() if isinstance(source, str))
+    return {source for source in named if source.startswith(LOGICAL) and "${{" not in source}
 
 
 def check_known(flow: Flow, guesses: Guesses) -> None:

@@ -85,6 +85,7 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     pilots: int
     busy: float
     most_at_once: int
+    read_files: float
     hit_ratio: float
     byte_hit_ratio: float
     stage_in_part: float
@@ -191,6 +192,7 @@ def _told(
         pilots=pilots,
         busy=_round(_part(busy, there)),
         most_at_once=max((count for each in results for _, count in each.running()), default=0),
+        read_files=_round(sum(map(_read_files, records)) / runs),
         hit_ratio=_round(fmean(each.hit_ratio for each in results)),
         byte_hit_ratio=_round(fmean(each.byte_hit_ratio for each in results)),
         stage_in_part=_round(_part(sum(record.stage_in_s for record in records), busy)),
@@ -206,6 +208,10 @@ def _told(
 def _slots(records: Sequence[JobRecord], slots: Mapping[str, int]) -> int:
     """Of the pilots that did something."""
     return sum(slots[site] for site in {record.pilot: record.site for record in records}.values())
+
+
+def _read_files(record: JobRecord) -> int:
+    return record.own_files + record.shared_files + record.fetched_files
 
 
 def _steps(records: Sequence[JobRecord], runs: int) -> tuple[Step, ...]:
