@@ -11,14 +11,19 @@ TEXT_BYTES_MAX: Final = 10 * 1024 * 1024
 
 
 def flow_text(path: Path, shown: str, bytes_most: int = TEXT_BYTES_MAX) -> str:
-    """The text of a flow file. Its size is looked at before anything is read."""
+    """The text of a flow file."""
+    return decode(flow_bytes(path, shown, bytes_most), shown, bytes_most)
+
+
+def flow_bytes(path: Path, shown: str, bytes_most: int = TEXT_BYTES_MAX) -> bytes:
+    """What stands in a flow file. Its size is looked at before anything is read."""
     try:
         size = path.stat().st_size
         if size > bytes_most:
             raise too_large(size, shown, bytes_most)
         with path.open("rb") as file:
             # One byte more than is taken, so that a pipe or a growing file is found out as well.
-            return decode(file.read(bytes_most + 1), shown, bytes_most)
+            return file.read(bytes_most + 1)
     except OSError as error:
         if isinstance(error, IsADirectoryError):
             said = "this is a folder; give the flow file in it"

@@ -5,7 +5,7 @@ from functools import lru_cache
 from mendflow.core.expressions.cel import compiled, flaw
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.scan import RESERVED
-from mendflow.core.expressions.templates import expressions_of, joined, pieces, resolve_text
+from mendflow.core.expressions.templates import expressions_of, joined, literal, pieces, plain, resolve_text
 from mendflow.core.expressions.texts import as_text
 from mendflow.core.model.flow import Expr, Template
 from mendflow.core.model.values import Value, check_value
@@ -18,7 +18,9 @@ __all__ = [
     "expressions_of",
     "flaw",
     "is_template",
+    "literal",
     "pieces",
+    "plain",
     "problem",
     "references",
     "resolve",

@@ -59,6 +59,17 @@ def closing(text: str, start: int) -> int:
     return -1
 
 
+def literal(text: str) -> str:
+    """The template that gives this very text."""
+    return text.replace("${{", "$${{")
+
+
+def plain(template: str) -> str | None:
+    """The text that a template gives whatever is known; None if there is an expression in it."""
+    parts = pieces(template)
+    return None if any(part.is_expression for part in parts) else "".join(part.text for part in parts)
+
+
 def expressions_of(template: Value) -> list[Piece]:
     """Every expression in a template, in order."""
     if isinstance(template, str):

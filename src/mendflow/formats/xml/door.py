@@ -31,12 +31,13 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     text_chars: int = 1 << 20
 
 
+Node = etree._Element
+"""An element of a document, as everybody here calls it."""
+
 USUAL: Final = Bounds()
 
 
-def parse(
-    data: bytes | str, file: str, bounds: Bounds = USUAL, refusal: type[BadFlow] = BadFlow
-) -> "etree._Element":  # the name that the stubs give it
+def parse(data: bytes | str, file: str, bounds: Bounds = USUAL, refusal: type[BadFlow] = BadFlow) -> Node:
     """The root element; each element knows its line. Raises `refusal` with the place of what is wrong."""
     return _Reading(file, bounds, refusal).read(data)
 
@@ -57,7 +58,7 @@ class _Reading:
             recover=False,
         )
 
-    def read(self, data: bytes | str) -> "etree._Element":
+    def read(self, data: bytes | str) -> Node:
         text = self._text(data)
         if (at := doctype_at(text)) is not None:
             self._refuse(
@@ -98,7 +99,7 @@ class _Reading:
                 self._depth -= 1
                 self._look_at_text(element)
 
-    def _look_at(self, element: "etree._Element") -> None:
+    def _look_at(self, element: Node) -> None:
         bounds, line = self._bounds, element.sourceline or 0
         if self._depth > bounds.depth:
             self._refuse(line, 0, f"elements stand more than {bounds.depth} deep in each other")
@@ -113,7 +114,7 @@ class _Reading:
                 most = f"{bounds.attribute_chars:,}"
                 self._refuse(line, 0, f"the attribute {name:.40} has more than {most} characters, or too long a name")
 
-    def _look_at_text(self, element: "etree._Element") -> None:
+    def _look_at_text(self, element: Node) -> None:
         """All texts of an element itself together: comments and inner elements may stand between them."""
         held = len(element.text or "") + sum(len(child.tail or "") for child in element)
         if held > self._bounds.text_chars:
@@ -132,5 +133,5 @@ class _Reading:
         raise self._refusal(problems=[problem]) from None
 
 
-def _plain(element: "etree._Element") -> str:
+def _plain(element: Node) -> str:
     return str(element.tag).rpartition("}")[2][:80]

@@ -11,7 +11,7 @@ import msgspec
 from lxml import etree
 
 from mendflow.core.model.problems import BadRules, Problem
-from mendflow.formats.xml.door import Bounds, parse
+from mendflow.formats.xml.door import Bounds, Node, parse
 
 BOUNDS: Final = Bounds(depth=50)
 XML_NAMESPACE: Final = "http://www.w3.org/XML/1998/namespace"
@@ -65,7 +65,7 @@ def refused(file: str, message: str) -> BadRules:
     return BadRules(problems=[Problem(file=file, message=message)])
 
 
-def _taken_over(parsed: "etree._Element") -> Element:
+def _taken_over(parsed: Node) -> Element:
     found = Element(_tag(parsed), _attributes(parsed), [], parsed.sourceline or 0)
     found.children += [parsed.text] if parsed.text else []
     for child in parsed:
@@ -74,18 +74,18 @@ def _taken_over(parsed: "etree._Element") -> Element:
     return found
 
 
-def _aside(parsed: "etree._Element") -> Comment | Instruction:
+def _aside(parsed: Node) -> Comment | Instruction:
     text = parsed.text or ""
     return Instruction(parsed.target or "", text) if isinstance(parsed, etree._ProcessingInstruction) else Comment(text)
 
 
-def _tag(parsed: "etree._Element") -> str:
+def _tag(parsed: Node) -> str:
     """The name with the prefix that it has in the document."""
     local = etree.QName(parsed).localname
     return f"{parsed.prefix}:{local}" if parsed.prefix else local
 
 
-def _attributes(parsed: "etree._Element") -> dict[str, str]:
+def _attributes(parsed: Node) -> dict[str, str]:
     """As they stand in the document: what it says of namespaces first."""
     outer = parent.nsmap if (parent := parsed.getparent()) is not None else {}
     own = {prefix: uri for prefix, uri in parsed.nsmap.items() if outer.get(prefix) != uri}

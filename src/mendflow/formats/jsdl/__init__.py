@@ -1,0 +1,23 @@
+"""Job descriptions in JSDL 1.0: read as a flow of one job, and written for whatever of a job JSDL can say."""
+
+from pathlib import Path
+
+from mendflow.core.model.flow import Flow
+from mendflow.formats.files import flow_bytes
+from mendflow.formats.jsdl.document import flow_of, read_document
+from mendflow.formats.jsdl.writing import write_jsdl
+
+__all__ = ["JSDL_ENDING", "flow_of", "load_jsdl", "read_jsdl", "write_jsdl"]
+
+JSDL_ENDING = ".jsdl"
+
+
+def load_jsdl(path: str | Path) -> Flow:
+    """The flow of a file. Raises BadFlow with everything in it that cannot be honoured."""
+    path = Path(path)
+    return read_document(flow_bytes(path, str(path)), path)
+
+
+def read_jsdl(data: bytes | str, path: str | Path = "job.jsdl") -> Flow:
+    """The flow of a text that stands, or would stand, at this path."""
+    return read_document(data, Path(path))

@@ -1,0 +1,137 @@
+"""A document, whole: a flow of one job comes of it, or the list of all that cannot be honoured."""
+
+import re
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from msgspec.structs import replace
+
+from mendflow.core.expressions import literal
+from mendflow.core.model.flow import Flow, Job, NeededResources, Publishing
+from mendflow.core.model.ids import FlowName
+from mendflow.formats.jsdl.application import Application, Applied
+from mendflow.formats.jsdl.file_systems import FileSystems
+from mendflow.formats.jsdl.ranges import holds
+from mendflow.formats.jsdl.reading import Reading, local, namespace
+from mendflow.formats.jsdl.resources import Needs, needs_of
+from mendflow.formats.jsdl.staging import Staged, staged_files
+from mendflow.formats.jsdl.vocabulary import JSDL, MANY
+from mendflow.formats.names import NAME, NAME_CHARS_MAX
+from mendflow.formats.xml import Node, parse
+
+IDENTIFICATION: Final = {"JobName": 1, "Description": 1, "JobAnnotation": MANY, "JobProject": MANY}
+DESCRIPTION: Final = {"JobIdentification": 1, "Application": 1, "Resources": 1, "DataStaging": MANY}
+STREAMS: Final = ("output", "error")
+UNNAMED: Final = "job"
+
+
+def read_document(data: bytes | str, path: Path) -> Flow:
+    """The flow of a document that stands, or would stand, at this path. Raises BadFlow."""
+    return flow_of(parse(data, str(path)), str(path), path.parent, path.stem)
+
+
+def flow_of(root: Node, file: str, folder: Path, stem: str = UNNAMED) -> Flow:
+    """The flow of a JobDefinition. `stem` is what it is called if it has no name."""
+    reading = Reading(file, folder)
+    if (namespace(root), local(root)) != (JSDL, "JobDefinition"):
+        whose = f"of {namespace(root)!r:.100}" if namespace(root) else "of no namespace"
+        reading.problem(
+            root, f"a job description is a <JobDefinition> of {JSDL}, and this is a <{local(root)}> {whose}"
+        )
+        reading.end()
+    reading.attributes(root, "id")
+    given = reading.parts(root, {"JobDescription": 1}).get("JobDescription", [])
+    if not given:
+        reading.problem(root, "<JobDefinition> has no <JobDescription>")
+    reading.end()
+    flow = _described(reading, given[0], stem)
+    reading.end()
+    return flow
+
+
+def _described(reading: Reading, at: Node, stem: str) -> Flow:
+    reading.attributes(at)
+    parts = reading.parts(at, DESCRIPTION)
+    name, words = _identified(reading, parts.get("JobIdentification", []))
+    systems = FileSystems(reading)
+    needs = needs_of(reading, next(iter(parts.get("Resources", [])), None), systems)
+    application = Application(reading, systems, int(needs.resources.cpus))
+    form, said = application.form(next(iter(parts.get("Application", [])), None))
+    folder = application.folder(form)
+    staged = staged_files(reading, parts.get("DataStaging", []), systems, folder)
+    applied = application.applied(form, folder, tuple(staged.inputs))
+    resources = _fitted(reading, needs, applied)
+    title = name_of(name or stem)
+    job = _job(title if not applied.name else name_of(applied.name), applied, staged, resources)
+    return Flow(
+        name=FlowName(title),
+        body=job,
+        outputs={stream: f"${{{{ jobs.{job.name}.files.{stream} }}}}" for stream in STREAMS if stream in job.files},
+        description="\n".join([*words, *said]),
+        folder=str(reading.folder),
+    )
+
+
+def _identified(reading: Reading, given: Sequence[Node]) -> tuple[str, list[str]]:
+    """The job's name, and all that people may want to read of it."""
+    if not given:
+        return "", []
+    reading.attributes(given[0])
+    parts = reading.parts(given[0], IDENTIFICATION)
+    names = [reading.text(each).strip() for each in parts.get("JobName", [])]
+    words = [reading.text(each).strip() for each in parts.get("Description", [])]
+    words += _labelled("annotation: ", reading, parts.get("JobAnnotation", []))
+    words += _labelled("project: ", reading, parts.get("JobProject", []))
+    return (names or [""])[0], [each for each in words if each]
+
+
+def _labelled(label: str, reading: Reading, given: Iterable[Node]) -> list[str]:
+    return [label + text for each in given if (text := reading.text(each).strip())]
+
+
+def _fitted(reading: Reading, needs: Needs, applied: Applied) -> NeededResources:
+    """What is asked for, within the limits of the application. Memory is given and bounded by one amount."""
+    resources = replace(needs.resources, wall_ms=applied.wall_ms)
+    at = applied.at if applied.at is not None else needs.at
+    if (limit := applied.memory_limit) and at is not None:
+        if resources.memory_bytes > limit:
+            reading.problem(at, f"<MemoryLimit> of {limit} bytes is less than what <Resources> asks for")
+        elif holds(needs.memory, limit):
+            resources = replace(resources, memory_bytes=limit)
+    wanted = applied.spread.cpus
+    if wanted > resources.cpus and at is not None:
+        if not holds(needs.cpus, wanted):
+            reading.problem(at, f"its processes and threads need {wanted} processors, which <Resources> does not allow")
+        resources = replace(resources, cpus=float(wanted))
+    return resources
+
+
+def _job(name: str, applied: Applied, staged: Staged, resources: NeededResources) -> Job:
+    """Streams that are taken nowhere are kept, so that they can be read."""
+    files: dict[str, Any] = {}
+    publish: dict[str, Publishing] = {}
+    for stream, path in applied.files.items():
+        if path not in staged.targets and path not in files.values():
+            files[stream] = literal(path)
+    for path, target in staged.targets.items():
+        key = staged.names[path]
+        files[key], publish[key] = literal(path), target
+    return Job(
+        name=name,
+        command=applied.command,
+        env=applied.env,
+        inputs={**staged.inputs},
+        files=files,
+        publish=publish,
+        resources=resources,
+        limits=applied.limits,
+    )
+
+
+def name_of(text: str) -> str:
+    """A name that flows and jobs may have, as near to the text as can be."""
+    name = re.sub(r"[^A-Za-z0-9_]+", "-", text).strip("-")[:NAME_CHARS_MAX].rstrip("-")
+    if name and NAME.fullmatch(name):
+        return name
+    return f"{UNNAMED}-{name}" if name else UNNAMED

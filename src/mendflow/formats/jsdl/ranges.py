@@ -1,0 +1,121 @@
+"""Ranges of JSDL: alternatives, each an exact number, one with room around it, or an interval. A job is given one
+amount, so the least that all its ranges allow is chosen, and that is what it gets."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from mendflow.formats.jsdl.reading import Reading, local
+from mendflow.formats.xml import Node
+
+PARTS = {"UpperBoundedRange": 1, "LowerBoundedRange": 1, "Exact": 1 << 30, "Range": 1 << 30}
+
+
+class Interval(msgspec.Struct, frozen=True, kw_only=True):
+    """From `low` to `high`, with or without the ends. `best` is what was named, if one number was."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    low_open: bool = False
+    high_open: bool = False
+    best: float | None = None
+
+    def __contains__(self, number: float) -> bool:
+        above = number > self.low if self.low_open else number >= self.low
+        below = number < self.high if self.high_open else number <= self.high
+        return above and below
+
+    def whole(self) -> Iterator[int]:
+        """Whole numbers worth trying, the one that is wanted most first."""
+        if self.best is not None and self.best == int(self.best):
+            yield int(self.best)
+        if math.isfinite(self.low):
+            least = math.ceil(self.low)
+            yield least + 1 if self.low_open and least == self.low else least
+        if math.isfinite(self.high):
+            most = math.floor(self.high)
+            yield most - 1 if self.high_open and most == self.high else most
+
+
+Range = tuple[Interval, ...]
+"""The alternatives: any of them will do."""
+
+
+def holds(ranges: Sequence[Range], number: float) -> bool:
+    """Whether a number is in all ranges."""
+    return all(any(number in each for each in alternatives) for alternatives in ranges)
+
+
+def chosen(ranges: Sequence[Range], usual: int | None = None, least: int = 1) -> int | None:
+    """The amount that a job gets: the usual one if it will do, else the least of those that were named; None if no
+    number from `least` on will do."""
+    if usual is not None and holds(ranges, usual):
+        return usual
+    candidates = []
+    for alternatives in ranges:
+        for interval in alternatives:
+            fitting = (each for each in interval.whole() if each >= least and holds(ranges, each))
+            candidates += [first] if (first := next(fitting, None)) is not None else []
+    return min(candidates, default=None)
+
+
+def range_of(reading: Reading, at: Node) -> Range | None:
+    """What an element says; None if it says nothing that can be."""
+    reading.attributes(at)
+    before = len(reading.problems)
+    parts = reading.parts(at, PARTS)
+    found = [interval for name in PARTS for part in parts.get(name, []) if (interval := _interval(reading, part))]
+    if not found and len(reading.problems) == before:
+        reading.problem(at, f"<{local(at)}> says no amount: give it an <Exact>, a <LowerBoundedRange> or a <Range>")
+    return tuple(found) if found and len(reading.problems) == before else None
+
+
+def _interval(reading: Reading, at: Node) -> Interval | None:
+    match local(at):
+        case "Exact":
+            return _exact(reading, at)
+        case "UpperBoundedRange":
+            high, high_open = _bound(reading, at)
+            return Interval(high=high, high_open=high_open) if high is not None else None
+        case "LowerBoundedRange":
+            low, low_open = _bound(reading, at)
+            return Interval(low=low, low_open=low_open) if low is not None else None
+        case _:
+            return _between(reading, at)
+
+
+def _exact(reading: Reading, at: Node) -> Interval | None:
+    number = reading.number(at, "epsilon")
+    text = reading.attributes(at, "epsilon").get("epsilon", "0")
+    epsilon = reading.as_number(at, text)
+    if number is None or epsilon is None:
+        return None
+    if epsilon < 0 or not math.isfinite(number):
+        reading.problem(at, "<Exact> is a number, and its epsilon one from 0 on")
+        return None
+    return Interval(low=number - epsilon, high=number + epsilon, best=number)
+
+
+def _between(reading: Reading, at: Node) -> Interval | None:
+    reading.attributes(at)
+    parts = reading.parts(at, {"LowerBound": 1, "UpperBound": 1})
+    if set(parts) != {"LowerBound", "UpperBound"}:
+        reading.problem(at, "a <Range> has a <LowerBound> and an <UpperBound>")
+        return None
+    low, low_open = _bound(reading, parts["LowerBound"][0])
+    high, high_open = _bound(reading, parts["UpperBound"][0])
+    if low is None or high is None:
+        return None
+    if low > high or (low == high and (low_open or high_open)):
+        reading.problem(at, "nothing lies in this <Range>: its lower bound is above its upper one")
+        return None
+    return Interval(low=low, high=high, low_open=low_open, high_open=high_open)
+
+
+def _bound(reading: Reading, at: Node) -> tuple[float | None, bool]:
+    number = reading.number(at, "exclusiveBound")
+    text = reading.attributes(at, "exclusiveBound").get("exclusiveBound", "false").strip()
+    if text not in ("true", "false", "0", "1"):
+        reading.problem(at, "exclusiveBound is true or false")
+    return number, text in ("true", "1")

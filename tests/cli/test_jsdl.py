@@ -1,0 +1,78 @@
+"""`mendflow run`, `check` and the rest with job descriptions, with a real pilot and real programs."""
+
+import re
+from pathlib import Path
+
+from tests.cli.conftest import Shell
+from tests.formats.jsdl.documents import document, posix, program, resources, staging
+from tests.formats.jsdl.test_conformance import BROKEN, documents
+
+
+def test_a_job_description_runs_like_any_flow(shell: Shell) -> None:  # FM-2
+    shell.write("tool", '#!/bin/sh\necho "$GREETING, $1"; cat; echo aside >&2; ulimit -c\n')
+    shell.write("words.txt", "from a file\n")
+    system = "<OperatingSystemType><OperatingSystemName>LINUX</OperatingSystemName></OperatingSystemType>"
+    shell.write(
+        "greet.jsdl",
+        document(
+            posix(
+                "<Executable>bin/tool</Executable><Argument>dear world</Argument><Input>words.txt</Input>",
+                "<Output>out.txt</Output><Error>err.txt</Error><WorkingDirectory>w</WorkingDirectory>",
+                '<Environment name="GREETING">hello</Environment><WallTimeLimit>60</WallTimeLimit>',
+                "<CoreDumpLimit>0</CoreDumpLimit>",
+            ),
+            resources(f"<OperatingSystem>{system}</OperatingSystem>"),
+            staging("bin/tool", source="tool"),
+            staging("words.txt", source=(shell.folder / "words.txt").as_uri()),
+            staging("out.txt", target=(shell.folder / "there" / "out.txt").as_uri()),
+        ),
+    )
+    assert "1 flow, no problems" in shell.ok("check", "greet.jsdl")
+    ran = shell.json("run", "greet.jsdl", "--quiet")
+    assert ran["status"] == "completed"
+    assert (shell.folder / "there" / "out.txt").read_text() == "hello, dear world\nfrom a file\n0\n"
+    [error] = (shell.folder / "outputs").glob("*/err*")
+    assert error.read_text() == "aside\n"
+
+
+def test_a_program_that_is_not_there_fails_its_job_with_the_reason(shell: Shell) -> None:  # FM-12
+    shell.write("missing.jsdl", document(program("no-such-program")))
+    done = shell("run", "missing.jsdl", "--quiet")
+    assert done.returncode == 1 and "a command is not found" in done.stdout
+
+
+def test_what_cannot_be_honoured_is_shown_where_it_stands(shell: Shell) -> None:  # FM-2
+    shell.write("job.jsdl", document(program("a", more="<UserName>root</UserName>")))
+    done = shell("run", "job.jsdl")
+    assert done.returncode == 2 and "job.jsdl:2: <UserName> cannot be honoured" in done.stderr
+
+
+def test_a_file_that_must_not_be_overwritten_is_left_alone(shell: Shell) -> None:  # FM-2
+    shell.write("precious", "old")
+    target = (shell.folder / "precious").as_uri()
+    shell.write("job.jsdl", document(program("/bin/echo", "new", more="<Output>o</Output>"),
+                                  staging("o", flag="dontOverwrite", target=target)))  # fmt: skip
+    assert shell("run", "job.jsdl", "--quiet").returncode == 1
+    assert (shell.folder / "precious").read_text() == "old"
+
+
+def test_documents_of_others_run_where_their_programs_are(shell: Shell) -> None:  # FM-2
+    """What they read from elsewhere, and write there, lies in a folder here instead."""
+    ran = 0
+    for path in documents():
+        text = path.read_text()
+        program = re.search(r"<Executable>\s*(/\S+?)\s*</Executable>", text)
+        if path.name in BROKEN or program is None or not Path(program[1]).exists() or "5</Argument>" in text:
+            continue
+        shell.write("given", "given\n")
+        text = re.sub(
+            r"<Source>.*?</Source>", f"<Source><URI>file://{shell.folder}/given</URI></Source>", text, flags=re.S
+        )
+        target = f"<Target><URI>file://{shell.folder}/taken/{path.stem}</URI></Target>"
+        shell.write(path.name, re.sub(r"<Target>.*?</Target>", target, text, flags=re.S))
+        done = shell("run", path.name, "--quiet")
+        several = " " in "".join(re.findall(r"<Argument>(\S+ \S+/\S+)</Argument>", text))  # in one argument
+        assert (done.returncode == 0) is not several, f"{path.name}: {done.stdout}{done.stderr}"
+        assert several or "<Target>" not in text or (shell.folder / "taken" / path.stem).read_text()
+        ran += 1
+    assert ran > 2 or not documents()

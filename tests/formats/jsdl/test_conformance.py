@@ -1,0 +1,49 @@
+"""Documents that others wrote: the good ones are jobs, the broken ones are refused with the reason."""
+
+import warnings
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.engine.plan import compile_flow
+from mendflow.core.model.flow import Job
+from mendflow.core.model.problems import BadFlow
+from mendflow.formats import load
+from mendflow.formats.jsdl import read_jsdl, write_jsdl
+
+CONFORMANCE = Path(__file__).parents[4] / "shared" / "conformance" / "jsdl"
+BROKEN = {
+    "invalid.jsdl": "urn:wrongnamespace",
+    "invalid-staging.jsdl": "nobody here speaks `urn`",
+    "wrong-creationFlag.jsdl": "<CreationFlag> append cannot be honoured",
+    "wrong-executable.jsdl": "is a line for a shell, and no program",
+    "wrong-stagein-url.jsdl": "is a line for a shell, and no program",
+}
+
+
+def documents() -> list[Path]:
+    """Those that there are; where the folder is not there, it is said so, and nothing of it was tried."""
+    found = sorted(CONFORMANCE.glob("*.jsdl"))
+    if not found:
+        warnings.warn(f"no job descriptions of others lie at {CONFORMANCE}; none was tried", stacklevel=2)
+    return found
+
+
+def test_every_document_of_others_is_a_job_or_refused_with_the_reason() -> None:  # FM-2
+    for path in documents():
+        if path.name in BROKEN:
+            with pytest.raises(BadFlow) as caught:
+                load(path)
+            assert BROKEN[path.name] in str(caught.value), path.name
+            assert all(problem.file == str(path) and problem.line for problem in caught.value.problems)
+        else:
+            flow = load(path)
+            compile_flow(flow)
+            assert isinstance(flow.body, Job) and flow.body.command, path.name
+
+
+def test_every_good_document_of_others_says_the_same_when_it_is_written_again() -> None:  # FM-2
+    for path in documents():
+        if path.name not in BROKEN:
+            flow = load(path)
+            assert read_jsdl(write_jsdl(flow), path) == flow, path.name
