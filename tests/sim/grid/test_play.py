@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Catch, Flow, Job, NeededResources, Parallel, Scope
+from mendflow.core.model.flow import Catch, Flow, ForEach, Job, NeededResources, Parallel, Scope
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.problems import Invalid
@@ -103,6 +103,15 @@ def test_pilots_of_one_site_use_each_others_files() -> None:  # PJ-11
     )
     assert on_host.hit_ratio == 0.5
     assert on_site.hit_ratio == 1.0
+
+
+def test_slots_of_one_pilot_bring_a_file_once_and_wait_for_it() -> None:
+    job = Job(name="many.turn", label="many", command="read", inputs={"in.dat": "/nowhere/raw.dat"})
+    flow = Flow(name=FlowName("same"), body=ForEach(name="many", first=0, last=3, body=job))
+    scene = msgspec.structs.replace(grid(running=1, slots=4), files={"raw.dat": 700 * MB})
+    records = play(scene, flow, Steady(10)).records
+    assert sorted(record.fetched_files for record in records) == [0, 0, 0, 1]
+    assert max(record.stage_in_s for record in records) - min(record.stage_in_s for record in records) < 2
 
 
 def test_a_cache_that_is_too_small_keeps_nothing() -> None:

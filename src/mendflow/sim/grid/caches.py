@@ -52,6 +52,8 @@ class VirtualCache:
         self._after = after
         self._new: dict[str, int] = {}  # with neighbours on the host, and not linked yet: bytes by digest
         self._asking = Asking(now_s, chance)
+        self._now_s = now_s
+        self._coming: dict[str, float] = {}  # when what another slot of the pilot brings will be here
 
     # what the server says and hears
 
@@ -93,7 +95,7 @@ class VirtualCache:
     # files
 
     def find(self, digest: str) -> Where:
-        if digest in self.shelf:
+        if digest in self.shelf or self._coming.get(digest, 0.0) > self._now_s():
             return "own"
         if any(digest in other.shelf for other in self._near()):
             return "host"
@@ -119,8 +121,17 @@ class VirtualCache:
         for digest in digests:
             self.shelf.release(digest)
 
+    def expect(self, digest: str, seconds: float) -> None:
+        """A file will be here after so long. Whoever else wants it waits for that."""
+        self._coming[digest] = self._now_s() + seconds
+
+    def wait_s(self, digest: str) -> float:
+        """How long a file is still on its way; nothing if it is here."""
+        return max(0.0, self._coming.get(digest, 0.0) - self._now_s())
+
     def take_in(self, digest: str, bytes: int, took_s: float) -> None:
         """A file is here, brought or made. It stays if there is room."""
+        self._coming.pop(digest, None)
         if self._keep(digest, bytes, took_s):
             for other in self._near():
                 other._hear_of({digest: bytes})

@@ -98,12 +98,11 @@ class Course:
     def _staged(self) -> None:
         now = self._ground.now_s
         self._stage_in_s, self._begun_s = now - self._granted_s, now
+        if self._spot.cache is not None:
+            self._arrive(self._spot.cache)
         if self._fault is not None:
             self._end()
             return
-        if self._spot.cache is not None:
-            for file, seconds in self._brought:
-                self._spot.cache.take_in(file.sha256, file.bytes, seconds)
         self.state = "running"
         self._enter(self._doing.seconds + self._spot.site.overhead_s, self._computed)
 
@@ -154,10 +153,10 @@ class Course:
     def _bring(self, file: FileRef) -> tuple[float, bool]:
         site, cache, counted = self._spot.site, self._spot.cache, self._counted
         where = cache.find(file.sha256) if cache is not None else "element"
-        if where == "own":
+        if cache is not None and where == "own":
             counted.own_files += 1
             counted.own_bytes += file.bytes
-            return file.bytes / site.disk_bytes_per_s, False
+            return cache.wait_s(file.sha256) + file.bytes / site.disk_bytes_per_s, False
         if where == "element":
             counted.fetched_files += 1
             counted.fetched_bytes += file.bytes
@@ -169,7 +168,17 @@ class Course:
             seconds, fails = file.bytes / speed, False
         if not fails:
             self._brought.append((file, seconds))
+            if cache is not None:
+                cache.expect(file.sha256, seconds)
         return seconds, fails
+
+    def _arrive(self, cache: VirtualCache) -> None:
+        """What has come by now stays here, whatever became of the rest."""
+        for file, seconds in self._brought:
+            if self._fault is None or seconds <= self._stage_in_s:
+                cache.take_in(file.sha256, file.bytes, seconds)
+            else:
+                cache.expect(file.sha256, 0.0)
 
     def _stage_out(self) -> tuple[float, Fault | None]:
         """How long storing its files will take, all at once; the first that cannot be stored ends it."""
