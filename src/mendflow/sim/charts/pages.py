@@ -77,14 +77,15 @@ def _table(table: Table) -> str:
 
 
 def _rows(heads: Sequence[str], *rows: Sequence[str]) -> str:
+    """Columns of numbers and names stay on one line, those with sentences do not."""
+    texts = [any(len(row[at]) > CELL_CHARS_MAX for row in rows) for at in range(len(heads))]
     top = "".join(f"<th>{escaped(head)}</th>" for head in heads)
-    body = "".join(f"<tr>{''.join(map(_cell, row))}</tr>" for row in rows)
+    body = "".join(f"<tr>{''.join(map(_cell, row, texts))}</tr>" for row in rows)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>"
 
 
-def _cell(text: str) -> str:
-    """Numbers and names stay on one line, sentences do not."""
-    return f'<td class="remark">{escaped(text)}</td>' if len(text) > CELL_CHARS_MAX else f"<td>{escaped(text)}</td>"
+def _cell(text: str, is_text: bool) -> str:
+    return f'<td class="remark">{escaped(text)}</td>' if is_text else f"<td>{escaped(text)}</td>"
 
 
 def _paragraph(text: str) -> str:
