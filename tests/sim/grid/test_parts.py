@@ -147,3 +147,12 @@ def test_a_busy_pilot_that_has_nothing_to_say_speaks_three_times_a_lease() -> No
     script = Scripted(GIVEN, *[(0.0, answer())] * 20)
     spoken(script, 95, lease_ms=60_000, attentive=False)
     assert [request.sent_at for request in script.heard] == [0, 20_000, 40_000, 60_000, 80_000]
+
+
+@pytest.mark.parametrize(("hold_s", "wait_ms"), [(0.0, 18_000), (5.0, 5_000), (500.0, 18_000)])
+def test_a_request_lies_with_the_server_for_as_long_as_the_scene_says_and_not_past_the_next_beat(
+    hold_s: float, wait_ms: int
+) -> None:
+    script = Scripted()
+    spoken(script, 1, lease_ms=60_000, hold_s=hold_s)
+    assert [request.wait_ms for request in script.heard] == [wait_ms]

@@ -161,6 +161,12 @@ def test_a_file_of_which_nothing_is_known_is_asked_for() -> None:
 # pilots
 
 
+def test_running_pilots_may_have_come_one_by_one() -> None:
+    begun = sorted(record.granted_s for record in play(grid(arrive_s=60.0), many(8), NATURE).records)
+    assert begun[0] > 0
+    assert 20 < begun[-1] - begun[0] < 60
+
+
 def test_pilots_come_on_demand() -> None:  # PM-2
     batch = BatchScene(submit_s=(5, 0), queue_s=(300, 0))
     result = play(grid(running=0, max_pilots=8, batch=batch), chain(6), NATURE)
