@@ -38,15 +38,16 @@ def drawn_site(chance: Random, number: int) -> SiteScene:
 
 def drawn_scene(seed: int) -> GridScene:
     chance = Random(f"scene {seed}")
+    direct, mends = chance.random() < 0.25, chance.random() < 0.3
     return GridScene(
         seed=seed,
         sites=tuple(drawn_site(chance, number) for number in range(chance.randint(1, 3))),
-        submission=chance.choice(("pilots", "pilots", "pilots", "direct")),
+        submission="direct" if direct else "pilots",
         wait_for_data=chance.random() < 0.5,
-        retries=30,
+        retries=0 if mends else 30,  # who mends submits again by itself
         retry_wait_ms=chance.choice((0, 5_000)),
         attentive=chance.random() < 0.3,
-        recovery=False,
+        recovery=mends,
     )
 
 
@@ -56,7 +57,7 @@ def at_once(records: list[JobRecord]) -> int:
 
 def check(scene: GridScene, result: GridResult, jobs: int, inputs: dict[str, int]) -> None:
     sites = {site.name: site for site in scene.sites}
-    well = Counter(record.job for record in result.records if record.well)
+    well = Counter(record.item for record in result.records if record.well)
     assert result.status == "completed", result.cases
     assert len(well) == jobs and set(well.values()) == {1}, "each job ends well once"
     for record in result.records:
