@@ -9,7 +9,7 @@ from mendflow.cli.asking import Ask, asks
 from mendflow.cli.deploying import deploy as give_flow
 from mendflow.cli.flow_files import is_flow_file, load_one
 from mendflow.cli.inputs import json_or_text, kept_inputs, read_inputs
-from mendflow.cli.options import CaseArgument, offered
+from mendflow.cli.options import CaseArgument, Inputs, InputsFile, offered
 from mendflow.cli.printing import print_json, say
 from mendflow.client import Client
 from mendflow.core.model.flow import Flow
@@ -27,7 +27,7 @@ ItemArgument = Annotated[
 @asks
 def deploy(
     ask: Ask,
-    flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML or Python.")],
+    flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python or JSDL.")],
 ) -> None:
     """Give a flow to the server."""
     loaded = [load_one(path) for path in flow]
@@ -51,13 +51,8 @@ def start(
         str,
         typer.Argument(metavar="FLOW", help="A deployed flow's name, or a flow file.", autocompletion=offered("flows")),
     ],
-    input: Annotated[
-        list[str] | None,
-        typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),
-    ] = None,
-    inputs: Annotated[
-        str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
-    ] = "",
+    input: Inputs = None,
+    inputs: InputsFile = "",
     reuse: Annotated[
         str, typer.Option("--reuse", metavar="CASE", help="Take over unchanged jobs of this case.", show_default=False)
     ] = "",

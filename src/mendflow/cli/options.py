@@ -63,6 +63,13 @@ Store = Annotated[
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, to standard output.")]
+Inputs = Annotated[
+    list[str] | None,
+    typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),
+]
+InputsFile = Annotated[
+    str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
+]
 Slots = Annotated[
     int, typer.Option("--slots", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs.")
 ]

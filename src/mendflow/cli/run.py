@@ -26,6 +26,8 @@ from mendflow.cli.link import connected, waited
 from mendflow.cli.options import (
     CaseArgument,
     Data,
+    Inputs,
+    InputsFile,
     Json,
     Keep,
     OutputDir,
@@ -78,14 +80,9 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command("run")
 def run(
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML or Python, or a trace.")],
-    input: Annotated[
-        list[str] | None,
-        typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),
-    ] = None,
-    inputs: Annotated[
-        str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
-    ] = "",
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python or JSDL, or a trace.")],
+    input: Inputs = None,
+    inputs: InputsFile = "",
     rules: Annotated[
         str,
         typer.Option(

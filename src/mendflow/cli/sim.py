@@ -13,7 +13,7 @@ from mendflow.cli.comparing import compare, print_comparison
 from mendflow.cli.exits import Exit
 from mendflow.cli.forecasting import Asked, print_forecast, question_of, write_forecast
 from mendflow.cli.imagined_sites import sites_of
-from mendflow.cli.options import Data, Json, Quiet, Server, Slots, Target, TokenFile, completed
+from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, Slots, Target, TokenFile, completed
 from mendflow.cli.places import check_folder
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.summary import relative
@@ -157,14 +157,11 @@ def compare_trace(
 
 @sim.command(FLOW)
 def predict_flow(
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML or Python, or a trace in WfFormat.")],
-    input: Annotated[
-        list[str] | None,
-        typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),
-    ] = None,
-    inputs: Annotated[
-        str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
-    ] = "",
+    flow: Annotated[
+        str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python or JSDL, or a trace in WfFormat.")
+    ],
+    input: Inputs = None,
+    inputs: InputsFile = "",
     pilots: Annotated[
         int,
         typer.Option(
