@@ -7,6 +7,7 @@
               `mendflow check`.
     python    with a first line `# file: NAME` it becomes that file; any other is run.
     json      must be JSON; with `file=NAME` in the fence it becomes that file.
+    xml       must be XML; the same.
     text      is for reading only.
 
 `norun: REASON` in the fence leaves a block to its reader, and wants the reason."""
@@ -25,9 +26,11 @@ from typing import NamedTuple
 
 import yaml
 
+from mendflow.formats.xml import parse
+
 FENCE = re.compile(r"^( *)```(.*)$")
 NAMED = re.compile(r"^# file: (\S+)$")
-LANGUAGES = frozenset({"console", "yaml", "python", "json", "text"})
+LANGUAGES = frozenset({"console", "yaml", "python", "json", "xml", "text"})
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 
 
@@ -265,6 +268,11 @@ class Page:
 
     def _json(self, block: Block) -> None:
         json.loads(block.text)
+        if block.file:
+            self._put(block)
+
+    def _xml(self, block: Block) -> None:
+        parse(block.text, self._name)
         if block.file:
             self._put(block)
 

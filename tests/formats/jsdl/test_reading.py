@@ -6,6 +6,7 @@ import pytest
 
 from mendflow.core.model.flow import NeededResources, Publishing
 from mendflow.core.model.jobs import Limits
+from mendflow.core.model.problems import BadFlow
 from mendflow.formats import load
 from tests.formats.jsdl.documents import HPC, SPMD, document, flow, job, posix, program, resources, staging
 
@@ -259,3 +260,14 @@ def test_the_order_of_elements_and_what_stands_between_them_do_not_matter() -> N
     text = "<!-- a --><?b c?>" + staging("a", source="http://host/a") + program("b") + "<!-- c -->"
     assert job(text).command == "exec b"
     assert job(program("<!-- x -->/bin/<!-- y -->echo")).command == "exec /bin/echo"
+
+
+def test_a_flow_file_calls_a_job_description_like_another_flow(tmp_path: Path) -> None:  # FM-2
+    (tmp_path / "job.jsdl").write_text(document(program("a")))
+    (tmp_path / "flow.yaml").write_text("steps:\n  - call: job.jsdl\n")
+    [called] = load(tmp_path / "flow.yaml").calls
+    assert called.name == "job"
+    (tmp_path / "job.jsdl").write_text(document(program("a;b")))
+    with pytest.raises(BadFlow) as caught:
+        load(tmp_path / "flow.yaml")
+    assert [(Path(each.file).name, each.line) for each in caught.value.problems] == [("job.jsdl", 2)]

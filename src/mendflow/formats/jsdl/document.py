@@ -26,9 +26,10 @@ STREAMS: Final = ("output", "error")
 UNNAMED: Final = "job"
 
 
-def read_document(data: bytes | str, path: Path) -> Flow:
+def read_document(data: bytes | str, path: Path, shown: str = "") -> Flow:
     """The flow of a document that stands, or would stand, at this path. Raises BadFlow."""
-    return flow_of(parse(data, str(path)), str(path), path.parent, path.stem)
+    shown = shown or str(path)
+    return flow_of(parse(data, shown), shown, path.parent, path.stem)
 
 
 def flow_of(root: Node, file: str, folder: Path, stem: str = UNNAMED) -> Flow:

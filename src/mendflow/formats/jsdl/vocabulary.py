@@ -24,12 +24,10 @@ RANGES: Final = (
     "TotalDiskSpace",
     "TotalResourceCount",
 )
-_BY_THE_CLOCK: Final = (
-    "pilots give time by the clock: say WallTimeLimit, and CPUTimeLimit for what a process may compute"
-)
+_BY_THE_CLOCK: Final = "pilots give time by the clock: say WallTimeLimit, and CPUTimeLimit to bound a process"
 _PHYSICAL: Final = "pilots know physical memory only: say IndividualPhysicalMemory; VirtualMemoryLimit bounds a process"
 REFUSED_RESOURCES: Final = {
-    "IndividualCPUSpeed": "pilots do not tell how fast they are: say CPUArchitecture, or name hosts with CandidateHosts",
+    "IndividualCPUSpeed": "pilots do not tell how fast they are: say CPUArchitecture, or name the hosts",
     "IndividualCPUTime": _BY_THE_CLOCK,
     "TotalCPUTime": _BY_THE_CLOCK,
     "IndividualNetworkBandwidth": "pilots do not tell how fast their lines are: name hosts with CandidateHosts",

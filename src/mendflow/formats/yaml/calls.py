@@ -6,6 +6,7 @@ from typing import Final
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import BadFlow
 from mendflow.formats.files import flow_text, one_of
+from mendflow.formats.jsdl import JSDL_ENDING, load_jsdl
 from mendflow.formats.python.loading import load_python
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml.document import Node
@@ -63,6 +64,8 @@ class FlowFiles:
             try:
                 if target.suffix == ".py":
                     self._known[key] = one_of(load_python(target, name), name, shown)
+                elif target.suffix == JSDL_ENDING:
+                    self._known[key] = load_jsdl(target, shown)
                 else:
                     self._known[key] = self.load(target, shown)
             except BadFlow as error:

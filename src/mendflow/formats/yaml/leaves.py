@@ -23,6 +23,7 @@ from mendflow.core.model.flow import (
     Throw,
     Wait,
 )
+from mendflow.formats.jsdl import JSDL_ENDING
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml.build import Build, Seat
 from mendflow.formats.yaml.document import Entries, Node, Scalar
@@ -31,7 +32,7 @@ from mendflow.formats.yaml.jobs import demand_given, publishing_of, stage_in
 from mendflow.formats.yaml.reading import Reading
 from mendflow.formats.yaml.shapes import VARIABLE_PATH, Name, Text
 
-FLOW_FILES = (".yaml", ".yml", ".py")
+FLOW_FILES = (".yaml", ".yml", ".py", JSDL_ENDING)
 VARIABLE = Name("the name of a variable", variable=True)
 ELEMENT = Text("the name of a storage element")
 
