@@ -15,7 +15,7 @@ FORK_JOIN = CONFORMANCE / "helloworld-forkjoin-10-chameleon.json"
 @pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     ("path", "scale"),
-    [(OURS, 0.05), *([(FORK_JOIN, 0.01)] if FORK_JOIN.exists() else [])],
+    [(OURS, 0.1), *([(FORK_JOIN, 0.02)] if FORK_JOIN.exists() else [])],
     ids=lambda value: value.stem if isinstance(value, Path) else str(value),
 )
 def test_a_run_of_a_trace_and_its_simulation_take_as_long_within_a_tenth(path: Path, scale: float) -> None:  # PJ-10

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,15 +59,31 @@ def test_the_probe_is_like_the_trace_and_tells_what_a_job_costs() -> None:
     assert fitted_cost_s(made, here(3), measured_s) == pytest.approx(0.123, abs=0.002)
 
 
-def test_a_comparison_says_by_how_much_the_simulator_is_off() -> None:
+def compared_with(**changed: float) -> Comparison:
     made = Comparison(
-        trace="t", jobs=1, slots=1, scale=SECOND, probes_s=(1.0,), cost_s=0.1, real_s=10.0, simulated_s=10.9
+        trace="t",
+        jobs=1,
+        slots=1,
+        scale=SECOND,
+        mean_s=1.0,
+        probes_s=(1.0,),
+        cost_s=0.1,
+        real_s=10.0,
+        simulated_s=10.9,
     )
-    assert made.off == pytest.approx(0.09)
-    assert made.holds
-    assert not Comparison(
-        trace="t", jobs=1, slots=1, scale=SECOND, probes_s=(1.0,), cost_s=0.1, real_s=10.0, simulated_s=8.9
-    ).holds
+    return msgspec.structs.replace(made, **changed)
+
+
+def test_a_comparison_says_by_how_much_the_simulator_is_off() -> None:
+    assert compared_with().off == pytest.approx(0.09)
+    assert compared_with().holds
+    assert not compared_with(simulated_s=8.9).holds
+    assert not compared_with(simulated_s=11.1).holds
+
+
+def test_a_comparison_of_jobs_that_cost_more_than_they_take_says_so() -> None:
+    assert not compared_with().of_costs
+    assert compared_with(mean_s=0.1).of_costs
 
 
 @pytest.mark.parametrize("path", REAL, ids=lambda path: path.stem)

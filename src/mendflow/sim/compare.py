@@ -26,6 +26,7 @@ PROBE_S: Final = (0.1, 0.5)
 Each takes another time than the next, for those that begin or end at the same moment are in each other's way."""
 
 WITHIN: Final = 0.10
+COSTS_MOST: Final = 1.5
 FITTED_S: Final = 0.0005
 EXCHANGE_S: Final = 0.002
 NO_TIME_BYTES_PER_S: Final = 1e15
@@ -47,12 +48,13 @@ class Took(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):
-    """What both said. `cost_s` is what a job was found to cost beside its own time."""
+    """What both said. A job's own time is `mean_s` on the average, and `cost_s` is what it was found to cost beside."""
 
     trace: str
     jobs: int
     slots: int
     scale: Scale
+    mean_s: float
     probes_s: tuple[float, ...]
     cost_s: float
     real_s: float
@@ -66,6 +68,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     @property
     def holds(self) -> bool:
         return abs(self.off) <= WITHIN
+
+    @property
+    def of_costs(self) -> bool:
+        """Whether it is rather the costs that were compared, which change with whatever else the machine does."""
+        return self.mean_s < COSTS_MOST * self.cost_s
 
 
 def probe_of(trace: Trace, scale: Scale, slots: int) -> Trace:
@@ -127,6 +134,7 @@ def compared(made: TraceFlow, probe: TraceFlow, machine: Machine, took: Took, sc
         jobs=len(made.works),
         slots=machine.slots,
         scale=scale,
+        mean_s=fmean(work.seconds for work in made.works.values()),
         probes_s=took.probes_s,
         cost_s=cost_s,
         real_s=took.real_s,
