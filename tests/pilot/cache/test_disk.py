@@ -121,6 +121,21 @@ def test_a_job_that_writes_into_a_linked_input_spoils_it_for_nobody_else(cache: 
     assert cache.take_in(digest, bringing(b"content")).origin is Origin.FETCHED
 
 
+def test_a_linked_input_that_has_gone_with_its_job_is_not_taken_for_changed(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:  # PJ-6
+    """One that went past the cache, and one that others have driven out."""
+    cache = made(tmp_path, 8)
+    for content in (b"too large for it", b"fits"):
+        digest = digest_of(content)
+        with cache.using(digest):
+            cache.take_in(digest, bringing(content), size=len(content))
+            cache.give(digest, str(tmp_path / f"{digest}.given"), link=True)
+    cache.resize(0)
+    cache.look_at_links()
+    assert not caplog.text and not cache.held_bytes
+
+
 def test_a_changed_file_is_never_given(cache: DiskCache, tmp_path: Path) -> None:
     digest = fill(cache, b"content")
     forge(tmp_path / "cache" / digest, b"c0ntent")

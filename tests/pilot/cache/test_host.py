@@ -73,6 +73,23 @@ def test_what_two_pilots_have_fetched_at_once_is_soon_on_the_disk_once(tmp_path:
     assert read(one.disk, digest) == read(two.disk, digest) == b"shared"
 
 
+def test_what_a_neighbour_let_go_and_has_again_as_another_file_takes_room_again(tmp_path: Path) -> None:  # PJ-5
+    """It was a link to ours when it was last looked at, and has the same name now."""
+    one, two = pilots_of_a_host(tmp_path, 2, SPACE)
+    digest = fill(one.disk, b"shared")
+    two.look_around()
+    assert two.room({digest}) == (1_900, 900), "one file, which both have"
+    one.disk.resize(0)
+    one.disk.resize(900)
+    (tmp_path / "made").write_bytes(b"shared")
+    one.disk.adopt(str(tmp_path / "made"), digest)
+    assert not os.path.samefile(tmp_path / "p0" / digest, tmp_path / "p1" / digest)
+    assert two.room({digest}) == (1_900 - len(b"shared"), 900), "the disk has it twice"
+    two.look_around()
+    assert os.path.samefile(tmp_path / "p0" / digest, tmp_path / "p1" / digest), "and soon once"
+    assert two.room({digest}) == (1_900, 900)
+
+
 def test_a_file_that_is_being_fetched_holds_up_nobody_who_looks_around(tmp_path: Path) -> None:
     one, two = pilots_of_a_host(tmp_path, 2, SPACE)
 

@@ -4,6 +4,8 @@ import random
 import threading
 from pathlib import Path
 
+import pytest
+
 from mendflow.core.model.data import Neighbour
 from mendflow.core.model.ids import PilotId
 from mendflow.pilot.cache.shared import CacheOptions, SharedCache
@@ -40,7 +42,7 @@ def work(seed: int, cache: SharedCache, folder: Path, wrong: list[str]) -> None:
 
 
 def test_threads_of_pilots_that_share_get_right_files_and_leave_a_cache_of_its_size(
-    tmp_path: Path,
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:  # PJ-5, PJ-6
     names, caches = ("one", "two"), []
     options = CacheOptions(space_bytes=12_000, threshold_bytes=2_000, share="site", address="127.0.0.1")
@@ -67,6 +69,7 @@ def test_threads_of_pilots_that_share_get_right_files_and_leave_a_cache_of_its_s
     for thread in threads:
         thread.join(90)
     assert not wrong and not any(thread.is_alive() for thread in threads)
+    assert "changed" not in caplog.text, "nobody writes into a file, and none is taken for one that somebody wrote into"
     for cache in [*caches, *caches]:
         cache.look_around()
     for cache in caches:

@@ -206,6 +206,9 @@ class DiskCache(Holdings):
         with self._guard:
             linked = list(self._linked)
         for digest in linked:
-            if entries.whole_bytes(self._path(digest), digest) is None:
-                log.warning("a job has changed its linked input %s, which is thrown away", digest[:12])
-                self._drop(digest)
+            with self._guard:  # or it may be let go meanwhile, brought anew, and be taken for changed
+                if not self._has(digest):
+                    self._linked.discard(digest)
+                elif entries.whole_bytes(self._path(digest), digest) is None:
+                    log.warning("a job has changed its linked input %s, which is thrown away", digest[:12])
+                    self._drop(digest)

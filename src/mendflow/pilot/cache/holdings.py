@@ -109,6 +109,7 @@ class Holdings(Room):
                 if self._shelf.release(digest) and digest in self._guests:
                     entries.discard(self._path(digest))
                     del self._guests[digest]
+                    self._linked.discard(digest)
             self._give_way()
             self._freed.notify_all()
 

@@ -7,8 +7,9 @@ plain file of ours with its seal whole, and is hashed before a job gets it."""
 import hashlib
 import os
 import stat
+import threading
 import time
-from collections.abc import Callable, Container, Iterable, Iterator
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 
 import msgspec
@@ -36,13 +37,15 @@ def promise(folder: str, bytes: int) -> None:
 
 
 class _Folder:
-    """What was in a neighbour's folder when it was last looked into."""
+    """What was in a neighbour's folder when it was last looked into. A name that it has may be another file the next
+    time: then it is as new as any."""
 
     def __init__(self, path: str) -> None:
         self.path = path
         self.files: dict[str, int] = {}
         self.merged: set[str] = set()  # what we have too, by a link to the same file
         self.new: list[str] = []  # what has come since somebody has taken this list
+        self._numbers: dict[str, int] = {}  # of the files, as the disk knows them
         self._changed_ns = -1
 
     def promised_bytes(self) -> int:
@@ -61,20 +64,21 @@ class _Folder:
                 return False
             if status.st_mtime_ns == self._changed_ns:
                 return True
-            names = [entry.name for entry in os.scandir(self.path) if entries.is_digest(entry.name)]
+            found = {entry.name: entry.inode() for entry in os.scandir(self.path) if entries.is_digest(entry.name)}
         except OSError:
             return False
         # What changes right after a look may leave the folder's time as it was: a young one is looked at again.
         self._changed_ns = status.st_mtime_ns if time.time_ns() - status.st_mtime_ns > _YOUNG_NS else -1
+        same = {name for name, number in found.items() if self._numbers.get(name) == number}
         files = {}
-        for name in names:
-            size = self.files.get(name)
-            size = entries.whole_bytes(f"{self.path}/{name}", name) if size is None else size
+        for name in found:
+            known = self.files.get(name) if name in same else None
+            size = entries.whole_bytes(f"{self.path}/{name}", name) if known is None else known
             if size is not None:
                 files[name] = size
         self.new += [name for name in files if name not in self.files]
-        self.files = files
-        self.merged = self.merged & files.keys()
+        self.files, self._numbers = files, found
+        self.merged &= same & files.keys()
         return True
 
     def shares(self, digest: str, folder: str) -> bool:
@@ -85,7 +89,8 @@ class _Folder:
 
 
 class Host:
-    """A `Sharer`. What is looked for is looked for in every neighbour's folder, whatever was seen there last.
+    """A `Sharer`. What is looked for is looked for in every neighbour's folder, whatever was seen there last. Threads
+    that bring files and the one that looks around ask it at the same time; what was seen is one thread's at a time.
 
     A server that has just been started knows nobody yet, and so does a pilot. Were neighbours taken for gone then, each
     would throw away what it holds beyond its own part. So those that are no longer named go on to count for a while, as
@@ -94,19 +99,26 @@ class Host:
     def __init__(self, memory: Path | None = None, clock: Callable[[], float] = time.monotonic) -> None:
         self._memory = memory
         self._clock = clock
+        self._guard = threading.Lock()
         self._folders: dict[str, _Folder] = {}
         self._before = {path: (_Folder(path), clock() + LINGER_S) for path in self._remembered()}
 
     def hear(self, neighbours: Iterable[Neighbour]) -> None:
         """Which pilots there are on this machine now."""
-        now, last = self._clock(), self._folders
         paths = {neighbour.folder for neighbour in neighbours if os.path.isabs(neighbour.folder)}
+        with self._guard:
+            changed = self._know(paths)
+        if changed:
+            self._remember()
+
+    def _know(self, paths: set[str]) -> bool:
+        """True if these are others than before."""
+        now, last = self._clock(), self._folders
         known = {**{path: folder for path, (folder, _) in self._before.items()}, **last}
         self._folders = {path: known.get(path) or _Folder(path) for path in sorted(paths)}
         ending = {**self._before, **{path: (folder, now + LINGER_S) for path, folder in last.items()}}
         self._before = {path: each for path, each in ending.items() if path not in paths and each[1] > now}
-        if self._folders.keys() != last.keys():
-            self._remember()
+        return self._folders.keys() != last.keys()
 
     def _counted(self) -> list[_Folder]:
         now = self._clock()
@@ -127,38 +139,44 @@ class Host:
 
     def look(self) -> int:
         """How many pilots of this machine share with this one."""
-        return sum(folder.look() for folder in self._counted())
+        with self._guard:
+            return sum(folder.look() for folder in self._counted())
 
     def news(self) -> list[str]:
         """What has come into their caches since this was last asked, as far as it was looked."""
         new = []
-        for folder in list(self._folders.values()):
-            taken, folder.new = folder.new, []
-            new += taken
+        with self._guard:
+            for folder in self._folders.values():
+                taken, folder.new = folder.new, []
+                new += taken
         return new
 
     def elsewhere_bytes(self, own: set[str], folder: str, *, coming: Container[str] = ()) -> int:
         """What they have together that takes room beside the files of ours in this folder: what we do not have, and
         what we have as another file. Links to what is `coming` are about to be made."""
         theirs: dict[str, int] = {}
-        for near in self._counted():
-            near.merged &= own
-            for digest, size in near.files.items():
-                if digest not in coming and not (digest in own and near.shares(digest, folder)):
-                    theirs[digest] = size
+        with self._guard:
+            for near in self._counted():
+                near.merged &= own
+                for digest, size in near.files.items():
+                    if digest not in coming and not (digest in own and near.shares(digest, folder)):
+                        theirs[digest] = size
         return sum(theirs.values())
 
     def promised_bytes(self) -> int:
         return sum(near.promised_bytes() for near in self._counted())
 
-    def twins(self, own: set[str], folder: str) -> Iterator[tuple[str, str]]:
+    def twins(self, own: set[str], folder: str) -> list[tuple[str, str]]:
         """Files of ours that a neighbour has too, but as another file: both have fetched it. Only of neighbours that
         come before us by name, so that of two pilots one takes the other's."""
-        for near in [near for near in list(self._folders.values()) if near.path < folder]:
-            for digest in (own & near.files.keys()) - near.merged:
-                theirs = f"{near.path}/{digest}"
-                if not near.shares(digest, folder) and entries.whole_bytes(theirs, digest) is not None:
-                    yield digest, theirs
+        found = []
+        with self._guard:
+            for near in [near for near in self._folders.values() if near.path < folder]:
+                for digest in (own & near.files.keys()) - near.merged:
+                    theirs = f"{near.path}/{digest}"
+                    if not near.shares(digest, folder) and entries.whole_bytes(theirs, digest) is not None:
+                        found.append((digest, theirs))
+        return found
 
     def link(self, digest: str, target: str) -> bool:
         return any(_linked(source, digest, target) for source in self._having(digest))

@@ -154,7 +154,7 @@ class SharedCache:
         for digest in new:
             if digest not in own:
                 self.disk.link_in(digest, self._on_host.link)
-        for digest, twin in list(self._on_host.twins(own, str(self._folder)))[:MERGED_AT_ONCE]:
+        for digest, twin in self._on_host.twins(own, str(self._folder))[:MERGED_AT_ONCE]:
             self.disk.merge(digest, twin)
         self._resize(set(), pilots=alive + 1)
         self.disk.look_at_links()
