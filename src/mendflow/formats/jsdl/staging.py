@@ -12,7 +12,7 @@ from typing import Final
 import msgspec
 
 from mendflow.core.data.paths import name_flaw
-from mendflow.core.data.protocols import PROTOCOLS, protocol_flaw, target_flaw
+from mendflow.core.data.protocols import PROTOCOLS, WRITTEN, protocol_flaw, target_flaw
 from mendflow.core.expressions import literal
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import Publishing
@@ -147,7 +147,7 @@ def _source(reading: Reading, at: Node) -> str:
             reading.problem(place, f"<URI> {shown(text)} names no logical file: {flaw}")
     elif scheme is None:
         _demand_file(reading, place, text)
-    elif flaw := _unspoken(scheme.group(1)) or protocol_flaw(text):
+    elif flaw := _unspoken(scheme.group(1), PROTOCOLS) or protocol_flaw(text):
         reading.problem(place, f"<URI> of a source cannot be honoured: {flaw}")
     return literal(text)
 
@@ -172,13 +172,17 @@ def _target(reading: Reading, at: Node, *, overwrite: bool) -> Publishing | None
             reading.problem(place, f"<URI> {shown(text)} cannot be a logical name: {flaw}")
         return Publishing(logical=literal(text))
     scheme = SCHEME.match(text)
-    flaw = _unspoken(scheme.group(1)) if scheme else "it is no URL; say where it goes, such as file:///data/out.txt"
+    flaw = (
+        _unspoken(scheme.group(1), WRITTEN)
+        if scheme
+        else "it is no URL; say where it goes, such as file:///data/out.txt"
+    )
     if flaw := flaw or target_flaw(text):
         reading.problem(place, f"<URI> of a target cannot be honoured: {flaw}")
     return Publishing(url=literal(text), overwrite=overwrite)
 
 
-def _unspoken(scheme: str) -> str:
+def _unspoken(scheme: str, useful: frozenset[str]) -> str:
     if scheme in PROTOCOLS:
         return ""
-    return f"nobody here speaks {shown(scheme)}; use one of {', '.join(sorted(PROTOCOLS))}, or lfn: for a logical file"
+    return f"nobody here speaks {shown(scheme)}; use one of {', '.join(sorted(useful))}, or lfn: for a logical file"
