@@ -110,8 +110,9 @@ def print_forecast(made: Prediction) -> None:
     took = made.turnaround_s
     if made.status != "completed":
         say(f"{made.flow} {made.status} in the simulated world: {made.fault or 'no reason was given'}")
-        if "outputs" in made.fault:
-            say("A job that is only imagined gives nothing; say what it gives with --outputs JOB=JSON.")
+        if not made.failed_attempts:
+            say("A job that is only imagined gives nothing. Say what it gives with --outputs JOB=JSON,")
+            say("or take it from a case that ran: --like CASE.")
     else:
         spread = f" ± {_time(took.deviation)} ({_time(took.least)} to {_time(took.most)})"
         say(f"{made.flow} would take {_time(took.mean)}{spread if took.deviation > took.mean * SPREAD_TOLD else ''}")

@@ -7,7 +7,7 @@ import msgspec
 from mendflow.pages.words import escaped
 from mendflow.sim.charts.model import Chart, Lines
 from mendflow.sim.charts.scales import Axis
-from mendflow.sim.charts.style import COLOURS, DASHES, STYLE, label, line, text_width, wrapped
+from mendflow.sim.charts.style import COLOURS, DASHES, STYLE, label, line, shortened, text_width, wrapped
 
 WIDTH, PLOT_HEIGHT, PAD = 760.0, 270.0, 20.0
 KEY, ROW = 14.0, 20.0
@@ -54,7 +54,7 @@ def framed(chart: Chart, plot: Plot, middle: str, under: Under, description: str
         f'viewBox="0 0 {WIDTH:.0f} {height:.0f}">\n<title>{escaped(chart.title)}</title>\n'
         f"<desc>{escaped(description)}</desc>\n<style>{STYLE}</style>\n"
         f'<rect class="card" x="0.5" y="0.5" width="{WIDTH - 1:.0f}" height="{height - 1:.0f}" rx="14"/>\n'
-        f"{label(PAD, PAD + 14, wrapped(chart.title, WIDTH - 2 * PAD, 1, 16)[0], 'title')}\n{_legend(chart)}\n"
+        f"{label(PAD, PAD + 14, shortened(chart.title, WIDTH - 2 * PAD, 16), 'title')}\n{_legend(chart)}\n"
         f"{_values(chart, plot)}{under.behind}\n{middle}\n"
         f"{line('base', plot.left, plot.bottom, plot.right, plot.bottom)}\n"
         f"{under.svg}{words if chart.x_label else ''}{remarks}\n</svg>\n"
