@@ -58,10 +58,6 @@ class Setup(NamedTuple):
     scheme: str
     submission: SubmissionName = "running"
 
-    @property
-    def name(self) -> str:
-        return "-".join(self)
-
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     """The paper gives the sizes of workflows, files, caches, and the number of pilots. The rest is chosen."""
@@ -73,7 +69,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True):
     pilots_a_host: int = 4
     """As on the machines of the paper's own test bed, "each of which is capable of running four jobs in parallel"."""
     job_s: Spread = (600.0, 60.0)
-    """Ten minutes of computing, give or take one: as long as reading and writing under the worst condition."""
+    """Ten minutes of computing, give or take one: about as long as reading and writing under the worst condition."""
     bytes_per_s: float = 50 * MB
     """Of the storage element to one job: half of the gigabit line that a worker node of 2010 had."""
     chunk_bytes: int = MB
