@@ -18,7 +18,7 @@ from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerFile, write_server_file
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
-HEAVY = ("litestar", "uvicorn", "aiohttp", "mendflow.wiring", "mendflow.server.app")
+HEAVY = ("litestar", "uvicorn", "aiohttp", "mendflow.wiring", "mendflow.server.app", "mendflow.sim")
 
 
 def mendflow(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
