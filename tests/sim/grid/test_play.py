@@ -1,5 +1,6 @@
 """Flows in a simulated grid: what runs where, what comes from caches, and what goes wrong."""
 
+import logging
 import os
 import subprocess
 import sys
@@ -254,6 +255,18 @@ def test_an_attentive_pilot_hears_at_once_that_its_job_is_not_wanted_any_more() 
 class Mistaken:
     def of(self, spec: JobSpec, chance: Random) -> Doing:
         raise LookupError("nothing is known of this job")
+
+
+class OneHangs:
+    def of(self, spec: JobSpec, chance: Random) -> Doing:
+        return Doing(seconds=30_000 if spec.item == "many[39]" else 100)
+
+
+def test_nobody_is_warned_of_what_happens_in_a_grid(caplog: pytest.LogCaptureFixture) -> None:
+    play(grid(), many(40), OneHangs())
+    assert caplog.records == []
+    logging.getLogger("mendflow").warning("but here")
+    assert [record.message for record in caplog.records] == ["but here"]
 
 
 def test_a_mistake_in_a_nature_ends_the_run_with_it() -> None:

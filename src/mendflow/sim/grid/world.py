@@ -5,6 +5,7 @@ nature give the same results, to the last byte."""
 
 import asyncio
 import gc
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -36,6 +37,7 @@ from mendflow.sim.machines import BEGINNING
 from mendflow.sim.shipped import shipped_patterns, shipped_rules
 from mendflow.stores.memory import MemoryStore
 
+_LOG = logging.getLogger("mendflow")
 NOTHING: Mapping[str, Value] = MappingProxyType({})
 DATA_WAIT_MS = HouseRules().data_wait_ms
 SELDOM_MS = 3_600_000
@@ -73,12 +75,14 @@ def play_all(scene: GridScene, cases: Sequence[CaseScene], nature: Nature) -> Gr
 @contextmanager
 def _undisturbed() -> Iterator[None]:
     """Without looks for garbage that refers to itself: a run leaves none, and with ten thousand pilots these looks were
-    a third of its time."""
-    looks = gc.isenabled()
+    a third of its time. And without warnings: whoever is warned of a long job, or of a pilot that left, is not here."""
+    looks, level = gc.isenabled(), _LOG.level
     gc.disable()
+    _LOG.setLevel(logging.ERROR)
     try:
         yield
     finally:
+        _LOG.setLevel(level)
         if looks:
             gc.enable()
 
