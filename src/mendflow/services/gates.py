@@ -178,7 +178,8 @@ def _job_facts(spec: JobSpec) -> dict[str, Value]:
 def job_facts_of(spec: JobSpec) -> dict[str, Value]:
     """What a job asks for, under the names of the root `job` of contexts."""
     asked: dict[str, Value] = msgspec.structs.asdict(spec.resources)
-    asked["site_asked"] = asked.pop("site")
+    asked |= {f"{name}_asked": asked.pop(name) for name in ("site", "system", "machine")}
+    asked["hosts_asked"] = list(asked.pop("hosts"))
     asked["avoid_hosts"] = list(spec.resources.avoid_hosts)
     return {
         **asked,

@@ -6,8 +6,9 @@
     item      id, name, kind, status, data, outputs, attempts (those of its job since it last began, and one for
               each restart before), age_ms, caught (the flow has a handler for the fault)
     items     the status of every item of the case, by its name
-    job       id, command, cpus, memory_bytes, disk_bytes, gpus, wall_ms, site_asked, expected_ms, priority, owner,
-              exit_code, signal, stage, log_tail, peak_bytes, memory_now_bytes, cpu_ms, ran_ms, waiting_ms,
+    job       id, command, cpus, memory_bytes, disk_bytes, gpus, wall_ms, site_asked, hosts_asked, system_asked,
+              machine_asked, expected_ms, priority, owner, exit_code, signal, stage, log_tail, peak_bytes, memory_now_bytes,
+              cpu_ms, ran_ms, waiting_ms,
               site, pilot, host, failures, losses, attempts, retries, level, generation, final, sources_left,
               hosts (all that have failed it), avoid_hosts, domain
     fault     name (also `type`), category, family, recoverable, reason, infrastructure, message, file, stage,
@@ -62,6 +63,9 @@ _JOB: Final[dict[str, Value]] = {
     "gpus": 0,
     "wall_ms": 0,
     "site_asked": "",
+    "hosts_asked": [],
+    "system_asked": "",
+    "machine_asked": "",
     "expected_ms": 0,
     "priority": 0,
     "owner": "",
