@@ -20,7 +20,7 @@ from mendflow.core.model.views import ItemView
 from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
 from mendflow.pages.words import count_text, duration_text
 from mendflow.sim.charts.pages import Table, page, write_figures
-from mendflow.sim.charts.scales import told, value_text
+from mendflow.sim.charts.scales import value_text
 from mendflow.sim.grid.scene import GridScene, SiteScene
 from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, layered, logical_inputs
 from mendflow.sim.predict import Prediction, Question
@@ -158,8 +158,8 @@ def step_rows(made: Prediction) -> list[tuple[str, ...]]:
 
 
 def what_if_rows(made: Prediction) -> list[tuple[str, ...]]:
-    rows = [(each.name, _time(each.turnaround_s), told(max(each.gain, 0.0), 0.0, "share")) for each in made.what_ifs]
-    return [("as it is", _time(made.compared_s), "-"), *rows]
+    rows = [(each.name, _time(each.turnaround_s), f"{each.gain * 100:.1f} %") for each in made.what_ifs]
+    return [("as it is", _time(made.turnaround_s.mean), "-"), *rows]
 
 
 def write_forecast(made: Prediction, folder: Path) -> list[Path]:

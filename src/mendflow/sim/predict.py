@@ -22,7 +22,6 @@ from mendflow.sim.processes import spread
 
 GAIN_MIN: Final = 0.05
 """What makes a flow less than a twentieth quicker is not what holds it back."""
-WHAT_IF_SEEDS: Final = 3
 TICKS: Final = 240
 AT_ONCE_BYTES_PER_S: Final = 1e18
 NAMES_MAX: Final = 20
@@ -73,8 +72,7 @@ class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
 
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     """`busy` is the mean part of all slots that was at work, of those that ever were there. `status` is completed if
-    every run was, else that of the first that was not, and `fault` what it failed of. `compared_s` is what `what_ifs`
-    are to be compared with: the turnaround of the same seeds as it is."""
+    every run was, else that of the first that was not, and `fault` what it failed of."""
 
     flow: str
     status: str
@@ -91,7 +89,6 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
     stage_in_part: float
     stage_out_part: float
     steps: tuple[Step, ...]
-    compared_s: float
     what_ifs: tuple[WhatIf, ...]
     bottleneck: str
     fault: str = ""
@@ -117,21 +114,16 @@ def _played(task: tuple[Question, int]) -> GridResult:
 
 
 def _what_ifs(question: Question, results: Sequence[GridResult], tell: Tell) -> tuple[WhatIf, ...]:
-    seeds = question.seeds[:WHAT_IF_SEEDS]
-    before = _compared(results)
+    before = fmean(each.turnaround_s for each in results)
     found = []
     for what, name, scene in _better(question.scene):
         tell(f"and with {name}")
         other = replace(question, scene=scene)
-        played = spread(_played, [(other, seed) for seed in seeds], question.processes)
+        played = spread(_played, [(other, seed) for seed in question.seeds], question.processes)
         after = fmean(result.turnaround_s for result in played)
         gain = _round(_part(before - after, before))
         found.append(WhatIf(what=what, name=name, turnaround_s=_round(after), gain=gain))
     return tuple(sorted(found, key=lambda each: -each.gain))
-
-
-def _compared(results: Sequence[GridResult]) -> float:
-    return fmean(each.turnaround_s for each in results[:WHAT_IF_SEEDS])
 
 
 def _better(scene: GridScene) -> Iterable[tuple[str, str, GridScene]]:
@@ -198,7 +190,6 @@ def _told(
         stage_in_part=_round(_part(sum(record.stage_in_s for record in records), busy)),
         stage_out_part=_round(_part(sum(record.stage_out_s for record in records), busy)),
         steps=_steps(records, runs),
-        compared_s=_round(_compared(results)),
         what_ifs=what_ifs,
         bottleneck=_bottleneck(what_ifs) if what_ifs else "",
         running=tuple(_running(results)),

@@ -52,7 +52,7 @@ def _step_bars(prediction: Prediction) -> Bars:
 
 def _what_if_bars(prediction: Prediction) -> Bars:
     others = [(f"with {each.name}", each.turnaround_s) for each in prediction.what_ifs]
-    times = [("as it is", prediction.compared_s), *others]
+    times = [("as it is", prediction.turnaround_s.mean), *others]
     return Bars(
         title="Turnaround if something were better",
         groups=tuple(name for name, _ in times),
