@@ -28,7 +28,7 @@ def initial_delay(results: Results) -> Finding:
         f"the first job begins after {minutes(direct)} when submitted directly, after {minutes(demand)} with pilots on"
         f" demand, after {minutes(running)} with running pilots"
     )
-    return Finding(min(direct, demand) > 10 * AT_ONCE_S and running < AT_ONCE_S, seen)
+    return Finding(running < AT_ONCE_S < min(direct, demand), seen)
 
 
 @states(
