@@ -89,3 +89,21 @@ def test_a_pilot_that_leaves_is_forgotten_at_once() -> None:
     leases.hear(P, now=0)
     leases.leave(P)
     assert leases.of(P) is None and leases.gone(now=9999) == []
+
+
+def test_a_term_that_began_in_the_past_ends_before_those_that_were_looked_at() -> None:
+    leases = Leases(1000)
+    leases.grant(P, A, 1, now=5000)
+    assert leases.expired(now=5500) == []
+    leases.grant(Q, B, 1, now=4600)  # as of one who takes over from another
+    assert leases.expired(now=5600) == [Expired(Q, B, 1)]
+    assert leases.expired(now=6000) == [Expired(P, A, 1)]
+
+
+def test_what_was_renewed_since_the_last_look_is_seen_to_end_later() -> None:
+    leases = Leases(1000)
+    leases.grant(P, A, 1, now=0)
+    leases.renew(P, [beat(A)], now=900)
+    assert leases.expired(now=1000) == [] and leases.gone(now=1000) == []
+    assert leases.expired(now=1900) == [Expired(P, A, 1)]
+    assert leases.gone(now=1900) == [P]

@@ -43,7 +43,7 @@ def test_what_is_read_once_does_not_drive_out_what_is_in_fashion_where_a_policy_
 
 
 def test_jobs_that_say_how_long_they_take_are_not_cut_short_by_the_end_of_a_pilot() -> None:  # PJ-11
-    found = lives(plan(jobs=120)).numbers
+    found = lives(plan(jobs=60)).numbers
     says, silent = SAYS
     assert found[f"30 min, {says}"] == found[f"1 h, {says}"] == 0
     assert found[f"30 min, {silent}"] > 0

@@ -17,8 +17,8 @@ from mendflow.sim.grid.world import play
 
 LIVES_S: Final = {"without end": 0.0, "4 h": 14_400.0, "1 h": 3_600.0, "30 min": 1_800.0}
 SAYS: Final = {"jobs say how long they take": 780_000, "jobs do not say it": 0}
-JOBS: Final = 400
-PILOTS: Final = 40
+JOBS: Final = 200
+PILOTS: Final = 20
 JOB_S: Final = 600.0
 
 
@@ -78,5 +78,5 @@ def _played(wall_ms: int, life_s: float, seed: int, jobs: int) -> GridResult:
     )
     job = Job(name="work", command="work", resources=NeededResources(wall_ms=wall_ms))
     flow = Flow(name=FlowName("works"), body=ForEach(name="all", first=0, last=jobs - 1, body=job))
-    scene = GridScene(seed=seed, sites=(site,), losses_max=100, lease_ms=120_000)
+    scene = GridScene(seed=seed, sites=(site,), losses_max=100, lease_ms=120_000, monitor_s=30.0)
     return play(scene, flow, Steady(JOB_S, JOB_S / 10))
