@@ -365,9 +365,10 @@ def test_a_pick_waits_for_the_first_happening(read: Reader) -> None:
 
 
 def test_files_are_staged_together_or_in_order(read: Reader, tmp_path: Path) -> None:
-    (tmp_path / "a.csv").write_text("1")
-    step = only(read("steps:\n  - {name: s, stage: {a: a.csv, b: 'https://example.org/b'}, order: sequence}\n"))
-    assert step == Stage(name="s", files={"a": "a.csv", "b": "https://example.org/b"}, order="sequence")  # FM-6
+    for name in ("a.csv", "b.csv"):
+        (tmp_path / name).write_text("1")
+    step = only(read("steps:\n  - {name: s, stage: {a: a.csv, b: b.csv}, order: sequence}\n"))
+    assert step == Stage(name="s", files={"a": "a.csv", "b": "b.csv"}, order="sequence")  # FM-6
 
 
 def test_structure_nests_to_any_depth(read: Reader) -> None:  # FM-1
