@@ -43,6 +43,17 @@ def test_every_problem_has_its_line_and_column() -> None:
     ]
 
 
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity", "1e999", "1" + 5_000 * "0"])
+def test_what_is_no_number_in_json_has_its_place_too(word: str) -> None:
+    text = OURS.read_text().replace('"runtimeInSeconds": 10,', f'"runtimeInSeconds": {word}, "why": "NaN",')
+    line = next(n for n, line in enumerate(text.splitlines(), 1) if word in line)
+    column = text.splitlines()[line - 1].index(word) + 1
+    assert complaints(text) == [
+        f"t.json:{line}:{column}: this is not JSON: {word:.40} is no number that it can hold; correct it, or leave it"
+        " out"
+    ]
+
+
 TASK = "workflow.specification.tasks"
 RUN = "workflow.execution.tasks"
 
@@ -137,7 +148,7 @@ def test_tasks_that_wait_for_each_other_are_named() -> None:
     [
         ("", "t.json:1:1: this is not JSON: expecting value"),
         ('{\n "a": 1,\n "b" 2}', "t.json:3:6: this is not JSON: expecting ':' delimiter"),
-        ('{"a": NaN}', "t.json: this is not JSON: JSON is malformed: invalid character (byte 6)"),
+        ('{"a": NaN}', "t.json:1:7: this is not JSON: NaN is no number that it can hold"),
         ("[]", "t.json:1:1: this is no WfFormat trace, not a list"),
         ("[" * 100_000, "t.json: this is no WfFormat trace: lists and maps stand too deep in each other"),
     ],

@@ -3,6 +3,7 @@
 The text is read by a quick decoder that keeps no places. Only when something is wrong with it is it gone through once
 more, token by token, for the places that are wanted. Nothing recurses, and the text is known to be JSON by then."""
 
+import math
 import re
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -11,6 +12,9 @@ Path = tuple[str | int, ...]
 """Keys and numbers from the root down: ("workflow", "specification", "tasks", 3)."""
 
 TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*"|[{}\[\],:]|[^\s{}\[\],:"]+', re.DOTALL)
+
+NUMBER: Final = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?|NaN|-?Infinity")
+"""A number, or what some writers take for one."""
 
 
 def told(path: Path) -> str:
@@ -28,6 +32,15 @@ def places_of(text: str, wanted: Iterable[Path]) -> dict[Path, tuple[int, int]]:
         nearest = next(path[:length] for length in range(len(path), -1, -1) if path[:length] in found)
         places[path] = _place(text, found[nearest])
     return places
+
+
+def no_number_in(text: str) -> tuple[str, tuple[int, int]]:
+    """The first NaN, Infinity, or number out of range, and its place; nothing if there is none."""
+    for token in TOKEN.finditer(text):
+        word = token.group()
+        if NUMBER.fullmatch(word) and not math.isfinite(float(word)):
+            return word, _place(text, token.start())
+    return "", (0, 0)
 
 
 def _values(text: str) -> Iterator[tuple[Path, int]]:

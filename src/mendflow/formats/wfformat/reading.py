@@ -15,6 +15,7 @@ from mendflow.formats.wfformat.layouts import Layout, layout_of
 from mendflow.formats.wfformat.model import VERSIONS, Task, Trace
 from mendflow.formats.wfformat.ordering import Needs, brought_by, circle_in
 from mendflow.formats.wfformat.parts import Part, Parts
+from mendflow.formats.wfformat.places import no_number_in
 
 TASKS_MAX: Final = 100_000
 NEEDS_MAX: Final = 1_000_000
@@ -47,7 +48,7 @@ def _decoded(text: str, file: str) -> Any:
 
 
 def _why_not_json(text: str, file: str, quick: msgspec.DecodeError) -> Problem:
-    """The slower reader knows the place."""
+    """The slower reader knows the place. It takes some numbers that are none in JSON: these are looked for."""
     try:
         json.loads(text)
     except json.JSONDecodeError as error:
@@ -55,7 +56,11 @@ def _why_not_json(text: str, file: str, quick: msgspec.DecodeError) -> Problem:
         return Problem(file=file, line=error.lineno, column=error.colno, message=f"this is not JSON: {said}")
     except (RecursionError, ValueError):
         pass
-    return Problem(file=file, message=f"this is not JSON: {quick}")
+    word, (line, column) = no_number_in(text)
+    if not word:
+        return Problem(file=file, message=f"this is not JSON: {quick}")
+    message = f"this is not JSON: {word:.40} is no number that it can hold; correct it, or leave it out"
+    return Problem(file=file, line=line, column=column, message=message)
 
 
 def _trace(root: Part) -> Trace | None:
