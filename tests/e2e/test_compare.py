@@ -6,6 +6,7 @@ import pytest
 
 from mendflow.cli.comparing import compare
 from mendflow.cli.traces import scale_here
+from mendflow.core.model.problems import Invalid
 from mendflow.formats.wfformat.flows import SIZE_SCALE
 from tests.formats.wfformat.traces import CONFORMANCE, OURS
 
@@ -22,3 +23,9 @@ def test_a_run_of_a_trace_and_its_simulation_take_as_long_within_a_tenth(path: P
     made = compare(str(path), scale_here(scale, SIZE_SCALE, slots=2), slots=2, quiet=True)
     assert made.real_s > 1, "it took its time"
     assert made.holds, f"real {made.real_s:.2f} s, simulated {made.simulated_s:.2f} s, a job costs {made.cost_s:.3f} s"
+
+
+@pytest.mark.parametrize("scale", [0.0, float("nan")])
+def test_times_that_are_all_nothing_cannot_be_compared(scale: float) -> None:
+    with pytest.raises(Invalid, match="there is nothing to compare; give one above 0"):
+        compare(str(OURS), scale_here(scale, SIZE_SCALE, slots=1), slots=1, quiet=True)

@@ -14,7 +14,7 @@ from mendflow.cli.progress import ENDED, follow, progress
 from mendflow.client import Client
 from mendflow.core.model.flow import Flow, Job
 from mendflow.core.model.ids import FlowName
-from mendflow.core.model.problems import Conflict
+from mendflow.core.model.problems import Conflict, Invalid
 from mendflow.core.model.views import CaseView
 from mendflow.formats.wfformat import Scale, as_flow, load_trace
 from mendflow.pages.words import count_text, duration_text
@@ -27,7 +27,10 @@ WARM_UP = Flow(name=FlowName("warm-up"), body=Job(name="wait", command="true"))
 
 
 def compare(path: str, scale: Scale, *, slots: int = 0, seed: int = 0, quiet: bool = False) -> Comparison:
-    """Run the trace here with scaled times, and in the simulator, and say what each took."""
+    """Run the trace here with scaled times, and in the simulator, and say what each took. Raises Invalid for a scale
+    under which jobs take no time: nothing but costs would be left to compare."""
+    if not scale.time > 0:
+        raise Invalid("with --scale 0 no job takes any time, and there is nothing to compare; give one above 0")
     slots = slots or usable_cpus()
     machine = Machine(slots=slots, cpus=float(max(slots, usable_cpus())), memory_bytes=machine_bytes())
     trace = load_trace(path)
