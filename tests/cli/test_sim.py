@@ -60,6 +60,11 @@ def test_a_flow_is_predicted_from_a_case_that_ran(shell: Shell) -> None:
         (("--pilots", "2", "--runtime", "alignn=3"), "did you mean `align`?"),
         (("--pilots", "2", "--like", "last"), "there is nothing at"),
         (("--pilots", "2", "--runtime", "align=3", "--out", "raw.bin"), "is no folder"),
+        (("--pilots", "2", "--runtime", "align=3", "--scale", "2"), "night.yaml is no trace"),
+        (("--pilots", "2", "--runtime", "align=3", "--size-scale", "2"), "night.yaml is no trace"),
+        (("--pilots", "2", "--runtime", "align=3", "--outputs", "align={bad"), "--outputs align: '{bad' is not JSON"),
+        (("--runtime", "align=3", "--site", "a:pilots=2,rate=0"), "site a: at 0 bytes a second"),
+        (("--runtime", "align=3", "--site", "a:pilots=2", "--site", "a:pilots=3"), "several sites are called a;"),
     ],
 )
 def test_what_cannot_be_predicted_is_told_in_a_sentence(shell: Shell, words: tuple[str, ...], sentence: str) -> None:
@@ -193,6 +198,7 @@ def test_a_site_file_says_what_pilots_it_gets_and_the_rest_stands_beside(shell: 
         ([":delay=3"], 3, "has no name"),
         (["a:pilots=3"], 3, "--pilots has nowhere to go"),
         (["a"], 0, "how many pilots?"),
+        ([], 99999999999, "--pilots '99999999999' is not a whole number up to 100,000"),
     ],
 )
 def test_a_site_that_cannot_be_is_refused(sites: list[str], pilots: int, sentence: str) -> None:
@@ -224,5 +230,9 @@ def test_whatever_is_no_word_of_the_simulator_is_the_file_of_a_flow(shell: Shell
         done = shell("sim", *words)
         assert done.returncode == 2
         assert "nowhere.yaml: there is no such file" in done.stderr
+    for word, hint in (("papr", "did you mean `paper`?"), ("nofile", "give a flow file, or one of paper, beyond")):
+        done = shell("sim", word)
+        assert done.returncode == 2
+        assert f"{word}: there is no such file; {hint}" in done.stderr
     helped = shell.ok("sim", "--help")
     assert all(word in helped for word in ("paper", "beyond", "compare", "FLOW"))

@@ -4,6 +4,7 @@ import hashlib
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from mendflow.cli.ending import ending_of
 from mendflow.cli.flow_files import load_one
@@ -21,12 +22,13 @@ from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
 from mendflow.pages.words import count_text, duration_text
 from mendflow.sim.charts.pages import Table, page, write_figures
 from mendflow.sim.charts.scales import value_text
-from mendflow.sim.grid.scene import GridScene, SiteScene
+from mendflow.sim.grid.scene import GridScene, SiteScene, check_scene
 from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, layered, logical_inputs
 from mendflow.sim.predict import Prediction, Question
 from mendflow.sim.prediction_figures import figures
 
 STEPS_SHOWN = 20
+AS_IT_IS = Scale(time=1.0, size=1.0)
 SPREAD_TOLD = 0.002
 """A spread that is a smaller part than this would only be noise on the line."""
 
@@ -44,13 +46,15 @@ class Asked(msgspec.Struct, frozen=True, kw_only=True):
     outputs: list[str] = []
     like: str = ""
     target: Target = Target()
-    scale: Scale = Scale()
+    scale: Scale = AS_IT_IS
     what_if: bool = True
     processes: int = 1
 
 
 def question_of(asked: Asked) -> Question:
     """All that is wrong with the words is told here, before anything is played."""
+    scene = GridScene(sites=asked.sites, recovery=True)
+    check_scene(scene)
     flow, works = _flow(asked)
     values = read_inputs(flow.inputs, asked.pairs, asked.inputs, flow=str(flow.name))
     sizes = input_sizes(asked.sizes, flow.inputs)
@@ -65,7 +69,7 @@ def question_of(asked: Asked) -> Question:
     return Question(
         flow=flow,
         inputs={name: _input(flow, name, value, sizes) for name, value in values.items()},
-        scene=GridScene(sites=asked.sites, recovery=True, files=places),
+        scene=replace(scene, files=places),
         nature=guesses,
         seeds=asked.seeds,
         what_if=asked.what_if,
@@ -76,7 +80,7 @@ def question_of(asked: Asked) -> Question:
 def _flow(asked: Asked) -> tuple[Flow, dict[str, Guess]]:
     """The flow, and what its file tells of its jobs, if it is a trace."""
     if not asked.flow.endswith(TRACE):
-        return load_one(asked.flow), {}
+        return load_one(asked.flow, asked.scale if asked.scale != AS_IT_IS else None), {}
     made = as_flow(load_trace(asked.flow), asked.scale, by_name)
     return made.flow, {name: Guess(seconds=work.seconds, files=work.files) for name, work in made.works.items()}
 

@@ -10,7 +10,7 @@ from mendflow.cli.inputs import json_or_text
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
-from mendflow.core.model.values import file_of
+from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.views import ItemView
 from mendflow.formats.spelling import nearest
 from mendflow.sim.guesses import ANY, Guess
@@ -39,8 +39,21 @@ def said(
         made[job] = (Guess(files={file: size}) if file else Guess(file_bytes=size)).over(made[job])
     for name, text in _pairs("--outputs", 'JOB={"rows": 3}', outputs):
         _check_job("--outputs", name.partition("[")[0], jobs)
-        made[name] = Guess(outputs=json_or_text(text)).over(made[name])
+        made[name] = Guess(outputs=_given(name, text)).over(made[name])
     return dict(made)
+
+
+def _given(name: str, text: str) -> Value:
+    """What a job gives. A forgotten bracket must not become a text with which the flow goes on."""
+    if text.startswith("@"):
+        return json_or_text(text)
+    try:
+        value: Value = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise Invalid(
+            f"--outputs {name}: {text!r} is not JSON ({error}); a text stands in quotes: '\"some\"'"
+        ) from None
+    return value
 
 
 def input_sizes(sizes: Iterable[str], inputs: Collection[str]) -> dict[str, int]:

@@ -83,6 +83,7 @@ WORDS: Final = (*_OF_SITE, *_OF_ELEMENT, *_OF_BATCH)
 def sites_of(texts: Sequence[str], pilots: int) -> tuple[SiteScene, ...]:
     """The sites that were named, or one. `pilots` that run from the beginning are spread over those that say nothing of
     pilots themselves."""
+    pilots = _count("--pilots", str(pilots))
     given = [_site(text) for text in texts] or [SiteScene(hosts=0, share="host")]
     silent = [at for at, site in enumerate(given) if not site.running and not site.max_pilots]
     if pilots and not silent:

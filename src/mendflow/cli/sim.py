@@ -18,6 +18,8 @@ from mendflow.cli.places import check_folder
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.summary import relative
 from mendflow.cli.traces import scale_here
+from mendflow.core.model.problems import Invalid
+from mendflow.formats.spelling import nearest
 from mendflow.formats.wfformat import Scale
 from mendflow.formats.wfformat.flows import SIZE_SCALE
 from mendflow.pages.words import count_text
@@ -28,6 +30,7 @@ from mendflow.sim.predict import predict
 
 app = typer.Typer()
 FLOW = "FLOW"
+WORDS = ("paper", "beyond", "compare")
 
 
 class FlowGroup(TyperGroup):
@@ -227,6 +230,7 @@ def predict_flow(
     json: Json = False,
 ) -> None:
     """Predict what a flow would take: turnaround, pilots at work, caches, and what holds it back."""
+    check_there(flow)
     asked = Asked(
         flow=flow,
         pairs=input or [],
@@ -251,6 +255,15 @@ def predict_flow(
         print_forecast(made)
         print_written(map(str, written))
     raise typer.Exit(Exit.OK if made.status == "completed" else Exit.CASE_FAILED)
+
+
+def check_there(flow: str) -> None:
+    """A word that is neither a command here nor a file is told before anything else that may be missing."""
+    file = flow.rpartition(":")[0] if ".py:" in flow else flow
+    if not Path(file).exists():
+        meant = nearest(flow, WORDS)
+        hint = f"did you mean {meant}?" if meant else f"give a flow file, or one of {', '.join(WORDS)}"
+        raise Invalid(f"{flow}: there is no such file; {hint}")
 
 
 def checked_out(out: str) -> Path:

@@ -289,6 +289,10 @@ def test_a_grid_in_which_nothing_happens_any_more_says_what_waits() -> None:
         (GridScene(sites=(SiteScene(),)), "no site has pilots"),
         (GridScene(sites=(SiteScene(running=1, policy="best"),)), "no cache policy 'best'"),
         (GridScene(sites=(SiteScene(running=1, slots=0),)), "at least one slot"),
+        (GridScene(sites=(SiteScene(name="near"), SiteScene(), SiteScene(name="near"))), "several .* called near;"),
+        (GridScene(sites=(SiteScene(running=1, element=ElementScene(bytes_per_s=0)),)), "site: at 0 bytes a second"),
+        (GridScene(sites=(SiteScene(running=1, disk_bytes_per_s=0),)), "site: at 0 bytes a second"),
+        (GridScene(sites=(SiteScene(running=1, site_bytes_per_s=0),)), "site: at 0 bytes a second"),
     ],
 )
 def test_a_grid_that_cannot_be_is_refused(scene: GridScene, says: str) -> None:

@@ -3,6 +3,7 @@
 Times are in seconds of the imagined world, sizes in bytes. A pair is a mean and a standard deviation; what is drawn
 from it is never below zero."""
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Literal
 
@@ -96,8 +97,11 @@ class GridScene(msgspec.Struct, frozen=True, kw_only=True):
 def check_scene(scene: GridScene) -> None:
     """Refuse a grid that cannot be."""
     names = [site.name for site in scene.sites]
-    if not names or len(set(names)) < len(names) or not all(names):
+    if not names or not all(names):
         raise Invalid("a grid has at least one site, and each has a name of its own")
+    doubled = [name for name, count in Counter(names).items() if count > 1]
+    if doubled:
+        raise Invalid(f"several sites are called {', '.join(doubled)}; give each a name of its own")
     for site in scene.sites:
         policy_named(site.policy)
         room = site.hosts * site.pilots_a_host
@@ -105,5 +109,9 @@ def check_scene(scene: GridScene) -> None:
             raise Invalid(f"site {site.name}: {site.hosts} hosts have no room for its pilots; give it more hosts")
         if site.slots < 1:
             raise Invalid(f"site {site.name}: a pilot has at least one slot")
+        if min(site.element.bytes_per_s, site.disk_bytes_per_s, site.site_bytes_per_s) <= 0:
+            raise Invalid(
+                f"site {site.name}: at 0 bytes a second nothing ever comes; give its rate, disk-rate and site-rate more"
+            )
     if scene.submission == "pilots" and not any(site.running or site.max_pilots for site in scene.sites):
         raise Invalid("no site has pilots; say how many are running, or how many may be submitted")
