@@ -1,15 +1,19 @@
 """`mendflow sim FLOW`: words become a grid and what jobs do, the answer is told and written, mistakes are sentences."""
 
 import json
+from typing import Any
 
 import pytest
 
+from mendflow.cli.forecasting import headline, what_if_rows
 from mendflow.cli.guessing import measured, said, spread_s_of
 from mendflow.cli.imagined_sites import sites_of
 from mendflow.core.model.ids import CaseId, ItemId, PilotId
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import AttemptView, ItemView
+from mendflow.sim.predict import Prediction, Spread
+from mendflow.sim.what_ifs import WhatIf
 from tests.cli.conftest import Shell
 
 FLOW = """
@@ -101,6 +105,42 @@ def test_the_sizes_of_files_that_a_flow_names_are_said_or_those_on_this_machine(
         for more in ((), ("--size", "./raw.bin=5GB"))
     )
     assert 0 < 4 * small < large
+
+
+def prediction(**more: object) -> Prediction:
+    took = Spread(mean=3180.0, deviation=0.0, least=3180.0, most=3180.0)
+    numbers: dict[str, Any] = dict.fromkeys(Prediction.__struct_fields__, 0)
+    numbers |= {"flow": "f", "status": "failed", "fault": "why", "turnaround_s": took, "bottleneck": "b"}
+    return Prediction(**numbers | {"steps": (), "what_ifs": (), "running": (), "runs": 8} | more)
+
+
+@pytest.mark.parametrize(
+    ("failed", "sentence"),
+    [
+        (0, "f would take 53 m 0 s"),
+        (1, "1 of 8 runs of f fails (why); the others take 53 m 0 s"),
+        (7, "7 of 8 runs of f fail (why); the other one takes 53 m 0 s"),
+        (8, "f failed in the simulated world, in each of 8 runs: why"),
+    ],
+)
+def test_the_first_sentence_says_how_many_runs_fail(failed: int, sentence: str) -> None:
+    assert headline(prediction(failed_runs=failed)) == sentence
+
+
+def test_what_a_better_world_costs_and_how_many_runs_fail_there_stand_in_its_row() -> None:
+    worse = WhatIf(what="w", name="more", turnaround_s=3600.0, failed_runs=0, pairs=7, gain=-0.132, noise=0.02)
+    same = WhatIf(what="w", name="same", turnaround_s=3180.0, failed_runs=0, pairs=7, gain=-0.0, noise=0.0)
+    none = WhatIf(what="w", name="none", turnaround_s=None, failed_runs=8, pairs=0, gain=0.0, noise=0.0)
+    assert what_if_rows(prediction(what_ifs=(worse, same))) == [
+        ("what if", "turnaround", "saved"),
+        ("as it is", "53 m 0 s", "-"),
+        ("more", "1 h 0 m", "-13.2 ± 2.0 %"),
+        ("same", "53 m 0 s", "0.0 %"),
+    ]
+    assert what_if_rows(prediction(what_ifs=(none,), failed_runs=1))[1:] == [
+        ("as it is", "53 m 0 s", "-", "1 of 8"),
+        ("none", "-", "-", "8 of 8"),
+    ]
 
 
 @pytest.mark.parametrize(

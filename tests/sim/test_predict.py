@@ -84,3 +84,18 @@ def test_a_flow_that_fails_there_says_of_what_and_nothing_is_made_better() -> No
     assert made.status == "failed"
     assert made.fault
     assert made.what_ifs == ()
+
+
+def test_runs_that_fail_are_counted_and_the_others_make_the_prediction() -> None:
+    """One reading or writing in thirty fails, and nothing is tried again: of these seeds some fail."""
+    site = SiteScene(hosts=1, running=4, element=ElementScene(failure=0.03))
+    made = asked(loop(8), site, Guess(seconds=60, file_bytes=MB), seeds=tuple(range(1, 9)))
+    assert made.status == "failed"
+    assert made.runs == 8
+    assert 0 < made.failed_runs < 8
+    assert made.fault
+    assert made.turnaround_s.least > 119
+    assert (made.jobs, made.failed_attempts) == (8, 0)
+    sound = next(each for each in made.what_ifs if each.name == "storage that never fails")
+    assert (sound.failed_runs, sound.pairs) == (0, 8 - made.failed_runs)
+    assert "Runs that fail are left out." in drawn(figures(made)[-1].chart)

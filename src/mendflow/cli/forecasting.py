@@ -26,11 +26,14 @@ from mendflow.sim.grid.scene import GridScene, SiteScene, check_scene
 from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, layered, logical_inputs
 from mendflow.sim.predict import Prediction, Question
 from mendflow.sim.prediction_figures import figures
+from mendflow.sim.what_ifs import WhatIf
 
 STEPS_SHOWN = 20
 AS_IT_IS = Scale(time=1.0, size=1.0)
 SPREAD_TOLD = 0.002
 """A spread that is a smaller part than this would only be noise on the line."""
+NOISE_TOLD = 0.0005
+"""The same for what a better world saves, which is told to a tenth of a percent."""
 
 
 class Asked(msgspec.Struct, frozen=True, kw_only=True):
@@ -111,15 +114,10 @@ def imagined_file(name: str, size: int) -> FileRef:
 
 
 def print_forecast(made: Prediction) -> None:
-    took = made.turnaround_s
-    if made.status != "completed":
-        say(f"{made.flow} {made.status} in the simulated world: {made.fault or 'no reason was given'}")
-        if not made.failed_attempts:
-            say("A job that is only imagined gives nothing. Say what it gives with --outputs JOB=JSON,")
-            say("or take it from a case that ran: --like CASE.")
-    else:
-        spread = f" ± {_time(took.deviation)} ({_time(took.least)} to {_time(took.most)})"
-        say(f"{made.flow} would take {_time(took.mean)}{spread if took.deviation > took.mean * SPREAD_TOLD else ''}")
+    say(headline(made))
+    if made.failed_runs == made.runs and not made.failed_attempts:
+        say("A job that is only imagined gives nothing. Say what it gives with --outputs JOB=JSON,")
+        say("or take it from a case that ran: --like CASE.")
     print_table(("", ""), [(word, value) for value, word in numbers(made)])
     say()
     heads, *rows = step_rows(made)
@@ -128,8 +126,24 @@ def print_forecast(made: Prediction) -> None:
         say(f"and {count_text(len(rows) - STEPS_SHOWN, 'more job')}")
     if made.what_ifs:
         say()
-        print_table(("what if", "turnaround", "saved"), what_if_rows(made))
+        heads, *rows = what_if_rows(made)
+        print_table(heads, rows)
         say(f"What holds it back: {made.bottleneck}.")
+
+
+def headline(made: Prediction) -> str:
+    """What it would take, and of how many runs that is."""
+    took, why = made.turnaround_s, made.fault or "no reason was given"
+    if made.failed_runs == made.runs:
+        each = f", in each of {made.runs:,} runs" if made.runs > 1 else ""
+        return f"{made.flow} {made.status} in the simulated world{each}: {why}"
+    spread = f" ± {_time(took.deviation)} ({_time(took.least)} to {_time(took.most)})"
+    time = f"{_time(took.mean)}{spread if took.deviation > took.mean * SPREAD_TOLD else ''}"
+    if not made.failed_runs:
+        return f"{made.flow} would take {time}"
+    fail, others = "fails" if made.failed_runs == 1 else "fail", made.runs - made.failed_runs
+    rest = "the others take" if others > 1 else "the other one takes"
+    return f"{made.failed_runs:,} of {made.runs:,} runs of {made.flow} {fail} ({why}); {rest} {time}"
 
 
 def numbers(made: Prediction) -> list[tuple[str, str]]:
@@ -162,8 +176,23 @@ def step_rows(made: Prediction) -> list[tuple[str, ...]]:
 
 
 def what_if_rows(made: Prediction) -> list[tuple[str, ...]]:
-    rows = [(each.name, _time(each.turnaround_s), f"{each.gain * 100:.1f} %") for each in made.what_ifs]
-    return [("as it is", _time(made.turnaround_s.mean), "-"), *rows]
+    """Heads and rows. Where runs fail, it is told how many do."""
+    worlds: list[tuple[str, float | None, str, int]] = [("as it is", made.turnaround_s.mean, "-", made.failed_runs)]
+    worlds += [(each.name, each.turnaround_s, _saved(each), each.failed_runs) for each in made.what_ifs]
+    rows = [
+        (name, "-" if took is None else _time(took), saved, f"{failed:,} of {made.runs:,}")
+        for name, took, saved, failed in worlds
+    ]
+    told = 4 if any(failed for *_, failed in worlds) else 3
+    return [row[:told] for row in (("what if", "turnaround", "saved", "runs that fail"), *rows)]
+
+
+def _saved(each: WhatIf) -> str:
+    """Of no pair of runs nothing, of one what it saved, and of more how far chance alone would take that."""
+    if not each.pairs:
+        return "-"
+    saved = f"{round(each.gain * 100, 1) + 0.0:.1f}"  # minus nothing is nothing
+    return f"{saved} %" if each.noise < NOISE_TOLD else f"{saved} ± {each.noise * 100:.1f} %"
 
 
 def write_forecast(made: Prediction, folder: Path) -> list[Path]:
@@ -173,9 +202,9 @@ def write_forecast(made: Prediction, folder: Path) -> list[Path]:
     heads, *steps = step_rows(made)
     tables = [Table(title="Jobs", heads=tuple(heads), rows=tuple(steps))]
     if made.what_ifs:
-        rows = tuple(what_if_rows(made))
-        tables.append(Table(title="What if", heads=("what if", "turnaround", "saved"), rows=rows))
-    intro = f"What holds it back: {made.bottleneck}." if made.bottleneck else made.fault
+        heads, *rows = what_if_rows(made)
+        tables.append(Table(title="What if", heads=tuple(heads), rows=tuple(rows)))
+    intro = headline(made) + (f".\n\nWhat holds it back: {made.bottleneck}." if made.bottleneck else "")
     texts = {
         "index.html": page(f"{made.flow}, as predicted", intro, drawn, tables, numbers(made)),
         "prediction.json": msgspec.json.format(msgspec.json.encode(made), indent=2).decode() + "\n",

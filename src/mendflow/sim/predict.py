@@ -1,7 +1,8 @@
 """What a flow would take on a grid: played several times in virtual time, and played again with something better.
 
 What holds a flow back is not read out of sums. Each thing that might is made better, the same seeds are played
-again, and what gains most is the bottleneck; if nothing does, it is the flow's own order."""
+again, and what gains most is the bottleneck; if nothing does, it is the flow's own order. A run that fails says nothing
+of how long one takes that does not: it is counted, and left out of all means."""
 
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -16,14 +17,12 @@ from mendflow.core.model.values import Value
 from mendflow.pages.words import duration_text
 from mendflow.sim.grid.nature import Nature
 from mendflow.sim.grid.results import GridResult, JobRecord
-from mendflow.sim.grid.scene import BatchScene, GridScene, SiteScene
+from mendflow.sim.grid.scene import GridScene
 from mendflow.sim.grid.world import play
 from mendflow.sim.processes import spread
+from mendflow.sim.what_ifs import WhatIf, bottleneck, completed, what_ifs
 
-GAIN_MIN: Final = 0.05
-"""What makes a flow less than a twentieth quicker is not what holds it back."""
 TICKS: Final = 240
-AT_ONCE_BYTES_PER_S: Final = 1e18
 NAMES_MAX: Final = 20
 _NUMBER: Final = re.compile(r"[0-9]+$")
 
@@ -60,22 +59,15 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
     stage_out_s: float
 
 
-class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
-    """The same seeds with one thing better. `what` is that thing, `name` how it is better, and `gain` the part of the
-    turnaround that it saves."""
-
-    what: str
-    name: str
-    turnaround_s: float
-    gain: float
-
-
 class Prediction(msgspec.Struct, frozen=True, kw_only=True):
-    """`busy` is the mean part of all slots that was at work, of those that ever were there. `status` is completed if
-    every run was, else that of the first that was not, and `fault` what it failed of."""
+    """`status` is completed if every run was, else that of the first that was not, and `fault` what it failed of. All
+    else is of the runs that completed, or of all if none did. `busy` is the mean part of all slots that was at work, of
+    those that ever were there."""
 
     flow: str
     status: str
+    runs: int
+    failed_runs: int
     turnaround_s: Spread
     jobs: float
     attempts: float
@@ -98,13 +90,18 @@ class Prediction(msgspec.Struct, frozen=True, kw_only=True):
 
 def predict(question: Question, tell: Tell) -> Prediction:
     results: list[GridResult] = []
-    for result in spread(_played, [(question, seed) for seed in question.seeds], question.processes):
+    for result in _all_played(question):
         results.append(result)
         seed, took = question.seeds[len(results) - 1], duration_text(result.turnaround_s * 1000)
         tell(f"seed {seed} ({len(results)} of {len(question.seeds)}): {result.status} after {took}")
-    failed = next((each for each in results if each.status != "completed"), None)
-    what_ifs = _what_ifs(question, results, tell) if question.what_if and failed is None else ()
-    return _told(question, results, what_ifs, failed)
+    tried: tuple[WhatIf, ...] = ()
+    if question.what_if and completed(results):
+        tried = what_ifs(question.scene, results, lambda scene: _all_played(replace(question, scene=scene)), tell)
+    return _told(question, results, tried)
+
+
+def _all_played(question: Question) -> Iterable[GridResult]:
+    return spread(_played, [(question, seed) for seed in question.seeds], question.processes)
 
 
 def _played(task: tuple[Question, int]) -> GridResult:
@@ -113,59 +110,10 @@ def _played(task: tuple[Question, int]) -> GridResult:
     return play(scene, question.flow, question.nature, question.inputs)
 
 
-def _what_ifs(question: Question, results: Sequence[GridResult], tell: Tell) -> tuple[WhatIf, ...]:
-    before = fmean(each.turnaround_s for each in results)
-    found = []
-    for what, name, scene in _better(question.scene):
-        tell(f"and with {name}")
-        other = replace(question, scene=scene)
-        played = spread(_played, [(other, seed) for seed in question.seeds], question.processes)
-        after = fmean(result.turnaround_s for result in played)
-        gain = _round(_part(before - after, before))
-        found.append(WhatIf(what=what, name=name, turnaround_s=_round(after), gain=gain))
-    return tuple(sorted(found, key=lambda each: -each.gain))
-
-
-def _better(scene: GridScene) -> Iterable[tuple[str, str, GridScene]]:
-    """The grid with one thing better at a time; what is as good as can be already is left out."""
-
-    def with_sites(changed: Callable[[SiteScene], SiteScene]) -> GridScene:
-        return replace(scene, sites=tuple(map(changed, scene.sites)))
-
-    yield "the number of pilots", "twice the pilots", with_sites(_twice)
-    yield "the files", "files that take no time", with_sites(_instant_files)
-    if any(site.element.failure for site in scene.sites):
-        yield "failures of the storage", "storage that never fails", with_sites(_sound)
-    if any(site.batch != BatchScene() and site.max_pilots > site.running for site in scene.sites):
-        yield "the batch queues", "batch queues that do not wait", with_sites(_prompt)
-
-
-def _sound(site: SiteScene) -> SiteScene:
-    return replace(site, element=replace(site.element, failure=0.0))
-
-
-def _prompt(site: SiteScene) -> SiteScene:
-    return replace(site, batch=BatchScene())
-
-
-def _twice(site: SiteScene) -> SiteScene:
-    return replace(
-        site,
-        hosts=2 * site.hosts,
-        running=2 * site.running,
-        min_pilots=2 * site.min_pilots,
-        max_pilots=2 * site.max_pilots,
-    )
-
-
-def _instant_files(site: SiteScene) -> SiteScene:
-    element = replace(site.element, delay=0.0, bytes_per_s=AT_ONCE_BYTES_PER_S)
-    return replace(site, element=element, disk_bytes_per_s=AT_ONCE_BYTES_PER_S, site_bytes_per_s=AT_ONCE_BYTES_PER_S)
-
-
-def _told(
-    question: Question, results: Sequence[GridResult], what_ifs: tuple[WhatIf, ...], failed: GridResult | None
-) -> Prediction:
+def _told(question: Question, every: Sequence[GridResult], tried: tuple[WhatIf, ...]) -> Prediction:
+    well = completed(every)
+    failed = next((each for each in every if each.status != "completed"), None)
+    results = well or every
     records = [record for each in results for record in each.records]
     runs, slots = len(results), {site.name: site.slots for site in question.scene.sites}
     pilots = max(len({record.pilot for record in each.records}) for each in results)
@@ -175,6 +123,8 @@ def _told(
         flow=str(question.flow.name),
         status=failed.status if failed is not None else "completed",
         fault=next((case.fault for case in failed.cases if case.fault), "") if failed is not None else "",
+        runs=len(every),
+        failed_runs=len(every) - len(well),
         turnaround_s=spread_of([each.turnaround_s for each in results]),
         jobs=_round(
             len({(at, record.case, record.item) for at, each in enumerate(results) for record in each.records}) / runs
@@ -190,8 +140,8 @@ def _told(
         stage_in_part=_round(_part(sum(record.stage_in_s for record in records), busy)),
         stage_out_part=_round(_part(sum(record.stage_out_s for record in records), busy)),
         steps=_steps(records, runs),
-        what_ifs=what_ifs,
-        bottleneck=_bottleneck(what_ifs) if what_ifs else "",
+        what_ifs=tried,
+        bottleneck=bottleneck(tried) if tried else "",
         running=tuple(_running(results)),
     )
 
@@ -222,14 +172,6 @@ def _steps(records: Sequence[JobRecord], runs: int) -> tuple[Step, ...]:
         )
         for name, those in by_name.items()
     )
-
-
-def _bottleneck(what_ifs: Sequence[WhatIf]) -> str:
-    """`what_ifs` are sorted: what gains most comes first."""
-    best = what_ifs[0]
-    if best.gain < GAIN_MIN:
-        return "the flow itself: its jobs wait for each other, and nothing else that was made better saves a twentieth"
-    return f"{best.what}: with {best.name} it would take {best.gain * 100:.0f} % less"
 
 
 def spread_of(values: Sequence[float]) -> Spread:

@@ -52,12 +52,14 @@ def _step_bars(prediction: Prediction) -> Bars:
 
 def _what_if_bars(prediction: Prediction) -> Bars:
     others = [(f"with {each.name}", each.turnaround_s) for each in prediction.what_ifs]
-    times = [("as it is", prediction.turnaround_s.mean), *others]
+    times: list[tuple[str, float | None]] = [("as it is", prediction.turnaround_s.mean), *others]
+    fails = prediction.failed_runs or any(each.failed_runs for each in prediction.what_ifs)
+    left_out = " Runs that fail are left out." if fails else ""
     return Bars(
         title="Turnaround if something were better",
         groups=tuple(name for name, _ in times),
         series=(BarSeries(name="turnaround", values=tuple(value for _, value in times)),),
         unit="seconds",
         y_label="seconds",
-        note="The same seeds, played again with one thing better at a time.",
+        note=f"The same seeds, played again with one thing better at a time.{left_out}",
     )
