@@ -1,5 +1,6 @@
 """What goes beyond the paper, played small: what each scenario is there to show."""
 
+import json
 from pathlib import Path
 
 import pytest
@@ -69,11 +70,32 @@ def test_the_million_is_played_with_as_many_jobs_as_wanted() -> None:  # PJ-11
     assert "3,000 jobs on 100 pilots of 10 sites" in found.sentence
 
 
-def test_the_same_seed_gives_the_same_figures(tmp_path: Path) -> None:
-    for name in ("one", "two"):
+def test_the_same_seed_gives_the_same_bytes_of_all_but_what_was_measured_here(tmp_path: Path) -> None:
+    one, two = (
         beyond(scenarios=("priorities", "million"), jobs=400, seeds=1, folder=tmp_path / name)
-    for path in sorted(tmp_path.glob("one/*.svg")):
-        assert path.read_bytes() == (tmp_path / "two" / path.name).read_bytes()
+        for name in ("one", "two")
+    )
+    assert one.numbers == two.numbers
+    names = {path.name for path in (tmp_path / "one").iterdir()}
+    assert {"beyond.html", "million.svg", "measured.json"} < names
+    for name in sorted(names - {"measured.json"}):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes(), name
+
+
+def test_what_the_million_cost_this_machine_is_told_and_has_a_file_of_its_own(tmp_path: Path) -> None:
+    report = beyond(scenarios=("million",), jobs=400, seeds=1, folder=tmp_path)
+    assert set(report.measured["million"]) == {"wall_s", "processor_s", "peak_bytes"}
+    assert json.loads((tmp_path / "measured.json").read_text()) == report.measured
+    assert [table.title for table in report.tables] == ["A million jobs", "What it cost this machine"]
+    assert report.sentences[1].startswith("On this machine that took ")
+
+
+def test_one_seed_has_no_deviation_to_tell_of(tmp_path: Path) -> None:
+    report = beyond(scenarios=("priorities",), jobs=200, seeds=1, folder=tmp_path)
+    assert "±" not in str(report.tables)
+    text = (tmp_path / "beyond.html").read_text()
+    assert "One seed." in text
+    assert "whiskers" not in text
 
 
 def test_a_report_has_a_sentence_and_a_table_of_each_scenario_and_says_what_was_written(tmp_path: Path) -> None:

@@ -1,6 +1,7 @@
 """What a scenario found: one sentence, a table for people, and a figure.
 
-Numbers come from several seeds. A table shows their mean and, after a sign, their standard deviation."""
+Numbers come from several seeds. A table shows their mean and, after a sign, their standard deviation;
+of a single seed there is none."""
 
 from collections.abc import Callable, Sequence
 
@@ -21,13 +22,23 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     tell: Tell = lambda _: None
 
 
+class Measured(msgspec.Struct, frozen=True, kw_only=True):
+    """What a scenario cost this machine this time."""
+
+    sentence: str
+    numbers: dict[str, float]
+    table: Table
+
+
 class Findings(msgspec.Struct, frozen=True, kw_only=True):
-    """`sentence` is what one should know of it; `numbers` are what it says, by name, for programs."""
+    """`sentence` is what one should know of it; `numbers` are what it says, by name, for programs. What was `measured`
+    of this machine is kept apart: all else is the same whenever the seed is."""
 
     sentence: str
     numbers: dict[str, float]
     table: Table
     figures: tuple[Figure, ...] = ()
+    measured: Measured | None = None
 
 
 def bars(name: str, values: Sequence[Sequence[float]]) -> BarSeries:
@@ -36,20 +47,27 @@ def bars(name: str, values: Sequence[Sequence[float]]) -> BarSeries:
     return BarSeries(name=name, values=tuple(each.mean for each in told), errors=tuple(each.deviation for each in told))
 
 
+def seen_with(seeds: Sequence[int]) -> str:
+    """What bars and whiskers are, for the note under a chart."""
+    return f"Mean of {len(seeds)} seeds; whiskers are a standard deviation." if len(seeds) > 1 else "One seed."
+
+
 def mean(values: Sequence[float]) -> float:
     return summary(values).mean
 
 
 def share(values: Sequence[float]) -> str:
-    told = summary(values)
-    return f"{told.mean:.1%} ± {told.deviation:.1%}"
+    return _spread(values, lambda value: f"{value:.1%}")
 
 
 def minutes(values: Sequence[float]) -> str:
-    told = summary(values)
-    return f"{told.mean / 60:.1f} ± {told.deviation / 60:.1f} min"
+    return _spread(values, lambda seconds: f"{seconds / 60:.1f}") + " min"
 
 
 def number(values: Sequence[float]) -> str:
+    return _spread(values, lambda value: f"{value:,.0f}")
+
+
+def _spread(values: Sequence[float], text: Callable[[float], str]) -> str:
     told = summary(values)
-    return f"{told.mean:,.0f} ± {told.deviation:,.0f}"
+    return f"{text(told.mean)} ± {text(told.deviation)}" if told.runs > 1 else text(told.mean)

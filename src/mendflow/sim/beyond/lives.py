@@ -7,7 +7,7 @@ from typing import Final
 
 from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
 from mendflow.core.model.ids import FlowName
-from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes, number
+from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes, number, seen_with
 from mendflow.sim.charts.model import Bars
 from mendflow.sim.charts.pages import Figure, Table
 from mendflow.sim.grid.nature import Steady
@@ -43,7 +43,7 @@ def lives(plan: Plan) -> Findings:
         y_label="turnaround",
         x_label="how long a pilot may live",
         unit="time",
-        note=f"{plan.jobs or JOBS} jobs of ten minutes, at most {PILOTS} pilots; mean of {len(plan.seeds)} seeds.",
+        note=f"{plan.jobs or JOBS} jobs of ten minutes, at most {PILOTS} pilots. {seen_with(plan.seeds)}",
     )
     rows = tuple(
         (

@@ -12,7 +12,7 @@ from mendflow.core.caching.policies import POLICIES
 from mendflow.core.model.flow import Flow, ForEach, Input, Job
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import FileRef, Value
-from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes, share
+from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes, seen_with, share
 from mendflow.sim.charts.model import Bars
 from mendflow.sim.charts.pages import Figure, Table
 from mendflow.sim.grid.nature import Steady
@@ -42,7 +42,7 @@ def policies(plan: Plan) -> Findings:
         series=(bars("bytes from caches", [hits[name] for name in POLICIES]),),
         y_label="of all bytes read",
         unit="share",
-        note=f"Mean of {len(plan.seeds)} seeds; whiskers are a standard deviation.",
+        note=seen_with(plan.seeds),
     )
     rows = tuple(
         (name, share(hits[name]), minutes([each.mean_stage_in_s for each in results[name]])) for name in POLICIES

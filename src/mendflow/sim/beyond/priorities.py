@@ -4,7 +4,7 @@ from typing import Final
 
 from mendflow.core.model.flow import Flow, ForEach, Job
 from mendflow.core.model.ids import FlowName
-from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes
+from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes, seen_with
 from mendflow.sim.charts.model import Bars
 from mendflow.sim.charts.pages import Figure, Table
 from mendflow.sim.grid.nature import Steady
@@ -36,7 +36,7 @@ def priorities(plan: Plan) -> Findings:
         series=tuple(bars(f"{flow} flow", [times[flow, name] for name in PRIORITIES]) for flow in FLOWS),
         y_label="turnaround",
         unit="time",
-        note=f"{jobs} jobs, then {_urgent(jobs)} urgent ones, on {PILOTS} pilots; mean of {len(plan.seeds)} seeds.",
+        note=f"{jobs} jobs, then {_urgent(jobs)} urgent ones, on {PILOTS} pilots. {seen_with(plan.seeds)}",
     )
     rows = tuple((f"{name} priority", *(minutes(times[flow, name]) for flow in FLOWS)) for name in PRIORITIES)
     table = Table(title="Priorities", heads=("", "urgent flow", "patient flow"), rows=rows, text=sentence)

@@ -15,7 +15,7 @@ from mendflow.sim.beyond.policies import policies
 from mendflow.sim.beyond.priorities import priorities
 from mendflow.sim.beyond.sharing import sharing
 from mendflow.sim.beyond.sites import sites
-from mendflow.sim.charts.pages import Figure, Table, page, write_figures
+from mendflow.sim.charts.pages import Table, page, write_figures
 
 MILLION: Final = "million"
 _PLAYED: Final[dict[str, Callable[[Plan], Findings]]] = {
@@ -42,9 +42,11 @@ USUAL: Final = tuple(each for each in SCENARIOS if each != MILLION)
 
 
 class Report(msgspec.Struct, frozen=True, kw_only=True):
-    """A sentence, numbers and a table of each scenario, and which files were written."""
+    """A sentence, numbers and a table of each scenario, and which files were written. After those of a scenario come a
+    sentence and a table of what it cost this machine, if that was measured; such numbers stand in `measured`."""
 
     numbers: dict[str, dict[str, float]]
+    measured: dict[str, dict[str, float]]
     sentences: tuple[str, ...]
     tables: tuple[Table, ...]
     written: tuple[str, ...] = ()
@@ -68,18 +70,24 @@ def beyond(
     for name in scenarios or USUAL:
         tell(f"{name}: {SCENARIOS[name]}")
         findings[name] = _PLAYED[name](plan)
-    found = findings.values()
-    tables, figures = tuple(each.table for each in found), [figure for each in found for figure in each.figures]
+    measured = {name: each.measured.numbers for name, each in findings.items() if each.measured is not None}
+    told = [part for each in findings.values() for part in (each, each.measured) if part is not None]
     return Report(
         numbers={name: each.numbers for name, each in findings.items()},
-        sentences=tuple(each.sentence for each in found),
-        tables=tables,
-        written=tuple(map(str, _write(folder, tables, figures))),
+        measured=measured,
+        sentences=tuple(part.sentence for part in told),
+        tables=tuple(part.table for part in told),
+        written=tuple(map(str, _write(folder, list(findings.values()), measured))),
     )
 
 
-def _write(folder: Path, tables: tuple[Table, ...], figures: list[Figure]) -> list[Path]:
+def _write(folder: Path, found: list[Findings], measured: dict[str, dict[str, float]]) -> list[Path]:
+    """What hangs on the machine has a file of its own, so that all others are the same for the same seed."""
+    figures = [figure for each in found for figure in each.figures]
+    texts = {"beyond.html": page("Beyond the paper", "", figures, [each.table for each in found])}
+    if measured:
+        texts = {"measured.json": msgspec.json.format(msgspec.json.encode(measured), indent=1).decode() + "\n", **texts}
     written = write_figures(folder, figures)
-    path = folder / "beyond.html"
-    path.write_text(page("Beyond the paper", "", figures, tables), encoding="utf-8")
-    return [*written, path]
+    for name, text in texts.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    return [*written, *(folder / name for name in texts)]

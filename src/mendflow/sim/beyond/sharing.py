@@ -5,7 +5,7 @@ here pilots of a site fetch files from each other, and everything else stays as 
 
 from typing import Final
 
-from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes, share
+from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes, seen_with, share
 from mendflow.sim.charts.model import Bars
 from mendflow.sim.charts.pages import Figure, Table
 from mendflow.sim.paper.experiments import run_all
@@ -40,7 +40,7 @@ def sharing(plan: Plan) -> Findings:
         ),
         y_label="of all reads",
         unit="share",
-        note=f"Mean of {len(plan.seeds)} seeds, condition {CONDITION}; whiskers are a standard deviation.",
+        note=f"Condition {CONDITION}. {seen_with(plan.seeds)}",
     )
     rows = tuple(_row(setup, ours) for setup, ours in found.items())
     heads = ("workflow", "scheme", "from caches", "read in", "turnaround")

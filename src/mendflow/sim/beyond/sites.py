@@ -3,7 +3,7 @@ is found as long as a step follows the other on the same site."""
 
 from typing import Final
 
-from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes, number, share
+from mendflow.sim.beyond.findings import Findings, Plan, bars, mean, minutes, number, seen_with, share
 from mendflow.sim.beyond.million import pairs
 from mendflow.sim.charts.model import Bars
 from mendflow.sim.charts.pages import Figure, Table
@@ -34,8 +34,7 @@ def sites(plan: Plan) -> Findings:
         series=(bars("turnaround", [times[count] for count in SITES]),),
         y_label="turnaround",
         unit="time",
-        note=f"{jobs} jobs on {PILOTS} pilots; one storage element of each five sites is slow. Mean of"
-        f" {len(plan.seeds)} seeds.",
+        note=f"{jobs} jobs on {PILOTS} pilots; one storage element of each five sites is slow. {seen_with(plan.seeds)}",
     )
     rows = tuple(
         (_sites(count), minutes(times[count]), share(hits[count]), number([_least(each, count) for each in ours]))
