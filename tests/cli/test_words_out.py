@@ -82,3 +82,16 @@ def test_a_table_fits_the_screen_and_obeys_no_escapes(
     assert "night-7f3k:align[3]" in shown
     assert "[bold]exit code 3[/bold]" in shown
     assert "\x1b" not in shown
+
+
+def test_a_column_that_is_wanted_whole_goes_on_in_further_lines(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "40")
+    words = [f"word{number}" for number in range(100)]
+    print_table(("claim", "seen"), [("7.1", " ".join(words)), ("7.2", "short")], whole=True)
+    first, *lines = capsys.readouterr().out.splitlines()
+    assert first.split() == ["claim", "seen"]
+    assert max(map(len, lines)) <= 40
+    assert " ".join(lines).split() == ["7.1", *words, "7.2", "short"]
+    assert all(line.startswith(" " * 7) for line in lines[1:-1])

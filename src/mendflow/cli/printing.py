@@ -24,7 +24,7 @@ STYLES = {
     "silent": "yellow",
     "reused": "cyan",
 }
-CELL_CHARS_MAX = 400
+CELL_CHARS_MAX, WHOLE_CHARS_MAX = 400, 4000
 GAP, FOLDED_MIN = 2, 8
 WIDTH_PIPED = 160
 """Tables that go into a file or a pipe need not fit a screen, only a reader."""
@@ -52,19 +52,29 @@ def table_width() -> int:
     return made.width if made.is_terminal or "COLUMNS" in os.environ else WIDTH_PIPED
 
 
-def print_table(heads: Sequence[str], rows: Iterable[Sequence[str | Text]], *, fold: int = -1) -> None:
-    """A table without lines. All columns keep their content whole but the one to fold, which gives way."""
+def print_table(
+    heads: Sequence[str], rows: Iterable[Sequence[str | Text]], *, fold: int = -1, whole: bool = False
+) -> None:
+    """A table without lines. All columns keep their content whole but the one to fold, which gives way: it is cut, or,
+    if all of it is wanted `whole`, goes on in further lines."""
+    most = WHOLE_CHARS_MAX if whole else CELL_CHARS_MAX
     cells = [[Text(head, style="dim") for head in heads]]
-    cells += [
-        [cell if isinstance(cell, Text) else Text(one_line(cell, CELL_CHARS_MAX)) for cell in row] for row in rows
-    ]
+    cells += [[cell if isinstance(cell, Text) else Text(one_line(cell, most)) for cell in row] for row in rows]
     made, wide = console(), table_width()
     widths = [max(row[index].cell_len for row in cells) for index in range(len(heads))]
     others = sum(widths) - widths[fold] + GAP * (len(heads) - 1)
     widths[fold] = min(widths[fold], max(wide - others, FOLDED_MIN))
     for row in cells:
-        for cell, width in zip(row, widths, strict=True):
-            cell.truncate(width, overflow="ellipsis", pad=True)
-        line = Text(" " * GAP).join(row)
-        line.rstrip()
-        made.print(line, soft_wrap=True)
+        for one in _lines(made, row, fold % len(row), widths[fold]) if whole else [row]:
+            for cell, width in zip(one, widths, strict=True):
+                cell.truncate(width, overflow="ellipsis", pad=True)
+            line = Text(" " * GAP).join(one)
+            line.rstrip()
+            made.print(line, soft_wrap=True)
+
+
+def _lines(made: Console, row: list[Text], fold: int, width: int) -> list[list[Text]]:
+    """A row as several, if one of its cells is wider than that: the others stand in the first of them."""
+    first, *more = row[fold].wrap(made, width) or [Text()]
+    below = [[part if at == fold else Text() for at in range(len(row))] for part in more]
+    return [[first if at == fold else cell for at, cell in enumerate(row)], *below]

@@ -26,6 +26,7 @@ from mendflow.pages.words import count_text
 from mendflow.pilot.environment import usable_cpus
 from mendflow.sim.beyond import SCENARIOS, beyond
 from mendflow.sim.paper import Report, paper
+from mendflow.sim.paper.claims.judging import summed_up
 from mendflow.sim.predict import predict
 
 app = typer.Typer()
@@ -87,14 +88,13 @@ def repeat_paper(
     else:
         print_claims(report)
         print_written(report.written)
-    raise typer.Exit(Exit.OK if all(claim.holds for claim in report.claims) else Exit.CASE_FAILED)
+    raise typer.Exit(Exit.OK if all(claim.holds or claim.open for claim in report.claims) else Exit.CASE_FAILED)
 
 
 def print_claims(report: Report) -> None:
-    rows = [(each.id, "yes" if each.holds else "no", each.seen) for each in report.claims]
-    print_table(("claim", "holds", "seen here"), rows, fold=2)
-    held = sum(claim.holds for claim in report.claims)
-    say(f"{held} of {count_text(len(report.claims), 'claim')} hold, after {count_text(report.runs, 'run')}")
+    rows = [(each.id, each.verdict, f"{each.seen} [holds if: {each.holds_if}]") for each in report.claims]
+    print_table(("claim", "holds", "seen here"), rows, fold=2, whole=True)
+    say(f"{summed_up(report.claims)}, after {count_text(report.runs, 'run')}")
 
 
 def print_written(paths: Iterable[str]) -> None:

@@ -1,5 +1,6 @@
 """The whole of it: figures and data as files, the same for the same seed."""
 
+import csv
 from pathlib import Path
 
 import pytest
@@ -28,6 +29,20 @@ def test_the_same_seed_gives_the_same_bytes_on_one_process_and_on_two(tmp_path: 
         "claims.csv",
         "paper.html",
     }
+
+
+def test_every_claim_has_beside_it_by_what_it_is_judged(tmp_path: Path) -> None:
+    made = paper(seeds=1, folder=tmp_path, jobs=1, figures=FIGURES)
+    rows = list(csv.DictReader((tmp_path / "claims.csv").read_text().splitlines()))
+    assert [row["holds if"] for row in rows] == [claim.holds_if for claim in made.claims]
+    assert all(claim.holds_if in (tmp_path / "paper.html").read_text() for claim in made.claims)
+
+
+def test_a_single_run_has_no_whiskers_to_tell_of(tmp_path: Path) -> None:
+    paper(seeds=1, folder=tmp_path, jobs=1, figures=FIGURES)
+    text = (tmp_path / "paper.html").read_text()
+    assert "A single run." in text
+    assert "deviation" not in text
 
 
 def test_another_seed_gives_other_runs(tmp_path: Path) -> None:

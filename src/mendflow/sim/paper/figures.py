@@ -38,7 +38,7 @@ def _running(results: Results) -> Chart:
         series=tuple(lines),
         x_label="time since the workflow was started",
         y_label="running jobs",
-        note=_runs(results, of_submission.RUNNING, "lines are", "bands"),
+        note=_runs(results, of_submission.RUNNING, "Lines", "bands"),
     )
 
 
@@ -59,12 +59,13 @@ def _compared(
         bars.append(BarSeries(name=name, values=values, errors=errors))
     setups = next(iter(series.values()))
     some = next(iter(setups.values()))
-    note = _runs(results, some, "bars are", "whiskers")
+    note = _runs(results, some, "Bars", "whiskers")
     return Bars(title=title, groups=tuple(setups), series=tuple(bars), y_label=y_label, unit=unit, note=note, top=top)
 
 
 def _runs(results: Results, setup: Setup, these: str, those: str) -> str:
-    return f"{these.capitalize()} means of {results.told(setup, 'seed').runs} runs, {those} their standard deviation."
+    runs = results.told(setup, "seed").runs
+    return f"{these} are means of {runs} runs, {those} their standard deviation." if runs > 1 else "A single run."
 
 
 def _storage(title: str, what: str, y_label: str) -> Callable[[Results], Chart]:
@@ -106,7 +107,8 @@ DRAWN: Final[dict[int, Callable[[Results], Chart]]] = {
 
 TEXTS: Final[dict[int, str]] = {
     7: "Pilots that already run take all jobs at once, and go on with step1 as soon as step0 is over. Whoever submits"
-    " directly waits for the grid before each step, and to be told of its end.",
+    " directly waits for the grid before each step, and to be told of its end: nothing runs in the minutes in which its"
+    " line lies at zero, between the steps and at the end.",
     8: "Without caches every file comes from the storage element, at its pace. With caches that hardly matters.",
     9: "Delays make each job longer; a failure makes a job begin again, and all of step1 wait for it.",
     10: "The more of its files a job finds in caches, the less it reads from a storage element at its worst.",

@@ -11,7 +11,7 @@ import msgspec
 from mendflow.core.model.problems import Invalid
 from mendflow.sim.charts.pages import Table, page, write_figures
 from mendflow.sim.paper.claims import CLAIMS
-from mendflow.sim.paper.claims.judging import Judged, Results, judge
+from mendflow.sim.paper.claims.judging import Judged, Results, judge, summed_up
 from mendflow.sim.paper.experiments import Tell, needed, run_all
 from mendflow.sim.paper.figures import DRAWN, figures_of
 from mendflow.sim.paper.samples import Sample
@@ -88,7 +88,7 @@ def _write(
         "claims.csv": claims_csv(claims),
         "paper.html": page(
             "The paper's experiments",
-            f"{len(samples)} runs. {sum(each.holds for each in claims)} of {len(claims)} claims hold.",
+            f"{len(samples)} runs. {summed_up(claims)}.",
             drawings,
             [_table(claims)],
         ),
@@ -100,8 +100,8 @@ def _write(
 
 
 def _table(claims: Sequence[Judged]) -> Table:
-    rows = tuple((each.id, "yes" if each.holds else "no", each.sentence, each.seen) for each in claims)
-    return Table(title="Claims", heads=("claim", "holds", "the paper", "here"), rows=rows)
+    rows = tuple((each.id, each.verdict, each.sentence, each.seen, each.holds_if) for each in claims)
+    return Table(title="Claims", heads=("claim", "holds", "the paper", "here", "holds if"), rows=rows)
 
 
 def results_csv(results: Results) -> str:
@@ -117,8 +117,8 @@ def results_csv(results: Results) -> str:
 
 
 def claims_csv(claims: Sequence[Judged]) -> str:
-    rows: list[list[object]] = [["claim", "figure", "holds", "the paper", "here"]]
-    rows += [[each.id, each.figure, "yes" if each.holds else "no", each.sentence, each.seen] for each in claims]
+    rows: list[list[object]] = [["claim", "figure", "holds", "the paper", "here", "holds if"]]
+    rows += [[each.id, each.figure, each.verdict, each.sentence, each.seen, each.holds_if] for each in claims]
     return _csv(rows)
 
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from mendflow.sim.paper.claims.judging import Finding, Results, minutes, percent, states
+from mendflow.sim.paper.claims.judging import SEVERAL, Finding, Results, minutes, percent, states
 from mendflow.sim.paper.settings import Setup
 from mendflow.sim.paper.workflows import WORKFLOWS
 
@@ -26,6 +26,8 @@ def _saved(results: Results) -> dict[str, float]:
     " dependency, i.e. the W1 workflow, because the jobs from step1 can be efficiently scheduled to the pilot"
     " jobs that hold the results of the jobs from step0.",
     needs=ALL,
+    holds_if="more of W1 than of W2 and of W3",
+    runs=SEVERAL,
 )
 def best_for_chains(results: Results) -> Finding:
     saved = _saved(results)
@@ -41,6 +43,8 @@ def best_for_chains(results: Results) -> Finding:
     " be forced to read from two different pilots (in case of W3) or two jobs in different pilots may read from"
     " a single pilot that is holding the data (in case of W2).",
     needs=tuple(CACHED.values()),
+    holds_if="fewer of W2 and of W3 than of W1",
+    runs=SEVERAL,
 )
 def fewer_hits(results: Results) -> Finding:
     hits = {each: results.mean(setup, "hit_ratio") for each, setup in CACHED.items()}
@@ -52,6 +56,7 @@ def fewer_hits(results: Results) -> Finding:
     "10.3",
     "On average, for all the three workflows, the system with the pilot cache behaves better than the one without it.",
     needs=ALL,
+    holds_if="both reading and jobs as a whole take less, for each workflow",
 )
 def better_for_all(results: Results) -> Finding:
     saved = _saved(results)
@@ -66,6 +71,7 @@ def better_for_all(results: Results) -> Finding:
     "10.4",
     "However, the cache hits can be further increased in case of W2 and W3 if a system with a global cache is used.",
     needs=(*GLOBAL.values(), CACHED["W2"], CACHED["W3"]),
+    holds_if="more with those of the site, for W2 and W3",
 )
 def global_cache(results: Results) -> Finding:
     told = {each: (results.mean(CACHED[each], "hit_ratio"), results.mean(GLOBAL[each], "hit_ratio")) for each in GLOBAL}
@@ -81,6 +87,8 @@ def global_cache(results: Results) -> Finding:
     "It is clear that the pilots with data cache help in improving the workflow execution time when the storage"
     " resources are in the stressed conditions.",
     needs=ALL,
+    holds_if="shorter with caches, for each workflow",
+    runs=SEVERAL,
 )
 def shorter_flows(results: Results) -> Finding:
     told = {

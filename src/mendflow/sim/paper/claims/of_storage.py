@@ -4,7 +4,7 @@ without."""
 from itertools import pairwise
 from typing import Final
 
-from mendflow.sim.paper.claims.judging import Finding, Results, minutes, percent, states
+from mendflow.sim.paper.claims.judging import SEVERAL, Finding, Results, minutes, percent, states
 from mendflow.sim.paper.settings import CONDITIONS, Setup
 
 CACHED: Final = {condition: Setup("W1", condition, "C3") for condition in CONDITIONS}
@@ -17,7 +17,9 @@ NOT_MUCH: Final = 0.05
 """What is no significant advantage is less than this part of what a job takes, and of the advantage at its largest."""
 NOISE: Final = 0.01
 """Under d1f1, where caches offer no significant advantage, a hundredth more or less is nothing."""
-MINIMAL: Final = 0.10
+MOSTLY: Final = 0.5
+"""What mostly happens does so in more than half of the cases."""
+MINIMAL: Final = 0.20
 """What is a minimal effect is less than this part of the same effect without caches."""
 
 
@@ -36,6 +38,8 @@ def _listed(results: Results, setups: dict[str, Setup], what: str) -> str:
     " under worse SE conditions (d3f3) as a smaller number of requests are sent to the SE, with an increasing"
     " number of datasets being available in the local caches.",
     needs=ALL,
+    holds_if=f"less under each condition, by most under d3f3, where it is more than {MUCH:.0f} times as long without;"
+    " fewer files are asked for",
 )
 def much_better_stage_in(results: Results) -> Finding:
     gains = _gains(results, "stage_in_s")
@@ -56,6 +60,7 @@ def much_better_stage_in(results: Results) -> Finding:
     " approach as the SE has low latencies and can serve the data requests almost as fast as is expected from"
     " the pilot cache.",
     needs=ALL,
+    holds_if=f"less than {percent(NOT_MUCH)} of what a job takes, and of what caches save under d3f3",
 )
 def little_at_d1f1(results: Results) -> Finding:
     gain, worst = _gains(results, "stage_in_s")["d1f1"], _gains(results, "stage_in_s")["d3f3"]
@@ -72,6 +77,7 @@ def little_at_d1f1(results: Results) -> Finding:
     "There is a minimal effect of higher delays and higher failure rates i.e. d2f2, d3f1, d3f3 on the stage-in"
     " time for the cache based system because only a few files are read from the SE.",
     needs=ALL,
+    holds_if=f"from best to worst condition less than {percent(MINIMAL)} of what it is without caches",
 )
 def caches_even_out(results: Results) -> Finding:
     cached = [results.mean(setup, "stage_in_s") for setup in CACHED.values()]
@@ -86,6 +92,7 @@ def caches_even_out(results: Results) -> Finding:
     "On the contrary, with an increase in the delay and the failure rate, the stage-in time significantly"
     " increases for the no-cache approach because all the files are read from the SE.",
     needs=tuple(PLAIN.values()),
+    holds_if=f"longer from each to the next, d1f1 to d2f2 and d2f2 to d3f1 more than {MUCH:.0f} times as long",
 )
 def grows_without(results: Results) -> Finding:
     times = [results.mean(setup, "stage_in_s") for setup in PLAIN.values()]
@@ -99,6 +106,7 @@ def grows_without(results: Results) -> Finding:
     "It is important to note here that by using the cache, I/O requests to SE are decreased; therefore, its use"
     " may also minimize the deterioration of the SE conditions in the first place.",
     needs=ALL,
+    holds_if=f"more than {MUCH:.0f} times fewer",
 )
 def fewer_requests(results: Results) -> Finding:
     cached = sum(results.mean(setup, "element_reads") for setup in CACHED.values())
@@ -112,6 +120,7 @@ def fewer_requests(results: Results) -> Finding:
     "From Figure 8, it is clear that the pilot cache mechanism positively affects the execution time of a real"
     " job by reducing the data access latencies.",
     needs=ALL,
+    holds_if="less under each condition",
 )
 def shorter_jobs(results: Results) -> Finding:
     gains = _gains(results, "execution_s")
@@ -124,6 +133,8 @@ def shorter_jobs(results: Results) -> Finding:
     "From this figure, it is clear that the cache approach provides better workflow turnaround time than the"
     " no-cache approach.",
     needs=ALL,
+    holds_if=f"shorter under each condition; under d1f1 longer by less than {percent(NOISE)} will do",
+    runs=SEVERAL,
 )
 def shorter_flows(results: Results) -> Finding:
     gains = _gains(results, "turnaround_s")
@@ -140,6 +151,7 @@ def shorter_flows(results: Results) -> Finding:
     "An interesting fact to note here is that an increase in the failure rate has a more prominent effect on"
     " the turnaround time compared to an increase in the delay factor.",
     needs=ALL,
+    holds_if="failures cost more than the delay, with caches and without",
 )
 def failures_cost_more(results: Results) -> Finding:
     holds, told = True, []
@@ -159,6 +171,7 @@ def failures_cost_more(results: Results) -> Finding:
     " triggers the resubmission of a job, and causes an additional delay of resubmission and re-execution of a"
     " job.",
     needs=tuple(PLAIN.values()),
+    holds_if="none where nothing fails, some under d2f2, more under d3f3",
 )
 def failures_repeat_jobs(results: Results) -> Finding:
     again = {each: results.mean(PLAIN[each], "attempts") - 160 for each in CONDITIONS}
@@ -171,6 +184,7 @@ def failures_repeat_jobs(results: Results) -> Finding:
     "In the case of the cache based approach for W1, jobs mostly read the required files from the cache which"
     " reduces the data access latencies and the failures during the stage-in time.",
     needs=ALL,
+    holds_if=f"more than {percent(MOSTLY)} from caches, and more than {MUCH:.0f} times fewer reads fail",
 )
 def few_failed_reads(results: Results) -> Finding:
     cached, plain = (results.mean(setups["d3f3"], "failed_reading") for setups in (CACHED, PLAIN))
@@ -178,13 +192,14 @@ def few_failed_reads(results: Results) -> Finding:
     seen = (
         f"under d3f3 {percent(hits)} of the files are read from caches; {cached:.1f} reads fail instead of {plain:.1f}"
     )
-    return Finding(hits > 0.9 and cached * MUCH < plain, seen)
+    return Finding(hits > MOSTLY and cached * MUCH < plain, seen)
 
 
 @states(
     "9.5",
     "However, the failures at stage-out (writing data back to an SE) can lead to long workflow turnaround times.",
     needs=ALL,
+    holds_if=f"more than {percent(MOSTLY)} of the writes that fail without caches, and longer by more than a job takes",
 )
 def failed_writes_remain(results: Results) -> Finding:
     cached, plain = (results.mean(setups["d3f3"], "failed_writing") for setups in (CACHED, PLAIN))
@@ -194,7 +209,7 @@ def failed_writes_remain(results: Results) -> Finding:
         f"under d3f3 {cached:.1f} writes fail with caches, {plain:.1f} without; with caches the workflow takes"
         f" {minutes(longer)} longer than where none fail; a job takes {minutes(once)}"
     )
-    return Finding(cached > 0.5 * plain and longer > once, seen)
+    return Finding(cached > MOSTLY * plain and longer > once, seen)
 
 
 @states(
@@ -203,6 +218,8 @@ def failed_writes_remain(results: Results) -> Finding:
     " approaches, the cache and the no-cache, is less than d2f2 (high delay, high failure rate) and d3f3"
     " (highest delay, highest failure rate).",
     needs=ALL,
+    holds_if="under d3f1 less than under d2f2 and d3f3, with caches and without",
+    runs=SEVERAL,
 )
 def delay_before_failures(results: Results) -> Finding:
     times = [

@@ -14,6 +14,8 @@ ALL: Final = (DIRECT, RUNNING, DEMAND)
 AT_ONCE_S: Final = 5.0
 """Beside jobs of ten minutes, what takes less than this takes no time."""
 HUGE_S: Final = 120.0
+KNEE: Final = 20
+"""A knee goes down to half of the jobs of step1 at least."""
 
 
 @states(
@@ -21,6 +23,7 @@ HUGE_S: Final = 120.0
     "There is an initial job submission delay for the direct (without the pilot jobs and the TaskQueue) and"
     " PilotMonitor-based job submission.",
     needs=ALL,
+    holds_if=f"within {AT_ONCE_S:.0f} s with running pilots, later with both others",
 )
 def initial_delay(results: Results) -> Finding:
     direct, demand, running = (results.mean(each, "begun_s") for each in (DIRECT, DEMAND, RUNNING))
@@ -36,6 +39,7 @@ def initial_delay(results: Results) -> Finding:
     "However, this is not the case when the pilot jobs are already running, and thus there are no submission"
     " delays as the pilots are already waiting for the real jobs.",
     needs=(RUNNING,),
+    holds_if=f"less than {AT_ONCE_S:.0f} s",
 )
 def no_initial_delay(results: Results) -> Finding:
     ramp = results.mean(RUNNING, "ramp_s")
@@ -47,6 +51,7 @@ def no_initial_delay(results: Results) -> Finding:
     "There are no queuing delays for the real jobs since the pilots pull them as far as they can to meet the"
     " jobs' requirements.",
     needs=(RUNNING,),
+    holds_if=f"less than {AT_ONCE_S:.0f} s",
 )
 def no_queuing(results: Results) -> Finding:
     waited = results.mean(RUNNING, "waited_s")
@@ -58,6 +63,7 @@ def no_queuing(results: Results) -> Finding:
     "The results show a decrease in queuing times for the jobs and scheduling latencies when a pilot-based"
     " system is used in comparison to the direct submission.",
     needs=ALL,
+    holds_if="less with running pilots than on demand, and less on demand than directly",
 )
 def less_queuing(results: Results) -> Finding:
     direct, demand, running = (results.mean(each, "waited_s") for each in (DIRECT, DEMAND, RUNNING))
@@ -74,6 +80,7 @@ def less_queuing(results: Results) -> Finding:
     " execution and the jobs in step1 are submitted (group of running jobs as shown on the right side of the"
     " plot).",
     needs=(DIRECT,),
+    holds_if=f"more than {minutes(HUGE_S)}",
 )
 def huge_gap(results: Results) -> Finding:
     gap = results.mean(DIRECT, "idle_s")
@@ -85,6 +92,7 @@ def huge_gap(results: Results) -> Finding:
     "7.6",
     "On the contrary, there are almost no such delays between these steps with the pilot-based approach.",
     needs=(RUNNING, DEMAND),
+    holds_if=f"less than {AT_ONCE_S:.0f} s with both",
 )
 def no_gap(results: Results) -> Finding:
     running, demand = results.mean(RUNNING, "idle_s"), results.mean(DEMAND, "idle_s")
@@ -104,12 +112,13 @@ def low_between_steps(sample: Sample) -> int:
     "The knees in Figure 7, for the pilot-based approach, are due to the delays in the submission of step1 jobs"
     " after the jobs in step0 have been completed.",
     needs=(RUNNING, DEMAND),
+    holds_if=f"{KNEE} or fewer",
 )
 def knees(results: Results) -> Finding:
     lows = {each: [low_between_steps(sample) for sample in results.of(each)] for each in (RUNNING, DEMAND)}
     highest = max(max(low) for low in lows.values())
     seen = f"with both kinds of pilots the 80 running jobs become {highest} or fewer before the 40 of step1 begin"
-    return Finding(highest <= 40 // 2, seen)
+    return Finding(highest <= KNEE, seen)
 
 
 @states(
@@ -117,6 +126,7 @@ def knees(results: Results) -> Finding:
     "Figure 7 shows how job submission, scheduling and job notification delays can be reduced using the"
     " pilot-based approach.",
     needs=ALL,
+    holds_if="less with running pilots than on demand, and less on demand than directly",
 )
 def reduced(results: Results) -> Finding:
     direct, demand, running = (results.mean(each, "turnaround_s") for each in (DIRECT, DEMAND, RUNNING))
