@@ -13,6 +13,10 @@ from tests.shape.pages import Block, Page, agrees, blocks, steps
 from tests.shape.source import ROOT
 
 LINK = re.compile(r"\]\(([^)\s]+)\)")
+LINKED = re.compile(r"\[([^\]]*)\]\([^)]*\)")
+HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
+FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
+NO_ANCHOR = re.compile(r"[^\w\- ]")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
 
 
@@ -44,6 +48,20 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
     targets = [target for target in LINK.findall(page.read_text()) if not target.startswith(("http", "#", "mailto:"))]
     missing = [target for target in targets if not (page.parent / target.partition("#")[0]).exists()]
     assert not missing, f"{page.relative_to(ROOT)} links to what is not there: {missing}"
+
+
+def headings(page: Path) -> set[str]:
+    """What follows the # in a link to each heading."""
+    told = HEADING.findall(FENCED.sub("", page.read_text()))
+    return {NO_ANCHOR.sub("", LINKED.sub(r"\1", each).strip().lower()).replace(" ", "-") for each in told}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+def test_every_heading_that_a_page_links_to_is_there(page: Path) -> None:
+    targets = [target.partition("#") for target in LINK.findall(FENCED.sub("", page.read_text())) if "#" in target]
+    asked = [(page.parent / path if path else page, anchor) for path, _, anchor in targets if "://" not in path]
+    missing = [f"{to.name}#{anchor}" for to, anchor in asked if to.suffix == ".md" and anchor not in headings(to)]
+    assert not missing, f"{page.relative_to(ROOT)} links to headings that are not there: {missing}"
 
 
 def run(text: str, tmp_path: Path) -> None:
