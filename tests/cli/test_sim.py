@@ -80,6 +80,16 @@ def test_what_cannot_be_predicted_is_told_in_a_sentence(shell: Shell, words: tup
     assert done.stdout == ""
 
 
+def test_a_job_that_fits_no_pilot_is_told_before_anything_is_played(shell: Shell) -> None:
+    shell.write("f.yaml", "jobs:\n  a: {run: x, expected: 9 s}\n  b: {run: x, expected: 9 s, cpus: 4, needs: [a]}\n")
+    refused = shell("sim", "f.yaml", "--pilots", "2", "--seeds", "1")
+    assert (refused.returncode, refused.stdout) == (2, "")
+    assert "no pilot could ever take the job b: it wants 4 CPUs" in refused.stderr
+    assert "seed" not in refused.stderr
+    assert refused.stderr.rstrip().endswith("--site site:cpus=4")
+    assert "f would take 18." in shell.ok("sim", "f.yaml", "--pilots", "2", "--seeds", "1", "--site", "site:cpus=4")
+
+
 def test_a_flow_that_needs_what_a_job_gives_fails_there_until_it_is_said(shell: Shell) -> None:
     shell.write(
         "f.yaml",

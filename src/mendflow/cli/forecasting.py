@@ -22,6 +22,7 @@ from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
 from mendflow.pages.words import count_text, duration_text
 from mendflow.sim.charts.pages import Table, page, write_figures
 from mendflow.sim.charts.scales import value_text
+from mendflow.sim.grid.fitting import check_fits
 from mendflow.sim.grid.scene import GridScene, SiteScene, check_scene
 from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, layered, logical_inputs
 from mendflow.sim.predict import Prediction, Question
@@ -67,6 +68,7 @@ def question_of(asked: Asked) -> Question:
         layers.append(measured(waited(_items_of(asked.target, asked.like))))
     guesses = Guesses(layered([*layers, works]))
     check_known(flow, guesses)
+    check_fits(jobs_of(flow), asked.sites)
     places = place_sizes(asked.sizes, flow.folder)
     _check_logical(flow, places)
     return Question(

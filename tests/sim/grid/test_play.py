@@ -275,9 +275,21 @@ def test_a_mistake_in_a_nature_ends_the_run_with_it() -> None:
 
 
 def test_a_grid_in_which_nothing_happens_any_more_says_what_waits() -> None:
-    job = Job(name="large", command="work", resources=NeededResources(cpus=64))
-    with pytest.raises(Stuck, match=r'1 cases are not over; jobs wait that no pilot takes: 1 that want \{"cpus":64'):
+    job = Job(name="large", command="work", resources=NeededResources(cpus=64, memory_bytes=1 << 26))
+    with pytest.raises(Stuck) as stuck:
         play(grid(), Flow(name=FlowName("large"), body=job), Steady(1))
+    assert stuck.value.message == (
+        "nothing has happened in this grid for 1 d 0 h, and 1 case did not end; 1 job waits that no pilot takes: "
+        "1 of large; it wants 64 CPUs and 67.1 MB of memory; each pilot of site has 1 CPU, 16.0 GB of memory and "
+        "100 GB of disk; give them more, with --site site:cpus=64"
+    )
+
+
+def test_a_grid_whose_pilots_have_all_gone_says_how_long_they_lived() -> None:
+    with pytest.raises(Stuck) as stuck:
+        play(grid(running=2, life_s=90.0), many(4), Steady(60))
+    assert "2 jobs wait that no pilot takes: 2 of many; " in stuck.value.message
+    assert "and 1 m 30 s to live, and none is left; let them live longer, with --site " in stuck.value.message
 
 
 @pytest.mark.parametrize(

@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Measures
-from mendflow.core.model.sync import Assignment, Beat, Capacity, Control, Order, Report, SyncAnswer, SyncRequest
+from mendflow.core.model.sync import Assignment, Beat, Control, Order, Report, SyncAnswer, SyncRequest
 from mendflow.core.scheduling import batch
 from mendflow.sim.grid.courses import Course, Spot
+from mendflow.sim.grid.fitting import capacity_of
 from mendflow.sim.grid.ground import Ground
 from mendflow.sim.grid.scene import SiteScene
 
@@ -41,12 +42,7 @@ class LeanPilot:
         if self._cache is not None:
             self._cache.changed = self._tell_of_cache
         self._spot = Spot(site, host, name, self._cache)
-        self._capacity = Capacity(
-            slots=site.slots,
-            cpus=site.cpus or float(site.slots),
-            memory_bytes=site.memory_bytes,
-            disk_bytes=site.disk_bytes,
-        )
+        self._capacity = capacity_of(site)
         self._courses: dict[JobId, Course] = {}
         self._ahead: deque[Course] = deque()  # fetched, and not begun
         self._reports: dict[JobId, Report] = {}

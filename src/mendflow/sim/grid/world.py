@@ -6,6 +6,7 @@ nature give the same results, to the last byte."""
 import asyncio
 import gc
 import logging
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from types import MappingProxyType
@@ -15,9 +16,11 @@ import msgspec
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
+from mendflow.core.model.jobs import JobState
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.model.values import Value
+from mendflow.pages.words import count_text, duration_text
 from mendflow.services.case_book import CaseDocument
 from mendflow.services.house import NO_PATTERNS, House, HouseRules
 from mendflow.services.job_monitor.rules import MonitorRules
@@ -25,6 +28,7 @@ from mendflow.services.local_domain import LocalDomain
 from mendflow.sim.grid.batch import VirtualBatch, Yard, as_product
 from mendflow.sim.grid.clock import GridClock
 from mendflow.sim.grid.direct import DirectSubmission
+from mendflow.sim.grid.fitting import waiting_text
 from mendflow.sim.grid.flows import with_settings
 from mendflow.sim.grid.ground import Ground
 from mendflow.sim.grid.keeping import Imagined, catalogue
@@ -210,11 +214,11 @@ class _World:
                 seen = done
 
     def _why(self) -> str:
-        waiting = self._house.services.meta.waiting()
-        kinds = "; ".join(f"{each.jobs} that want {msgspec.json.encode(each.needs).decode()}" for each in waiting[:5])
-        jobs = f"jobs wait that no pilot takes: {kinds}" if kinds else "no job waits"
-        days = self._scene.quiet_s / 86_400
-        return f"nothing has happened in this grid for {days:g} days, and {self._open()} cases are not over; {jobs}"
+        meta, sites = self._house.services.meta, self._scene.sites
+        names = Counter(job.name for job in meta.jobs.values() if job.state is JobState.AVAILABLE)
+        quiet = duration_text(self._scene.quiet_s * 1000)
+        over = f"nothing has happened in this grid for {quiet}, and {count_text(self._open(), 'case')} did not end"
+        return f"{over}; {waiting_text(names, [each.needs for each in meta.waiting()], len(meta.pilots), sites)}"
 
     def _open(self) -> int:
         return self._expected - len(self._ended)
