@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from mendflow.cli.ending import ending_of
 from mendflow.cli.flow_files import load_one
 from mendflow.cli.guessing import input_sizes, measured, place_sizes, said
+from mendflow.cli.imagined_needs import check_needs
 from mendflow.cli.inputs import read_inputs
 from mendflow.cli.link import connected, waited
 from mendflow.cli.options import Target
@@ -22,7 +23,6 @@ from mendflow.formats.wfformat import TRACE, Scale, as_flow, by_name, load_trace
 from mendflow.pages.words import count_text, duration_text
 from mendflow.sim.charts.pages import Table, page, write_figures
 from mendflow.sim.charts.scales import value_text
-from mendflow.sim.grid.fitting import check_fits
 from mendflow.sim.grid.scene import GridScene, SiteScene, check_scene
 from mendflow.sim.guesses import Guess, Guesses, check_known, jobs_of, layered, logical_inputs
 from mendflow.sim.predict import Prediction, Question
@@ -68,7 +68,7 @@ def question_of(asked: Asked) -> Question:
         layers.append(measured(waited(_items_of(asked.target, asked.like))))
     guesses = Guesses(layered([*layers, works]))
     check_known(flow, guesses)
-    check_fits(jobs_of(flow), asked.sites)
+    check_needs(jobs_of(flow), asked.sites)
     places = place_sizes(asked.sizes, flow.folder)
     _check_logical(flow, places)
     return Question(

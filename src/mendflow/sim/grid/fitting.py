@@ -1,19 +1,14 @@
 """Whether pilots of a grid could ever take a job, and what to say where they cannot.
 
-What fits is the product's own judgement of an empty pilot. Here it is only asked before anything is played, and told in
-words that say what to change."""
+What fits is the product's own judgement of empty pilots. Here it is only asked, and told in words that say what to
+change."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
-from msgspec.structs import asdict, fields
-
-from mendflow.core.engine.activities.job import as_resources
-from mendflow.core.expressions import is_template
-from mendflow.core.model.flow import Job, NeededResources
+from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Resources
-from mendflow.core.model.problems import Invalid
 from mendflow.core.model.sync import Capacity
-from mendflow.core.scheduling.offer import Room
+from mendflow.core.scheduling.offer import Offer, Rooms
 from mendflow.pages.words import count_text, duration_text, size_text
 from mendflow.sim.grid.scene import SiteScene
 
@@ -26,26 +21,21 @@ def capacity_of(site: SiteScene) -> Capacity:
     return Capacity(slots=site.slots, cpus=cpus, memory_bytes=site.memory_bytes, disk_bytes=site.disk_bytes)
 
 
-def fits(needs: Resources, site: SiteScene) -> bool:
-    """Whether a new and empty pilot of the site would take such a job."""
-    has, life_ms = capacity_of(site), round(site.life_s * 1000)
-    room = Room(has.cpus, has.memory_bytes, has.disk_bytes, has.gpus, life_ms, "", has)
-    return needs.site in ("", site.name) and room.fits(needs)
+def some_pilot_takes(needs: Resources, sites: Iterable[SiteScene]) -> bool:
+    """Whether the product would give such a job to a new and empty pilot of one of the sites."""
+    return Rooms(map(_offer, sites)).any_fits(needs)
 
 
-def check_fits(jobs: Mapping[str, Job], sites: Sequence[SiteScene]) -> None:
-    """Refuse a flow with jobs that no pilot could ever take, as far as it is known what they want."""
-    for name, job in jobs.items():
-        needs = _known_needs(name, job.resources)
-        if not any(fits(needs, site) for site in sites):
-            raise Invalid(f"no pilot could ever take the job {name}: {misfit(needs, sites)}")
-
-
-def _known_needs(name: str, stated: NeededResources) -> Resources:
-    """What is an expression is known only when the flow is there."""
-    plain = {each.name: each.default for each in fields(NeededResources)}
-    return as_resources(
-        {key: plain[key] if is_template(value) else value for key, value in asdict(stated).items()}, name
+def _offer(site: SiteScene) -> Offer:
+    has = capacity_of(site)
+    return Offer(
+        cpus=has.cpus,
+        memory_bytes=has.memory_bytes,
+        disk_bytes=has.disk_bytes,
+        ttl_ms=round(site.life_s * 1000),
+        site=site.name,
+        pilot=PilotId(site.name),
+        whole=has,
     )
 
 
@@ -55,7 +45,7 @@ def waiting_text(names: Mapping[str, int], wanted: Sequence[Resources], pilots: 
         return "no job waits"
     told = ", ".join(f"{count:,} of {name}" for name, count in list(names.items())[:TOLD_MAX])
     waits = f"{count_text(sum(names.values()), 'job waits', 'jobs wait')} that no pilot takes: {told}"
-    never = next((needs for needs in wanted if not any(fits(needs, site) for site in sites)), None)
+    never = next((needs for needs in wanted if not some_pilot_takes(needs, sites)), None)
     if never is not None:
         return f"{waits}; {misfit(never, sites)}"
     if pilots:

@@ -2,9 +2,9 @@
 
 import pytest
 
+from mendflow.cli.imagined_needs import check_needs
 from mendflow.core.model.flow import Job, NeededResources
 from mendflow.core.model.problems import Invalid
-from mendflow.sim.grid.fitting import check_fits
 from mendflow.sim.grid.scene import GB, SiteScene
 
 SITES = (SiteScene(name="near", running=4, life_s=600.0), SiteScene(name="far", running=4, cpus=8.0))
@@ -24,7 +24,7 @@ def job(**needs: object) -> dict[str, Job]:
     ],
 )
 def test_what_some_pilot_takes_or_nobody_can_know_yet_may_be_played(needs: dict[str, object]) -> None:
-    check_fits(job(**needs), SITES)
+    check_needs(job(**needs), SITES)
 
 
 @pytest.mark.parametrize(
@@ -42,5 +42,5 @@ def test_what_some_pilot_takes_or_nobody_can_know_yet_may_be_played(needs: dict[
 )
 def test_what_no_pilot_could_ever_take_is_refused_with_advice(needs: dict[str, object], sentence: str) -> None:
     with pytest.raises(Invalid, match="no pilot could ever take the job work: ") as refused:
-        check_fits(job(**needs), SITES)
+        check_needs(job(**needs), SITES)
     assert sentence in refused.value.message
