@@ -9,6 +9,8 @@ from mendflow.sim.paper.claims.judging import Judged, summed_up
 from mendflow.sim.paper.figures import DRAWN
 
 NOTES: Final[dict[str, str]] = {
+    "7.5": "The line of direct submission lies at zero for these minutes, and once more at the end: nothing runs, and"
+    " nobody has been told yet that the last job is over.",
     "8.3": "Under d3f3 some jobs fail when they write, and are tried again while the pilot that has their file is busy"
     " with something else. These few read from the storage element.",
     "9.1": "Under d1f1 the two differ by seconds at most, as the paper says of reading. A workflow takes as long as its"
