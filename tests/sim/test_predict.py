@@ -99,3 +99,12 @@ def test_runs_that_fail_are_counted_and_the_others_make_the_prediction() -> None
     sound = next(each for each in made.what_ifs if each.name == "storage that never fails")
     assert (sound.failed_runs, sound.pairs) == (0, 8 - made.failed_runs)
     assert "Runs that fail are left out." in drawn(figures(made)[-1].chart)
+
+
+def test_very_many_jobs_are_told_by_what_their_names_have_in_common() -> None:
+    """Traces name each task by itself: by a number, by a number of its sequence and an ID, or by a hash."""
+    names = [f"{kind}{at:02d}" for kind in ("sift_ID00000", "part_3_ID00000", "merge_a1b2c3") for at in range(8)]
+    jobs = Sequence(name="s", body=tuple(Job(name=name, command="x") for name in names))
+    site = SiteScene(hosts=1, running=1)
+    made = asked(Flow(name=FlowName("f"), body=jobs), site, Guess(seconds=1), what_if=False, seeds=(1,))
+    assert [(step.name, step.attempts) for step in made.steps] == [("sift_…", 8), ("part_…", 8), ("merge_…", 8)]

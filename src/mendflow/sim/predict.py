@@ -24,7 +24,10 @@ from mendflow.sim.what_ifs import WhatIf, bottleneck, completed, what_ifs
 
 TICKS: Final = 240
 NAMES_MAX: Final = 20
-_NUMBER: Final = re.compile(r"[0-9]+$")
+_NUMBER: Final = re.compile(
+    r"(?:(?<=[_.-])(?=[a-f]*[0-9])[0-9a-f]{6,}|(?:(?<=[_.-])ID)?(?:[0-9]+[_.-](?:ID)?)*[0-9]+)$"
+)
+"""What tells jobs of one kind apart at the end of their names: numbers, an ID with a number, the digits of a hash."""
 
 Tell = Callable[[str], None]
 
