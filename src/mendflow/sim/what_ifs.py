@@ -26,9 +26,9 @@ Played = Callable[[GridScene], Iterable[GridResult]]
 
 
 class WhatIf(msgspec.Struct, frozen=True, kw_only=True):
-    """`what` is the thing that is better, `name` how. `turnaround_s` is the mean of the runs that complete, none if all
-    fail. `gain` is the part of the turnaround that it saves, below zero if it costs some, and `noise` how far chance
-    alone takes that; with less than two `pairs` of runs nobody knows."""
+    """`what` is the thing that is better, `name` how. `turnaround_s` is the mean over the seeds that complete both so
+    and as it is, none if there are none. `gain` is the part of the turnaround that it saves, below zero if it costs
+    some, and `noise` how far chance alone takes that; with less than two `pairs` of runs nobody knows."""
 
     what: str
     name: str
@@ -55,15 +55,14 @@ def what_ifs(
 
 
 def _weighed(what: str, name: str, before: Sequence[GridResult], after: Sequence[GridResult]) -> WhatIf:
-    well = completed(after)
     both = [pair for pair in zip(before, after, strict=True) if len(completed(pair)) == len(pair)]
     usual = fmean(was.turnaround_s for was, _ in both) if both else 0.0
     saved = [(was.turnaround_s - now.turnaround_s) / usual if usual else 0.0 for was, now in both]
     return WhatIf(
         what=what,
         name=name,
-        turnaround_s=round(fmean(each.turnaround_s for each in well), 4) if well else None,
-        failed_runs=len(after) - len(well),
+        turnaround_s=round(fmean(now.turnaround_s for _, now in both), 4) if both else None,
+        failed_runs=len(after) - len(completed(after)),
         pairs=len(both),
         gain=round(fmean(saved), 4) if saved else 0.0,
         noise=round(_noise(saved), 4),
@@ -87,7 +86,7 @@ def bottleneck(tried: Sequence[WhatIf]) -> str:
         return f"{clear.what}: with {clear.name} it would take {clear.gain * 100:.0f} % less{alone}"
     unclear = max(known, key=lambda each: each.gain + each.noise, default=None)
     if unclear is None:
-        return "not known: with something better every run failed"
+        return "not known: no seed completes both as it is and with something better"
     if unclear.gain + unclear.noise >= GAIN_MIN:
         return (
             f"these runs do not tell: {unclear.name} would save {unclear.gain * 100:.1f} %, but chance alone makes "
