@@ -78,6 +78,14 @@ def only(text: str) -> dict[str, Any]:
                 },
             },
         ),
+        (
+            "- re-submit:\n  hosts: [n2, n3]\n  system: linux\n  machine: arm64",
+            {
+                "do": "re-submit",
+                "target": "item",
+                "settings": {"resources": {"hosts": ["n2", "n3"], "system": "linux", "machine": "arm64"}},
+            },
+        ),
         ("- re-submit:", {"do": "re-submit", "target": "item"}),
         ("- re-stage:", {"do": "re-stage", "target": "item", "settings": {"way": "same"}}),
         (

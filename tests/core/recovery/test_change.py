@@ -36,6 +36,13 @@ def test_wanted_resources_are_those_of_the_next_try() -> None:
     assert needs == Resources(cpus=4.0, memory_bytes=151, site="north", avoid_hosts=("n1",))
 
 
+def test_the_place_that_is_wanted_may_be_another_at_the_next_try() -> None:
+    needs = change(resources={"hosts": ["n2", "n3"], "system": "linux", "machine": "arm64"}).resources
+    assert (needs.hosts, needs.system, needs.machine) == (("n2", "n3"), "linux", "arm64")
+    with pytest.raises(Invalid, match="machine cannot be 3"):
+        change(resources={"machine": 3})
+
+
 def test_hosts_to_avoid_gather_unless_they_are_set_anew() -> None:
     assert change(avoid_hosts=("n2", "n1", "", "n2")).resources.avoid_hosts == ("n1", "n2")
     assert change(resources={"avoid_hosts": []}).resources.avoid_hosts == ()

@@ -90,6 +90,22 @@ def test_what_a_neighbour_let_go_and_has_again_as_another_file_takes_room_again(
     assert two.room({digest}) == (1_900, 900)
 
 
+def test_what_two_neighbours_have_takes_room_twice_until_it_is_one_file(tmp_path: Path) -> None:  # PJ-5
+    name, host = digest_of(b"xyz"), Host()
+    folders = [tmp_path / "one", tmp_path / "two"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / name).write_bytes(b"xyz")
+        os.utime(folder / name, (0, seal_of(name)))
+    host.hear([Neighbour(PilotId(folder.name), "here", str(folder)) for folder in folders])
+    host.look()
+    assert host.elsewhere_bytes(set(), "") == 6
+    (folders[1] / name).unlink()
+    os.link(folders[0] / name, folders[1] / name)
+    host.look()
+    assert host.elsewhere_bytes(set(), "") == 3
+
+
 def test_a_file_that_is_being_fetched_holds_up_nobody_who_looks_around(tmp_path: Path) -> None:
     one, two = pilots_of_a_host(tmp_path, 2, SPACE)
 

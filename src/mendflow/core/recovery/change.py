@@ -14,7 +14,9 @@ from mendflow.core.model.values import Value
 
 AMOUNT_MAX: Final = 2**53
 AMOUNTS: Final = ("cpus", "memory_bytes", "disk_bytes", "gpus", "wall_ms")
-SETTABLE: Final = (*AMOUNTS, "site", "avoid_hosts")
+NAMES: Final = ("site", "system", "machine")
+HOSTS: Final = ("hosts", "avoid_hosts")
+SETTABLE: Final = (*AMOUNTS, *NAMES, *HOSTS)
 
 
 def changed(
@@ -54,9 +56,9 @@ def _needs(before: Resources, wanted: Mapping[str, Value]) -> Resources:
             continue
         if name in AMOUNTS:
             fields[name] = _amount(name, value)
-        elif name == "site" and isinstance(value, str):
+        elif name in NAMES and isinstance(value, str):
             fields[name] = value
-        elif name == "avoid_hosts" and isinstance(value, list | tuple):
+        elif name in HOSTS and isinstance(value, list | tuple):
             fields[name] = tuple(str(host) for host in value)
         else:
             raise Invalid(f"{name} cannot be {value!r:.80}; give one of {', '.join(SETTABLE)}", field=name)

@@ -49,6 +49,9 @@ RESOURCES: Final = {
     "gpus": "gpus",
     "time": "wall_ms",
     "site": "site",
+    "hosts": "hosts",
+    "system": "system",
+    "machine": "machine",
 }
 PLAIN: Final = {"env": "env", "avoid": "avoid_hosts", "sources": "sources", "domain": "domain", "wait": "wait_ms"}
 VALUES: Final = MapOf(Data(), wants="`all`, or a map of values,")

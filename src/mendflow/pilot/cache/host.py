@@ -45,7 +45,7 @@ class _Folder:
         self.files: dict[str, int] = {}
         self.merged: set[str] = set()  # what we have too, by a link to the same file
         self.new: list[str] = []  # what has come since somebody has taken this list
-        self._numbers: dict[str, int] = {}  # of the files, as the disk knows them
+        self.numbers: dict[str, int] = {}  # of the files, as the disk knows them
         self._changed_ns = -1
 
     def promised_bytes(self) -> int:
@@ -69,7 +69,7 @@ class _Folder:
             return False
         # What changes right after a look may leave the folder's time as it was: a young one is looked at again.
         self._changed_ns = status.st_mtime_ns if time.time_ns() - status.st_mtime_ns > _YOUNG_NS else -1
-        same = {name for name, number in found.items() if self._numbers.get(name) == number}
+        same = {name for name, number in found.items() if self.numbers.get(name) == number}
         files = {}
         for name in found:
             known = self.files.get(name) if name in same else None
@@ -77,7 +77,7 @@ class _Folder:
             if size is not None:
                 files[name] = size
         self.new += [name for name in files if name not in self.files]
-        self.files, self._numbers = files, found
+        self.files, self.numbers = files, found
         self.merged &= same & files.keys()
         return True
 
@@ -153,14 +153,15 @@ class Host:
 
     def elsewhere_bytes(self, own: set[str], folder: str, *, coming: Container[str] = ()) -> int:
         """What they have together that takes room beside the files of ours in this folder: what we do not have, and
-        what we have as another file. Links to what is `coming` are about to be made."""
-        theirs: dict[str, int] = {}
+        what we have as another file. What two of them have by a link counts once, and what each has for itself twice.
+        Links to what is `coming` are about to be made."""
+        theirs: dict[tuple[str, int], int] = {}
         with self._guard:
             for near in self._counted():
                 near.merged &= own
                 for digest, size in near.files.items():
                     if digest not in coming and not (digest in own and near.shares(digest, folder)):
-                        theirs[digest] = size
+                        theirs[digest, near.numbers[digest]] = size
         return sum(theirs.values())
 
     def promised_bytes(self) -> int:

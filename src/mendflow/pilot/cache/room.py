@@ -113,15 +113,17 @@ class Room(ABC):
             self._tell()
 
     def _room_now(self, digest: str, size: int) -> bool:
-        """Promise a file its room if there is some; what is worth least may have to go."""
+        """Promise a file its room if there is some; what is worth least may have to go. Where there is none, this cache
+        at least keeps to what the others leave it."""
         for _ in range(OWN_FIRST):
             if not self._make_room(size):
-                return False
+                break
             if (limit_bytes := self._promise(digest, size)) is None:
                 return True
             if limit_bytes >= self._shelf.size_bytes:
-                return False
+                break
             self._shelf.size_bytes = limit_bytes
+        self._give_way()
         return False
 
     def _promise(self, digest: str, size: int) -> int | None:
