@@ -168,16 +168,25 @@ class Host:
         return sum(near.promised_bytes() for near in self._counted())
 
     def twins(self, own: set[str], folder: str) -> list[tuple[str, str]]:
-        """Files of ours that a neighbour has too, but as another file: both have fetched it. Only of neighbours that
-        come before us by name, so that of two pilots one takes the other's."""
-        found = []
+        """Files of ours that a neighbour has too, but as another file: both have fetched it. Only the first by name of
+        those that have it counts, and only if it comes before us, so that all come to have the same one."""
+        found, looked = [], set[str]()
         with self._guard:
             for near in [near for near in self._folders.values() if near.path < folder]:
-                for digest in (own & near.files.keys()) - near.merged:
+                for digest in (own & near.files.keys()) - looked:
                     theirs = f"{near.path}/{digest}"
-                    if not near.shares(digest, folder) and entries.whole_bytes(theirs, digest) is not None:
+                    if near.shares(digest, folder):
+                        looked.add(digest)
+                    elif entries.whole_bytes(theirs, digest) is not None:
+                        looked.add(digest)
                         found.append((digest, theirs))
         return found
+
+    def merged(self, digest: str) -> None:
+        """Our file of this name is another one now."""
+        with self._guard:
+            for near in self._counted():
+                near.merged.discard(digest)
 
     def link(self, digest: str, target: str) -> bool:
         return any(_linked(source, digest, target) for source in self._having(digest))

@@ -155,7 +155,8 @@ class SharedCache:
             if digest not in own:
                 self.disk.link_in(digest, self._on_host.link)
         for digest, twin in self._on_host.twins(own, str(self._folder))[:MERGED_AT_ONCE]:
-            self.disk.merge(digest, twin)
+            if self.disk.merge(digest, twin):
+                self._on_host.merged(digest)
         self._resize(set(), pilots=alive + 1)
         self.disk.look_at_links()
 
