@@ -173,15 +173,19 @@ class DiskCache(Holdings):
             try:
                 os.link(twin, path + entries.ARRIVING, follow_symlinks=False)
                 right = entries.is_right(path + entries.ARRIVING, digest)
+                size = os.stat(path + entries.ARRIVING).st_size
                 with self._guard:
-                    if right and digest in self._shelf and not self._shelf.in_use(digest):
-                        os.replace(path + entries.ARRIVING, path)
-                        return True
+                    if not right or digest not in self._shelf or self._shelf.in_use(digest):
+                        return False
+                    if size != self._shelf.uses(digest).bytes:
+                        self._drop(digest)  # ours is another than it was said to be, and counts as much as it has
+                        return False
+                    os.replace(path + entries.ARRIVING, path)
+                    return True
             except OSError:
-                pass  # it is gone, or on another disk
+                return False  # it is gone, or on another disk
             finally:
                 entries.discard(path + entries.ARRIVING)
-            return False
 
     def give(self, digest: str, target: str, *, link: bool) -> None:
         with self._guard:
