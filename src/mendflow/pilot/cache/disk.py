@@ -194,6 +194,9 @@ class DiskCache(Holdings):
             handed_over = not link and self._shelf.pins(digest) == 1 and self._guests.pop(digest, None) is not None
             if link:
                 self._linked.add(digest)
+        if digest not in self._hashed and not entries.is_right(path, digest):
+            self._drop(digest)
+            raise entries.Damaged(errno.EIO, f"the file {digest[:12]} is not what its name says")
         if handed_over:
             os.replace(path, target)
         else:
