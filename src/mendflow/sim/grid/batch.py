@@ -3,6 +3,7 @@
 import asyncio
 from collections import deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
+from typing import Literal
 
 import msgspec
 
@@ -47,7 +48,7 @@ class Yard:
 
 class _Submitted(msgspec.Struct):
     native: str
-    state: str = "queued"
+    state: Literal["queued", "running", "ended"] = "queued"
     pilot: LeanPilot | None = None
 
 
@@ -80,11 +81,7 @@ class VirtualBatch:
         return answers
 
     async def find(self, site: Site) -> dict[str, Found]:
-        states = {"queued": "queued", "running": "running"}
-        return {
-            name: Found(states.get(job.state, "ended"), job.native)  # type: ignore[arg-type]  # these are its words
-            for name, job in self._jobs[site.name].items()
-        }
+        return {name: Found(job.state, job.native) for name, job in self._jobs[site.name].items()}
 
     async def cancel(self, site: Site, names: Collection[str]) -> None:
         for name in names:
