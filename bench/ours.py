@@ -8,7 +8,8 @@ from pathlib import Path
 
 from bench.subject import WORKERS, Base, Kind, answer
 from mendflow.client import SyncClient
-from mendflow.core.model.flow import Activity, Expr, Flow, ForEach, Input, Job, Sequence
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, Flow, ForEach, Input, Job, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef
 from mendflow.core.model.problems import Unreachable

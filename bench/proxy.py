@@ -23,7 +23,8 @@ from pathlib import Path
 
 from bench.ours import Mendflow
 from bench.pairs import Middle, Pair, middle, pair
-from mendflow.core.model.flow import Expr, Flow, ForEach, Input, Job
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Flow, ForEach, Input, Job
 from mendflow.core.model.ids import CaseId, FlowName, PilotId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.sync import Assignment, Capacity, Report, SyncRequest

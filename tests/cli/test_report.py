@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 
 import msgspec
 
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
     Assign,
@@ -16,7 +17,6 @@ from mendflow.core.model.flow import (
     Choose,
     Copy,
     Empty,
-    Expr,
     Flow,
     ForEach,
     Job,

@@ -2,6 +2,7 @@
 
 import re
 
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Assign,
     Branch,
@@ -10,7 +11,6 @@ from mendflow.core.model.flow import (
     Choose,
     Compensate,
     Copy,
-    Expr,
     Flow,
     Job,
     OnAlarm,

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from mendflow.core.engine.plan import compile_flow
-from mendflow.core.model.flow import Call, Expr, Flow, ForEach, Input, Job, Parallel
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Parallel
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import FileRef

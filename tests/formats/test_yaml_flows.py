@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.engine.plan import compile_flow
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Assign,
     Branch,
@@ -14,7 +15,6 @@ from mendflow.core.model.flow import (
     Copy,
     Empty,
     Exit,
-    Expr,
     Flow,
     ForEach,
     Input,

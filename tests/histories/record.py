@@ -9,7 +9,8 @@ from random import Random
 import msgspec
 
 from mendflow.core.engine.messages import Event, SubmitJob
-from mendflow.core.model.flow import Expr, Flow, ForEach, Input, Job
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Flow, ForEach, Input, Job
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.formats.yaml import load_flow

@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from mendflow.core.engine.messages import RestartItem
-from mendflow.core.model.flow import Branch, Choose, Expr, ForEach, Job, Parallel, Receive, Task
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Branch, Choose, ForEach, Job, Parallel, Receive, Task
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive

@@ -5,7 +5,8 @@ from typing import Literal
 
 import msgspec
 
-from mendflow.core.model.flow import Activity, Expr, Parallel, Source
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, Parallel, Source
 
 
 class Awaited(msgspec.Struct, frozen=True):

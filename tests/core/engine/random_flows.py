@@ -5,6 +5,7 @@ from random import Random
 
 import msgspec
 
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Assign,
@@ -16,7 +17,6 @@ from mendflow.core.model.flow import (
     Copy,
     Empty,
     Exit,
-    Expr,
     Flow,
     ForEach,
     Invoke,

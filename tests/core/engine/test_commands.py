@@ -24,10 +24,10 @@ from mendflow.core.engine.messages import (
     SuspendJob,
     staged,
 )
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
     Activity,
-    Expr,
     Flow,
     ForEach,
     Input,

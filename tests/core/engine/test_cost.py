@@ -8,7 +8,8 @@ import pytest
 
 from mendflow.core.engine import Case, decide, evolve, snapshot
 from mendflow.core.engine.messages import Command, FinishItem, GoOn, Order, Proceed, StartCase, SubmitJob
-from mendflow.core.model.flow import Activity, Expr, ForEach, Job, Parallel, Sequence
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, ForEach, Job, Parallel, Sequence
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from tests.core.engine.world import flow

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from mendflow.core.engine.messages import SubmitJob
-from mendflow.core.model.flow import Activity, Assign, Catch, Copy, Empty, Expr, ForEach, Job, Scope, Sequence
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, Assign, Catch, Copy, Empty, ForEach, Job, Scope, Sequence
 from tests.core.engine.world import Play, pieces_of, started
 
 WORK = Job(name="a", command="run ${{ item }} ${{ index }}")

@@ -13,12 +13,12 @@ from mendflow.core.engine.messages import (
     WithdrawTask,
     staged,
 )
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import (
     Activity,
     Call,
     Catch,
-    Expr,
     Flow,
     Job,
     NeededResources,

@@ -3,13 +3,13 @@
 import pytest
 
 from mendflow.core.engine.messages import ItemSkipped
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Branch,
     Catch,
     Choose,
     Empty,
-    Expr,
     Job,
     Parallel,
     Scope,

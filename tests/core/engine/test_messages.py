@@ -3,11 +3,11 @@
 import pytest
 
 from mendflow.core.engine.messages import CallPartner, SendReply
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Catch,
     Empty,
-    Expr,
     Invoke,
     Job,
     OnAlarm,

@@ -4,13 +4,13 @@ import pytest
 
 from mendflow.core.engine import compensations, evolve, live_items, restore, snapshot, validate
 from mendflow.core.engine.messages import CancelJob, Event, ItemSkipped, RemoveItem, Suspend
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Branch,
     Catch,
     Choose,
     Compensate,
-    Expr,
     Flow,
     ForEach,
     Job,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Assign,
@@ -9,7 +10,6 @@ from mendflow.core.model.flow import (
     Compensate,
     Copy,
     Empty,
-    Expr,
     Job,
     OnAlarm,
     OnMessage,

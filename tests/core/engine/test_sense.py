@@ -6,12 +6,12 @@ import pytest
 
 from mendflow.core.engine import Case, compile_flow, evolve
 from mendflow.core.engine.messages import Event, StartCase
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Assign,
     Call,
     Copy,
-    Expr,
     Flow,
     ForEach,
     Input,

@@ -2,6 +2,7 @@
 
 import pytest
 
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Assign,
@@ -10,7 +11,6 @@ from mendflow.core.model.flow import (
     Copy,
     Empty,
     Exit,
-    Expr,
     Job,
     Parallel,
     Scope,

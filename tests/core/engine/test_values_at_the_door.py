@@ -7,8 +7,20 @@ import pytest
 
 from mendflow.core.engine.entry import NOT_DATA
 from mendflow.core.engine.messages import Deliver, ForceComplete, ForceFail, ItemFailed, SubmitJob
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Assign, Copy, Expr, Flow, ForEach, Input, Job, Receive, Scope, Sequence, While
+from mendflow.core.model.flow import (
+    Assign,
+    Copy,
+    Flow,
+    ForEach,
+    Input,
+    Job,
+    Receive,
+    Scope,
+    Sequence,
+    While,
+)
 from mendflow.core.model.ids import FlowName, ItemId
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.problems import Mistake

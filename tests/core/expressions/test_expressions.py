@@ -17,7 +17,7 @@ from mendflow.core.expressions import (
     resolve,
 )
 from mendflow.core.expressions.scan import plain_reference, scan
-from mendflow.core.model.flow import Expr
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.values import Value
 
 

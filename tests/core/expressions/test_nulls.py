@@ -1,7 +1,7 @@
 """A process survives any number of nulls. The evaluator's library takes a reference to None with each that it gives."""
 
 from mendflow.core.expressions import evaluate
-from mendflow.core.model.flow import Expr
+from mendflow.core.model.expr import Expr
 
 NULLS = {"list": [None] * 100, "one": None}
 

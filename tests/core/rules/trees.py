@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from hypothesis import strategies as st
 
 from mendflow.core.expressions import ExpressionError, evaluate
-from mendflow.core.model.flow import Empty, Expr, Flow
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Empty, Flow
 from mendflow.core.model.ids import CaseId, FlowName, Instant
 from mendflow.core.model.mending import Decision, DecisionState, ExceptionType
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree

@@ -2,7 +2,8 @@
 
 from hypothesis import strategies as st
 
-from mendflow.core.model.flow import Activity, Call, Empty, Expr, Flow, Job, Mend, Wait
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, Call, Empty, Flow, Job, Mend, Wait
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.mending import CASE_LEVEL, ExceptionType, Primitive
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree

@@ -1,6 +1,7 @@
 """Small flows of two steps, and grids to run them in."""
 
-from mendflow.core.model.flow import Expr, Flow, ForEach, Job, Sequence
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Flow, ForEach, Job, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.sim.grid.nature import Steady
 from mendflow.sim.grid.scene import MB, ElementScene, GridScene, SiteScene

@@ -15,7 +15,8 @@ from mendflow.core.engine.faults import (
 )
 from mendflow.core.engine.state import Case, Env, ScopeInstance
 from mendflow.core.expressions import ExpressionError, evaluate, resolve, resolve_as_text
-from mendflow.core.model.flow import Expr, Template
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Template
 from mendflow.core.model.values import Value, check_value
 
 NUMBER_MAX: Final = 2**53

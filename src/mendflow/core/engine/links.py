@@ -10,7 +10,7 @@ from mendflow.core.engine import data
 from mendflow.core.engine.faults import Thrown
 from mendflow.core.engine.plan import PlanNode
 from mendflow.core.engine.state import End, Graph, Instance, Phase, ScopeInstance
-from mendflow.core.model.flow import Expr
+from mendflow.core.model.expr import Expr
 
 if TYPE_CHECKING:
     from mendflow.core.engine.run import Run

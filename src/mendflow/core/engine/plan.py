@@ -10,13 +10,13 @@ import msgspec
 
 from mendflow.core.engine.sense import nonsense
 from mendflow.core.engine.wording import misworded
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Call,
     Catch,
     Choose,
     Compensate,
-    Expr,
     Flow,
     ForEach,
     Mend,

@@ -12,12 +12,12 @@ from msgspec.structs import asdict
 from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
 from mendflow.core.model.data import LOGICAL
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     DURATION_MS_MAX,
     Assign,
     Call,
     Catch,
-    Expr,
     Flow,
     ForEach,
     Invoke,

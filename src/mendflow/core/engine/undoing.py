@@ -18,7 +18,8 @@ from mendflow.core.engine.activities.compensation import discard
 from mendflow.core.engine.run import Run, item_id
 from mendflow.core.engine.state import Case, Record, ScopeInstance
 from mendflow.core.expressions import ExpressionError, references
-from mendflow.core.model.flow import Activity, Compensate, Empty, Expr, Flow, Input, Scope
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, Compensate, Empty, Flow, Input, Scope
 from mendflow.core.model.ids import FlowName, ItemId
 from mendflow.core.model.values import Value
 

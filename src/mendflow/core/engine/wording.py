@@ -12,13 +12,13 @@ import msgspec
 
 from mendflow.core.expressions import ExpressionError, expressions_of, problem
 from mendflow.core.expressions.scan import KEPT, WORDS
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Assign,
     Branch,
     Call,
     Choose,
     Copy,
-    Expr,
     Flow,
     ForEach,
     Invoke,

@@ -7,7 +7,8 @@ from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.scan import RESERVED
 from mendflow.core.expressions.templates import expressions_of, joined, literal, pieces, plain, resolve_text
 from mendflow.core.expressions.texts import as_text
-from mendflow.core.model.flow import Expr, Template
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Template
 from mendflow.core.model.values import Value, check_value
 
 __all__ = [

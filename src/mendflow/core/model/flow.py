@@ -12,20 +12,17 @@ from typing import Final, Literal, Union
 
 import msgspec
 
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import FunctionRef, Limits, Submission
 from mendflow.core.model.mending import Primitive, Target
 from mendflow.core.model.values import Value
+from mendflow.core.model.xml import Declared, XmlCopy, XmlMessage, XmlType, XmlWorld
 
 Template = Value
 
 DURATION_MS_MAX: Final = 10 * 366 * 86_400_000
 """Nobody waits longer than ten years."""
-
-
-class Expr(msgspec.Struct, frozen=True, omit_defaults=True):
-    text: str
-    language: str = "cel"
 
 
 class Source(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -69,10 +66,19 @@ class Copy(msgspec.Struct, frozen=True):
 
 class Assign(Node, frozen=True, tag="assign"):
     """All copies happen, or none. If they are the `first` ones, the values that the flow's own variables begin with,
-    then what was written into the case before it began lies over them."""
+    then what was written into the case before it began lies over them. `xml` are copies of XML, in their order, of
+    flows that have such; with `validate` what they changed is held against its schema."""
 
-    copies: tuple[Copy, ...]
+    copies: tuple[Copy, ...] = ()
     first: bool = False
+    xml: tuple[XmlCopy, ...] = ()
+    validate: bool = False
+
+
+class Validate(Node, frozen=True, tag="validate"):
+    """Hold variables against their schemas; what does not fit throws `invalidVariables`."""
+
+    variables: tuple[str, ...]
 
 
 class Wait(Node, frozen=True, tag="wait"):
@@ -83,9 +89,12 @@ class Wait(Node, frozen=True, tag="wait"):
 
 
 class Throw(Node, frozen=True, tag="throw"):
+    """`variable` holds XML data of the fault."""
+
     fault: str
     data: Template = None
     message: Template = ""
+    variable: str = ""
 
 
 class Rethrow(Node, frozen=True, tag="rethrow"):
@@ -160,11 +169,13 @@ class ForEach(Node, frozen=True, tag="for-each"):
 
 class Catch(msgspec.Struct, frozen=True, omit_defaults=True):
     """`fault` is the fault's name; None catches all. The fault is bound to `variable` as a dict: name, category,
-    message, data, exit_code, signal."""
+    message, data, exit_code, signal. With `holds` only a fault whose XML data is of that kind is caught, and the
+    variable holds the data itself."""
 
     body: "Activity"
     fault: str | None = None
     variable: str = "fault"
+    holds: XmlType | None = None
 
 
 class OnMessage(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -175,6 +186,8 @@ class OnMessage(msgspec.Struct, frozen=True, omit_defaults=True):
     variable: str = "message"
     correlation: Template = None
     exchange: str = ""  # which reply answers it, where several requests of a channel are open at once
+    xml: XmlMessage | None = None
+    declared: Declared | None = None  # event handlers only: what the scope of the handler declares
 
 
 class OnAlarm(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -194,6 +207,7 @@ class Scope(Node, frozen=True, tag="scope"):
     alarms: tuple[OnAlarm, ...] = ()
     isolated: bool = False
     exit_on_standard_fault: bool = False
+    declared: Declared | None = None
 
 
 class Receive(Node, frozen=True, tag="receive"):
@@ -201,6 +215,7 @@ class Receive(Node, frozen=True, tag="receive"):
     variable: str = ""
     correlation: Template = None
     exchange: str = ""
+    xml: XmlMessage | None = None
 
 
 class Reply(Node, frozen=True, tag="reply"):
@@ -210,6 +225,7 @@ class Reply(Node, frozen=True, tag="reply"):
     value: Template = None
     fault: str = ""
     exchange: str = ""
+    xml: XmlMessage | None = None
 
 
 class Pick(Node, frozen=True, tag="pick"):
@@ -220,12 +236,15 @@ class Pick(Node, frozen=True, tag="pick"):
 
 
 class Invoke(Node, frozen=True, tag="invoke"):
-    """Call a partner's operation; with `variable` wait for its answer and keep it there."""
+    """Call a partner's operation; with `variable` wait for its answer and keep it there. `sends` and `gets` say it in
+    XML: the partner is a partner link then."""
 
     partner: str
     operation: str
     value: Template = None
     variable: str = ""
+    sends: XmlMessage | None = None
+    gets: XmlMessage | None = None
 
 
 class NeededResources(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -325,6 +344,7 @@ Activity = Union[
     Empty,
     Exit,
     Assign,
+    Validate,
     Wait,
     Throw,
     Rethrow,
@@ -363,7 +383,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     `calls` holds the flows that this one calls and that came with it. `folder` is where given files are looked for.
     An `exlet` mends another case, and only there primitives make sense. `variables` and `results` are what a flow knows
     from elsewhere when it begins: a compensation that runs as a case of its own sees the variables, and `jobs.NAME`, as
-    they were when the activity that it undoes completed."""
+    they were when the activity that it undoes completed. `xml` is what a flow in BPEL knows from its WSDL files."""
 
     name: FlowName
     body: Activity
@@ -375,3 +395,4 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exlet: bool = False
     variables: dict[str, Value] = {}
     results: dict[str, dict[str, Value]] = {}
+    xml: XmlWorld | None = None

@@ -6,7 +6,8 @@ of a repair, is refused when it is added. Expressions are judged when their valu
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 
-from mendflow.core.model.flow import DURATION_MS_MAX, Expr, Mend
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import DURATION_MS_MAX, Mend
 from mendflow.core.model.jobs import Resources
 from mendflow.core.model.mending import ExceptionType, Primitive
 

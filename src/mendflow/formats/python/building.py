@@ -8,7 +8,8 @@ from contextvars import ContextVar
 from typing import Any, Literal
 
 from mendflow.core.expressions import ExpressionError, problem, references
-from mendflow.core.model.flow import Activity, Call, Expr, Flow, ForEach, Job
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, Call, Flow, ForEach, Job
 from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import Value
 from mendflow.formats.links import Awaited

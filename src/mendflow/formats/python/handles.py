@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final, NoReturn
 
 from mendflow.core.expressions import RESERVED, ExpressionError, pieces
-from mendflow.core.model.flow import Expr
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.values import Value
 from mendflow.formats.python.places import bad
 

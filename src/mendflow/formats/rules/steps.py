@@ -3,7 +3,8 @@
 import re
 from typing import Any, Final
 
-from mendflow.core.model.flow import Activity, Call, Expr, Flow, Mend, Parallel, Scope, Sequence
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, Call, Flow, Mend, Parallel, Scope, Sequence
 from mendflow.core.model.mending import Primitive
 from mendflow.core.model.values import Value
 from mendflow.formats.yaml.exlets import PLAIN, RESOURCES

@@ -7,7 +7,8 @@ from typing import Any, Final, Protocol
 
 import msgspec
 
-from mendflow.core.model.flow import Activity, Empty, Expr, Flow, Scope, Sequence
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, Empty, Flow, Scope, Sequence
 from mendflow.formats.spelling import meant
 from mendflow.formats.yaml import tables
 from mendflow.formats.yaml.document import Entries, Entry, Items, Node, Place, Scalar, describe

@@ -15,7 +15,8 @@ import msgspec
 
 from mendflow.core.expressions import ExpressionError, flaw, pieces
 from mendflow.core.expressions.scan import Reference, scan
-from mendflow.core.model.flow import Activity, Expr, Job, Stage
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Activity, Job, Stage
 from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.formats.spelling import nearest
 from mendflow.formats.yaml.document import Node, Place, Scalar

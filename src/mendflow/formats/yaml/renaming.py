@@ -7,7 +7,7 @@ import msgspec
 
 from mendflow.core.expressions import ExpressionError, pieces
 from mendflow.core.expressions.scan import scan
-from mendflow.core.model.flow import Expr
+from mendflow.core.model.expr import Expr
 
 
 def renamed(expr: Expr, old: str, new: str) -> Expr:

@@ -5,7 +5,8 @@ import re
 from typing import Any, Final, Protocol
 
 from mendflow.core.expressions import RESERVED, ExpressionError, pieces
-from mendflow.core.model.flow import DURATION_MS_MAX, Expr
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.units import DURATION_EXAMPLES, SIZE_EXAMPLES, duration_ms, size_bytes
 from mendflow.formats.names import NAME, NAME_CHARS_MAX, VARIABLE
 from mendflow.formats.spelling import nearest

@@ -2,6 +2,7 @@
 
 from typing import Any, Literal
 
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
     Branch,
@@ -9,7 +10,6 @@ from mendflow.core.model.flow import (
     Catch,
     Choose,
     Empty,
-    Expr,
     ForEach,
     Job,
     OnAlarm,

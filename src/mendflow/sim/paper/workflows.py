@@ -5,7 +5,8 @@ step0 is over: that is how the paper's simulation makes its jobs."""
 
 from typing import Final
 
-from mendflow.core.model.flow import Expr, Flow, ForEach, Job, Sequence, Template
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import Flow, ForEach, Job, Sequence, Template
 from mendflow.core.model.ids import FlowName
 
 STEP0: Final = "step0"

@@ -6,7 +6,8 @@ from mendflow.core.engine import data, mail
 from mendflow.core.engine.messages import Deliver, DropTimer, SetTimer
 from mendflow.core.engine.run import Run, path_of
 from mendflow.core.engine.state import Alarm, Picking, ScopeInstance, TimedItem
-from mendflow.core.model.flow import DURATION_MS_MAX, Expr, OnAlarm
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import DURATION_MS_MAX, OnAlarm
 from mendflow.core.model.ids import Instant
 
 EVENT: Final = 2

@@ -15,8 +15,9 @@ from mendflow.core.engine.faults import (
 from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
 from mendflow.core.engine.state import End, Instance, Turns
 from mendflow.core.expressions.texts import too_large
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Expr, ForEach
+from mendflow.core.model.flow import ForEach
 from mendflow.core.model.values import is_spilled
 
 TURNS_MAX: Final = 100
