@@ -26,7 +26,7 @@ from typing import NamedTuple
 
 import yaml
 
-from mendflow.formats.xml import parse
+from mendflow.core.xml import parse
 
 FENCE = re.compile(r"^( *)```(.*)$")
 NAMED = re.compile(r"^# file: (\S+)$")

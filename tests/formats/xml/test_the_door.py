@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mendflow.core.model.problems import BadFlow, BadRules
-from mendflow.formats.xml import Bounds, parse
+from mendflow.core.xml import Bounds, parse
 from mendflow.formats.xml.tree import Comment, Element, Instruction, parse_xml, serialized
 
 SMALL = Bounds(bytes=2000, depth=5, elements=20, attributes=3, attribute_chars=50, name_chars=30, text_chars=100)

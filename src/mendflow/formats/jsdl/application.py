@@ -10,6 +10,7 @@ import msgspec
 from mendflow.core.expressions import literal
 from mendflow.core.model.flow import DURATION_MS_MAX
 from mendflow.core.model.jobs import Limits
+from mendflow.core.xml import Node
 from mendflow.formats.jsdl.file_systems import FileSystems, Spot
 from mendflow.formats.jsdl.program import EVALUATED, SCRIPT, SHELL, Program, command_of
 from mendflow.formats.jsdl.reading import Reading, elements, local, namespace, shown
@@ -24,7 +25,6 @@ from mendflow.formats.jsdl.vocabulary import (
     REFUSED_POSIX,
     SPMD,
 )
-from mendflow.formats.xml import Node
 
 OUTER: Final = {"ApplicationName": 1, "ApplicationVersion": 1, "Description": 1}
 STREAMS: Final = ("Input", "Output", "Error")

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from mendflow.core.expressions import literal
 from mendflow.core.model.flow import Flow, Job, NeededResources, Publishing
 from mendflow.core.model.ids import FlowName
+from mendflow.core.xml import Node, parse
 from mendflow.formats.jsdl.application import Application, Applied
 from mendflow.formats.jsdl.file_systems import FileSystems
 from mendflow.formats.jsdl.ranges import holds
@@ -18,7 +19,6 @@ from mendflow.formats.jsdl.resources import Needs, needs_of
 from mendflow.formats.jsdl.staging import Staged, staged_files
 from mendflow.formats.jsdl.vocabulary import JSDL, MANY
 from mendflow.formats.names import NAME, NAME_CHARS_MAX
-from mendflow.formats.xml import Node, parse
 
 IDENTIFICATION: Final = {"JobName": 1, "Description": 1, "JobAnnotation": MANY, "JobProject": MANY}
 DESCRIPTION: Final = {"JobIdentification": 1, "Application": 1, "Resources": 1, "DataStaging": MANY}

@@ -7,12 +7,12 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.xml import Node
 from mendflow.formats.jsdl.program import FOLDER
 from mendflow.formats.jsdl.ranges import Range, chosen, range_of
 from mendflow.formats.jsdl.reading import Reading, local, shown
 from mendflow.formats.jsdl.vocabulary import FILE_SYSTEM_TYPES
 from mendflow.formats.spelling import nearest
-from mendflow.formats.xml import Node
 
 PARTS: Final = {"FileSystemType": 1, "Description": 1, "MountPoint": 1, "DiskSpace": 1}
 REFUSED: Final = {"MountSource": "a pilot mounts nothing: name a MountPoint that its hosts have"}

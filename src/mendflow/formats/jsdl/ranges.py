@@ -6,8 +6,8 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from mendflow.core.xml import Node
 from mendflow.formats.jsdl.reading import Reading, local
-from mendflow.formats.xml import Node
 
 PARTS = {"UpperBoundedRange": 1, "LowerBoundedRange": 1, "Exact": 1 << 30, "Range": 1 << 30}
 

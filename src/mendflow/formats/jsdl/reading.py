@@ -9,9 +9,9 @@ from typing import Final
 from lxml import etree
 
 from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.core.xml import Node
 from mendflow.formats.jsdl.vocabulary import GRIDSAM_MPI, SCHEMA_INSTANCE, SPOKEN, XML
 from mendflow.formats.spelling import nearest
-from mendflow.formats.xml import Node
 
 AMOUNT_MAX: Final = 2**53
 SHOWN_CHARS: Final = 80

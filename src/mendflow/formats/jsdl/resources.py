@@ -8,12 +8,12 @@ import msgspec
 
 from mendflow.core.expressions import literal
 from mendflow.core.model.flow import NeededResources
+from mendflow.core.xml import Node
 from mendflow.formats.jsdl.file_systems import FileSystems, amount
 from mendflow.formats.jsdl.ranges import Range, holds, range_of
 from mendflow.formats.jsdl.reading import Reading, shown
 from mendflow.formats.jsdl.vocabulary import MACHINES, MANY, OTHER_SYSTEMS, RANGES, REFUSED_RESOURCES, SYSTEMS
 from mendflow.formats.spelling import nearest
-from mendflow.formats.xml import Node
 
 PARTS: Final = {
     "CandidateHosts": 1,

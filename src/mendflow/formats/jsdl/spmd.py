@@ -6,9 +6,9 @@ from typing import Final
 
 import msgspec
 
+from mendflow.core.xml import Node
 from mendflow.formats.jsdl.reading import Reading, local, namespace, shown
 from mendflow.formats.jsdl.vocabulary import GRIDSAM_MPI, SPMD
-from mendflow.formats.xml import Node
 
 PROCESSES: Final = "actualtotalcpucount"
 THREADS: Final = "actualindividualcpucount"

@@ -16,12 +16,12 @@ from mendflow.core.data.protocols import PROTOCOLS, WRITTEN, protocol_flaw, targ
 from mendflow.core.expressions import literal
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import Publishing
+from mendflow.core.xml import Node
 from mendflow.formats.jsdl.file_systems import FileSystems, Spot
 from mendflow.formats.jsdl.reading import Reading, local, shown
 from mendflow.formats.jsdl.vocabulary import FLAGS
 from mendflow.formats.names import NAME
 from mendflow.formats.spelling import nearest
-from mendflow.formats.xml import Node
 
 PARTS: Final = {
     "FileName": 1,

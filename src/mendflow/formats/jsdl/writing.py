@@ -15,11 +15,11 @@ from mendflow.core.expressions import plain
 from mendflow.core.model.data import LOGICAL
 from mendflow.core.model.flow import Flow, Job
 from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.core.xml import Node
 from mendflow.formats.jsdl.document import read_document
 from mendflow.formats.jsdl.program import EVALUATED, SCRIPT, SHELL, Program, program_of
 from mendflow.formats.jsdl.sayable import only_job
 from mendflow.formats.jsdl.vocabulary import JSDL, LIMITS, POSIX, SYSTEMS
-from mendflow.formats.xml import Node
 
 NAMESPACES: Final = {None: JSDL, "jsdl-posix": POSIX}
 IN_ORDER: Final = (

@@ -11,7 +11,7 @@ import msgspec
 from lxml import etree
 
 from mendflow.core.model.problems import BadRules, Problem
-from mendflow.formats.xml.door import Bounds, Node, parse
+from mendflow.core.xml.door import Bounds, Node, parse
 
 BOUNDS: Final = Bounds(depth=50)
 XML_NAMESPACE: Final = "http://www.w3.org/XML/1998/namespace"

@@ -10,9 +10,9 @@ import msgspec
 from lxml import etree
 
 from mendflow.core.model.problems import BadFlow, Problem
-from mendflow.formats.xml.encodings import Unreadable, decoded
-from mendflow.formats.xml.prolog import doctype_at
-from mendflow.formats.xml.words import NOTHING, said_of
+from mendflow.core.xml.encodings import Unreadable, decoded
+from mendflow.core.xml.prolog import doctype_at
+from mendflow.core.xml.words import NOTHING, said_of
 
 PIECE_CHARS: Final = 1 << 14
 MIB: Final = 1 << 20
