@@ -31,6 +31,13 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     text_chars: int = 1 << 20
 
 
+class BadXml(BadFlow):
+    """A document or a value with problems, refused whole like a flow."""
+
+    code = "bad-xml"
+    refused = "the XML was refused"
+
+
 Node = etree._Element
 """An element of a document, as everybody here calls it."""
 

@@ -1,0 +1,223 @@
+"""XML as a tree that can be changed: what variables of a flow hold while an expression or an assignment looks at them.
+
+Every node knows its parent, and a root element stands in a document of its own. A tree may be shared by everybody who
+reads the same text; whoever wants to change one reads it anew or copies it, and the methods that change a tree assert
+that it is nobody else's."""
+
+from collections.abc import Iterator
+from typing import Final
+
+XML_NAMESPACE: Final = "http://www.w3.org/XML/1998/namespace"
+
+
+def name_of(ns: str, local: str) -> str:
+    """The name as everybody here writes it: `{namespace}local`, or bare."""
+    return f"{{{ns}}}{local}" if ns else local
+
+
+class Node:
+    __slots__ = ("parent",)
+
+    def __init__(self) -> None:
+        self.parent: Document | Element | None = None
+
+    @property
+    def document(self) -> "Document | None":
+        """The document that it stands in; None for what was cut out."""
+        at: Node | None = self
+        while at is not None and not isinstance(at, Document):
+            at = at.parent
+        return at
+
+    def string(self) -> str:
+        """The string value, as XPath defines it."""
+        raise NotImplementedError
+
+
+class Text(Node):
+    __slots__ = ("value",)
+
+    def __init__(self, value: str) -> None:
+        super().__init__()
+        self.value = value
+
+    def string(self) -> str:
+        return self.value
+
+
+class Comment(Text):
+    __slots__ = ()
+
+
+class Instruction(Text):
+    __slots__ = ("target",)
+
+    def __init__(self, target: str, value: str) -> None:
+        super().__init__(value)
+        self.target = target
+
+
+class Attribute(Text):
+    """Its parent is the element that bears it, though it is no child of that."""
+
+    __slots__ = ("local", "ns", "prefix")
+
+    def __init__(self, ns: str, local: str, value: str, prefix: str = "") -> None:
+        super().__init__(value)
+        self.ns, self.local, self.prefix = ns, local, prefix
+
+    @property
+    def name(self) -> str:
+        return name_of(self.ns, self.local)
+
+
+class _Parent(Node):
+    __slots__ = ("children",)
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.children: list[Child] = []
+
+    def string(self) -> str:
+        return "".join([node.value for node in self.descendants() if type(node) is Text])
+
+    def descendants(self) -> Iterator["Child"]:
+        """All below it, in document order. It must not be changed meanwhile."""
+        waiting = [iter(self.children)]
+        while waiting:
+            for child in waiting[-1]:
+                yield child
+                if isinstance(child, Element):
+                    waiting.append(iter(child.children))
+                    break
+            else:
+                waiting.pop()
+
+    def elements(self) -> Iterator["Element"]:
+        return (child for child in self.children if isinstance(child, Element))
+
+    def append(self, child: "Child") -> None:
+        self.insert(len(self.children), child)
+
+    def insert(self, at: int, child: "Child") -> None:
+        assert child.parent is None, "a node stands in one place; cut it out or copy it first"
+        self.own()
+        self.children.insert(at, child)
+        child.parent = self  # type: ignore[assignment]  # only documents and elements are parents
+
+    def own(self) -> None:
+        """Assert that the tree may be changed."""
+        document = self.document
+        assert document is None or not document.shared, "a tree that others read is not changed; copy it"
+
+
+class Document(_Parent):
+    """The root of a tree. `shared` marks what many read and nobody may change."""
+
+    __slots__ = ("order", "shared")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.shared = False
+        self.order: dict[int, int] | None = None
+        """Where each node stands, by its identity; kept only for what is shared."""
+
+    @property
+    def root(self) -> "Element":
+        return next(self.elements())
+
+
+class Element(_Parent):
+    """`nsmap` are the prefixes that it declares itself, the default one as "". `attributes` are by `{namespace}local`."""
+
+    __slots__ = ("attributes", "local", "ns", "nsmap", "prefix")
+
+    def __init__(self, ns: str, local: str, prefix: str = "", nsmap: dict[str, str] | None = None) -> None:
+        super().__init__()
+        self.ns, self.local, self.prefix = ns, local, prefix
+        self.nsmap = nsmap if nsmap is not None else {}
+        self.attributes: dict[str, Attribute] = {}
+
+    @property
+    def name(self) -> str:
+        return name_of(self.ns, self.local)
+
+    def get(self, name: str) -> str | None:
+        """The value of an attribute, by `{namespace}local`."""
+        found = self.attributes.get(name)
+        return found.value if found is not None else None
+
+    def set(self, ns: str, local: str, value: str, prefix: str = "") -> Attribute:
+        """Give it the attribute; another value for one that it has."""
+        self.own()
+        name = name_of(ns, local)
+        if (found := self.attributes.get(name)) is not None:
+            found.value = value
+            return found
+        made = self.attributes[name] = Attribute(ns, local, value, prefix)
+        made.parent = self
+        return made
+
+    def set_text(self, value: str) -> None:
+        """Make a text its only content."""
+        self.clear()
+        if value:
+            self.append(Text(value))
+
+    def clear(self) -> None:
+        """Take all content out of it. Attributes stay."""
+        self.own()
+        for child in self.children:
+            child.parent = None
+        self.children = []
+
+    def namespaces(self) -> dict[str, str]:
+        """All prefixes in scope, the default one as "" where there is one; `xml` is always there."""
+        chain: list[dict[str, str]] = []
+        at: Node | None = self
+        while isinstance(at, Element):
+            chain.append(at.nsmap)
+            at = at.parent
+        found = {"xml": XML_NAMESPACE}
+        for declared in reversed(chain):
+            found.update(declared)
+        return {prefix: uri for prefix, uri in found.items() if uri}
+
+
+Child = Element | Text
+"""What stands among children: elements, texts, comments, instructions; never attributes."""
+
+
+def position(node: Child) -> int:
+    """Where it stands among its parent's children."""
+    assert node.parent is not None
+    return next(at for at, child in enumerate(node.parent.children) if child is node)
+
+
+def cut(node: Child | Attribute) -> None:
+    """Take a node out of its tree, with all below it."""
+    parent = node.parent
+    if parent is None:
+        return
+    parent.own()
+    if isinstance(node, Attribute):
+        assert isinstance(parent, Element)
+        del parent.attributes[node.name]
+    else:
+        del parent.children[position(node)]
+    node.parent = None
+
+
+def replace(old: Child, new: Child) -> None:
+    """Put `new` where `old` stands."""
+    parent = old.parent
+    assert parent is not None and new.parent is None
+    parent.own()
+    parent.children[position(old)] = new
+    old.parent, new.parent = None, parent
+
+
+def rooted(element: Element) -> Element:
+    """The element in a document of its own."""
+    Document().append(element)
+    return element

@@ -1,0 +1,189 @@
+"""From a tree to text that stands for itself, and copies that do.
+
+An element takes along what it means: each namespace that its names use, and each prefix that stands around it and that
+a text or an attribute within may use as part of a name (`xsi:type="t:Order"`). Whatever is written can be read again:
+what is larger or deeper than the door lets in is refused here, before anybody keeps it."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Final, NoReturn
+
+from mendflow.core.xml.door import USUAL, BadXml, Bounds
+from mendflow.core.xml.tree import XML_NAMESPACE, Attribute, Child, Comment, Element, Instruction, Text, rooted
+
+PREFIXED: Final = re.compile(r"([A-Za-z_][\w.\-]*):[A-Za-z_]")
+NEVER: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
+IN_TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
+IN_ATTRIBUTE: Final = IN_TEXT | str.maketrans({'"': "&quot;", "\t": "&#9;", "\n": "&#10;"})
+
+Scope = Mapping[str, str]
+"""Which prefix means which namespace at a place; the default one as ""."""
+
+BARE: Final[Scope] = {"": "", "xml": XML_NAMESPACE}
+
+
+def write(element: Element, bounds: Bounds = USUAL) -> str:
+    """The element as text, the same for the same tree. Raises BadXml if nobody could read it again."""
+    writing = _Writing(bounds)
+    writing.element(element, BARE, taken_along(element), 1)
+    text = "".join(writing.pieces)
+    if len(text) > bounds.bytes or (not text.isascii() and len(text.encode()) > bounds.bytes):
+        _refuse(f"the XML would have more than {bounds.bytes:,} bytes")
+    return text
+
+
+def copied(element: Element) -> Element:
+    """The same again, in a document of its own, with all that it means."""
+    made = _copy(element)
+    made.nsmap = taken_along(element) | made.nsmap
+    return rooted(made)
+
+
+def taken_along(element: Element) -> dict[str, str]:
+    """Declarations around an element that something in it needs."""
+    if not isinstance(element.parent, Element):
+        return {}
+    around = element.parent.namespaces()
+    wanted = set(_prefixes(element))
+    return {prefix: uri for prefix, uri in around.items() if prefix in wanted and prefix != "xml"}
+
+
+def _prefixes(element: Element) -> Iterator[str]:
+    yield from _prefixes_of(element)
+    for node in element.descendants():
+        if isinstance(node, Element):
+            yield from _prefixes_of(node)
+        elif type(node) is Text and ":" in node.value:
+            yield from PREFIXED.findall(node.value)
+
+
+def _prefixes_of(element: Element) -> Iterator[str]:
+    yield element.prefix
+    for attribute in element.attributes.values():
+        if attribute.prefix:
+            yield attribute.prefix
+        if ":" in attribute.value:
+            yield from PREFIXED.findall(attribute.value)
+
+
+def _copy(element: Element) -> Element:
+    made = Element(element.ns, element.local, element.prefix, dict(element.nsmap))
+    for each in element.attributes.values():
+        made.set(each.ns, each.local, each.value, each.prefix)
+    for child in element.children:
+        made.append(copy_of(child))
+    return made
+
+
+def copy_of(node: Child) -> Child:
+    """The node again, standing nowhere yet."""
+    match node:
+        case Element():
+            return _copy(node)
+        case Instruction():
+            return Instruction(node.target, node.value)
+        case Comment():
+            return Comment(node.value)
+        case Text():
+            return Text(node.value)
+
+
+class _Writing:
+    def __init__(self, bounds: Bounds) -> None:
+        self.pieces: list[str] = []
+        self._bounds = bounds
+        self._count = 0
+
+    def element(self, element: Element, outer: Scope, brought: dict[str, str], depth: int) -> None:
+        self._count += 1
+        self._check(element, depth)
+        declared = _declarations(element, outer, brought)
+        scope = {**outer, **declared} if declared else outer
+        tag = _tag(element, scope)
+        self.pieces.append(f"<{tag}")
+        self._attributes(element, declared, scope)
+        if not element.children:
+            self.pieces.append("/>")
+            return
+        self.pieces.append(">")
+        for child in element.children:
+            if isinstance(child, Element):
+                self.element(child, scope, {}, depth + 1)
+            else:
+                self.pieces.append(_written(child))
+        self.pieces.append(f"</{tag}>")
+
+    def _attributes(self, element: Element, declared: dict[str, str], scope: Scope) -> None:
+        for prefix, uri in declared.items():
+            self.pieces.append(f' xmlns{":" if prefix else ""}{prefix}="{_attribute(uri)}"')
+        for each in element.attributes.values():
+            self.pieces.append(f' {_tag(each, scope)}="{_attribute(each.value)}"')
+
+    def _check(self, element: Element, depth: int) -> None:
+        bounds = self._bounds
+        if depth > bounds.depth:
+            _refuse(f"elements would stand more than {bounds.depth} deep in each other")
+        if self._count > bounds.elements:
+            _refuse(f"there would be more than {bounds.elements:,} elements")
+        if len(element.attributes) > bounds.attributes:
+            _refuse(f"an element would have more than {bounds.attributes} attributes")
+        if any(len(each.value) > bounds.attribute_chars for each in element.attributes.values()):
+            _refuse(f"an attribute would have more than {bounds.attribute_chars:,} characters")
+        if sum(len(child.value) for child in element.children if type(child) is Text) > bounds.text_chars:
+            _refuse(f"the text of <{element.local:.80}> would have more than {bounds.text_chars:,} characters")
+
+
+def _declarations(element: Element, outer: Scope, brought: dict[str, str]) -> dict[str, str]:
+    """What the element has to declare: what it says itself or brings along, and what its names need besides."""
+    wanted = brought | element.nsmap
+    found = {prefix: uri for prefix, uri in wanted.items() if outer.get(prefix) != uri and (uri or not prefix)}
+    names: list[Element | Attribute] = [element, *(each for each in element.attributes.values() if each.ns)]
+    for each in names:
+        bare = each is element
+        scope = {**outer, **found}
+        if _prefix_for(each.ns, each.prefix, scope, bare=bare) is not None:
+            continue
+        taken = each.prefix in found or (not each.prefix and not bare)
+        found[_another(scope) if taken and each.ns else each.prefix] = each.ns
+    return found
+
+
+def _prefix_for(ns: str, prefix: str, scope: Scope, *, bare: bool = True) -> str | None:
+    """The prefix that a name has at a place: its own if that means the right thing there, else the first that does."""
+    if (prefix or bare) and scope.get(prefix) == ns:
+        return prefix
+    return next((each for each, uri in scope.items() if uri == ns and (each or bare)), None)
+
+
+def _tag(node: Element | Attribute, scope: Scope) -> str:
+    """The name as it is written there. Attributes without a prefix have no namespace, whatever the default is."""
+    bare = isinstance(node, Element)
+    prefix = _prefix_for(node.ns, node.prefix, scope, bare=bare) if bare or node.ns else ""
+    assert prefix is not None, "a namespace was not declared"
+    return f"{prefix}:{node.local}" if prefix else node.local
+
+
+def _another(scope: Scope) -> str:
+    return next(f"ns{number}" for number in range(len(scope) + 1) if f"ns{number}" not in scope)
+
+
+def _written(node: Text) -> str:
+    if NEVER.search(node.value):
+        _refuse("a text in it has a character that XML cannot hold")
+    match node:
+        case Comment():
+            return f"<!--{node.value}-->"
+        case Instruction():
+            return f"<?{node.target} {node.value}?>" if node.value else f"<?{node.target}?>"
+        case _:
+            return node.value.translate(IN_TEXT)
+
+
+def _attribute(value: str) -> str:
+    if NEVER.search(value):
+        _refuse("an attribute in it has a character that XML cannot hold")
+    return value.translate(IN_ATTRIBUTE)
+
+
+def _refuse(message: str) -> NoReturn:
+    raise BadXml(problems=[message])
