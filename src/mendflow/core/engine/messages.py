@@ -261,12 +261,18 @@ class CancelCalled(Message, frozen=True, tag="cancel-called"):
 
 
 class CallPartner(Message, frozen=True, tag="call-partner"):
+    """In XML `partner` is the partner link, `value` a message, `port_type` what is spoken there, and `reference` where:
+    a service reference, as the partner link holds it. FinishItem then brings a message in `outcome.outputs`, or
+    nothing when the operation is one-way and the partner has taken it; `wants_answer` is true for both."""
+
     serial: int
     item: ItemId
     partner: str
     operation: str
     value: Value = None
     wants_answer: bool = False
+    port_type: str = ""
+    reference: Value = None
 
 
 class SendReply(Message, frozen=True, tag="send-reply"):

@@ -1,0 +1,149 @@
+"""The envelope: read with care, written small.
+
+What comes in has passed the door for XML. A header that must be understood, and is not ours, ends the reading with the
+fault that the specification has for it. An element of the body is taken out as text with all namespaces that are in
+scope there, so that names inside its content keep their meaning wherever it goes."""
+
+from collections.abc import Iterator, Sequence
+from typing import ClassVar, Final, NamedTuple
+from xml.sax.saxutils import escape
+
+from lxml import etree
+
+from mendflow.core.model.problems import BadFlow, Mistake
+from mendflow.core.soap import ADDRESSINGS, ENVELOPE, joined
+from mendflow.core.xml import Bounds, Node, parse
+
+SOAP_12: Final = "http://www.w3.org/2003/05/soap-envelope"
+NEXT_ACTOR: Final = "http://schemas.xmlsoap.org/soap/actor/next"
+_TRUE: Final = ("1", "true")
+_SOAP_BOUNDS: Final = Bounds(depth=200)
+
+
+class BadEnvelope(Mistake):
+    """What was sent is no envelope that we take; `faultcode` is how SOAP says it."""
+
+    code: ClassVar[str] = "bad-envelope"
+
+    def __init__(self, message: str, faultcode: str = "Client", **fields: object) -> None:
+        super().__init__(message, **fields)
+        self.faultcode = faultcode
+
+
+class SaidFault(NamedTuple):
+    """A fault as an envelope tells it. `code` is `{namespace}local`, or bare."""
+
+    code: str
+    string: str
+    detail: tuple[Node, ...]
+
+
+class Envelope(NamedTuple):
+    headers: tuple[Node, ...]
+    body: tuple[Node, ...]
+
+    def addressing(self, name: str) -> str:
+        """The text of a header of WS-Addressing: `MessageID`, `Action`, `RelatesTo`; empty if there is none."""
+        wanted = {joined(namespace, name) for namespace in ADDRESSINGS}
+        found = next((each for each in self.headers if each.tag in wanted), None)
+        return (found.text or "").strip() if found is not None else ""
+
+    def fault(self) -> SaidFault | None:
+        """The fault that the body tells of, if it does."""
+        if not self.body or self.body[0].tag != joined(ENVELOPE, "Fault"):
+            return None
+        said = {local_of(each): each for each in elements_of(self.body[0])}
+        code, string, detail = said.get("faultcode"), said.get("faultstring"), said.get("detail")
+        return SaidFault(
+            _qname(code) if code is not None else "",
+            (string.text or "").strip() if string is not None else "",
+            tuple(elements_of(detail)) if detail is not None else (),
+        )
+
+
+def read_envelope(data: bytes, source: str = "the message") -> Envelope:
+    """The envelope that these bytes are. Raises BadEnvelope."""
+    try:
+        root = parse(data, source, _SOAP_BOUNDS)
+    except BadFlow as refused:
+        raise BadEnvelope(refused.message) from refused
+    if root.tag != joined(ENVELOPE, "Envelope"):
+        if local_of(root) == "Envelope":
+            version = "SOAP 1.2" if etree.QName(root).namespace == SOAP_12 else "an envelope of another kind"
+            raise BadEnvelope(f"this is {version}; send SOAP 1.1", "VersionMismatch")
+        raise BadEnvelope(f"<{local_of(root)}> is no SOAP envelope; send {joined(ENVELOPE, 'Envelope')}")
+    parts = {local_of(each): each for each in elements_of(root)}
+    if "Body" not in parts:
+        raise BadEnvelope("the envelope has no Body")
+    headers = tuple(elements_of(parts["Header"])) if "Header" in parts else ()
+    for header in headers:
+        _demand_understood(header)
+    return Envelope(headers, tuple(elements_of(parts["Body"])))
+
+
+def _demand_understood(header: Node) -> None:
+    """We are asked to understand only what is for us, or for whoever comes next."""
+    if header.get(joined(ENVELOPE, "mustUnderstand"), "").strip() not in _TRUE:
+        return
+    if header.get(joined(ENVELOPE, "actor"), "").strip() not in ("", NEXT_ACTOR):
+        return
+    if etree.QName(header).namespace not in ADDRESSINGS:
+        raise BadEnvelope(f"the header {header.tag!s} must be understood, and is not known here", "MustUnderstand")
+
+
+def write_envelope(body: Sequence[str], headers: Sequence[str] = ()) -> bytes:
+    """An envelope around elements, each a text that declares the namespaces it uses."""
+    head = f"<soap:Header>{''.join(headers)}</soap:Header>" if headers else ""
+    return (
+        f'<?xml version="1.0" encoding="utf-8"?>\n<soap:Envelope xmlns:soap="{ENVELOPE}">'
+        f"{head}<soap:Body>{''.join(body)}</soap:Body></soap:Envelope>"
+    ).encode()
+
+
+def write_fault(string: str, detail: Sequence[str] = (), *, code: str = "Server") -> bytes:
+    """An envelope with a fault. `code` is one of SOAP's own."""
+    told = f"<detail>{''.join(detail)}</detail>" if detail else ""
+    said = f"<faultcode>soap:{code}</faultcode><faultstring>{text(string)}</faultstring>{told}"
+    return write_envelope([f"<soap:Fault>{said}</soap:Fault>"])
+
+
+def header(namespace: str, name: str, content: str) -> str:
+    return f'<h:{name} xmlns:h="{text(namespace)}">{text(content)}</h:{name}>'
+
+
+def text(words: str) -> str:
+    """Words as they stand in XML, also in an attribute; what XML cannot say at all is a question mark."""
+    sayable = "".join(each if _sayable(each) else "?" for each in words)
+    return escape(sayable, {'"': "&quot;", "\r": "&#13;"})
+
+
+def _sayable(char: str) -> bool:
+    point = ord(char)
+    return char in "\t\n\r" or 0x20 <= point <= 0xD7FF or 0xE000 <= point <= 0xFFFD or point >= 0x10000
+
+
+def elements_of(node: Node) -> Iterator[Node]:
+    """The elements in it; comments and instructions are passed over."""
+    return (each for each in node if isinstance(each.tag, str))
+
+
+def local_of(node: Node) -> str:
+    return etree.QName(node).localname
+
+
+def element_of(node: Node) -> str:
+    """The element as text that stands alone. The envelope's own namespace does not go with it, unless it is used."""
+    alone = etree.tostring(node, encoding="unicode", with_tail=False)
+    if ENVELOPE not in node.nsmap.values():
+        return alone
+    again = etree.fromstring(alone)
+    kept = [prefix for prefix, namespace in again.nsmap.items() if prefix and namespace != ENVELOPE]
+    etree.cleanup_namespaces(again, keep_ns_prefixes=kept)
+    return etree.tostring(again, encoding="unicode")
+
+
+def _qname(node: Node) -> str:
+    """A name in an element's text, with the namespace that its prefix means there."""
+    prefix, colon, local = (node.text or "").strip().rpartition(":")
+    namespace = node.nsmap.get(prefix if colon else None, "")
+    return joined(namespace or "", local)

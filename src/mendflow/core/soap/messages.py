@@ -1,0 +1,175 @@
+"""Messages in envelopes: which operation a request means, which values its parts have, and the way back.
+
+In document style each part is an element of the body; in rpc style one element around all parts has the operation's
+name. A request is known by what stands in its body; only where that fits several operations the SOAP action decides."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Literal, NamedTuple
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import Bound, Operation, Part, XmlWorld, element_text, element_value
+from mendflow.core.soap import BPEL, joined, split, typed
+from mendflow.core.soap.envelope import BadEnvelope, Envelope, SaidFault, element_of, elements_of, local_of, text
+from mendflow.core.xml import Node
+
+Message = Mapping[str, Value]
+
+
+class Spoken(NamedTuple):
+    """An operation, and how it is spoken."""
+
+    port_type: str
+    operation: Operation
+    bound: Bound
+
+
+def spoken(world: XmlWorld, port_type: str, operation: str, *, address: str = "") -> Spoken:
+    """As the port at the address speaks it, else any port of the type; without one, as its parts allow."""
+    said = world.port_types[port_type][operation]
+    ports = [each for each in world.ports if each.port_type == port_type and operation in each.operations]
+    ports.sort(key=lambda each: each.address != address)
+    return Spoken(port_type, said, ports[0].operations[operation] if ports else _unbound(world, port_type, said))
+
+
+def _unbound(world: XmlWorld, port_type: str, operation: Operation) -> Bound:
+    names = [operation.input, *([operation.output] if operation.output else [])]
+    style: Literal["document", "rpc"] = (
+        "document" if all(part.element for name in names for part in world.messages.get(name, ())) else "rpc"
+    )
+    return Bound(style=style, namespace=split(port_type)[0] if style == "rpc" else "")
+
+
+# Writing
+
+
+def request_body(world: XmlWorld, said: Spoken, message: Message) -> list[str]:
+    """What stands in the body of a request."""
+    return _body(world, said, said.operation.input, message, said.operation.name)
+
+
+def answer_body(world: XmlWorld, said: Spoken, message: Message) -> list[str]:
+    """What stands in the body of an answer."""
+    return _body(world, said, said.operation.output, message, f"{said.operation.name}Response")
+
+
+def _body(world: XmlWorld, said: Spoken, name: str, message: Message, wrapper: str) -> list[str]:
+    parts = [_part(part, message[part.name]) for part in world.messages.get(name, ()) if part.name in message]
+    if said.bound.style == "document":
+        return parts
+    return [f'<rpc:{wrapper} xmlns:rpc="{text(said.bound.namespace)}">{"".join(parts)}</rpc:{wrapper}>']
+
+
+def _part(part: Part, value: Value) -> str:
+    if part.element:
+        return element_text(value) or _bare(part.element, typed.lexical(value))
+    return typed.written(part.name, value)
+
+
+def _bare(name: str, content: str = "") -> str:
+    """An element that holds a text, or nothing."""
+    namespace, local = split(name)
+    tag, declared = (f"f:{local}", f' xmlns:f="{text(namespace)}"') if namespace else (local, "")
+    return f"<{tag}{declared}>{text(content)}</{tag}>" if content else f"<{tag}{declared}/>"
+
+
+# Reading
+
+
+def asked(world: XmlWorld, offered: Iterable[Spoken], envelope: Envelope, action: str) -> tuple[Spoken, Message]:
+    """Which of the offered operations a request means, and its message. Raises BadEnvelope."""
+    fitting = [each for each in offered if _fits(world, each, each.operation.input, envelope.body)]
+    if not fitting:
+        there = ", ".join(str(each.tag) for each in envelope.body) or "nothing"
+        raise BadEnvelope(f"no operation here takes {there}; `?wsdl` tells what there is")
+    said = next((each for each in fitting if action and each.bound.action == action), None)
+    said = said or next((each for each in fitting if action.rpartition("/")[2] == each.operation.name), fitting[0])
+    return said, _read(world, said, said.operation.input, envelope.body)
+
+
+def _fits(world: XmlWorld, said: Spoken, message: str, body: tuple[Node, ...]) -> bool:
+    if said.bound.style == "rpc":
+        return len(body) == 1 and body[0].tag == joined(said.bound.namespace, said.operation.name)
+    parts = world.messages.get(message, ())
+    if len(parts) == 1 and not parts[0].element:
+        return len(body) == 1  # a type stands for whatever element there is
+    return sorted(part.element for part in parts) == sorted(str(each.tag) for each in body)
+
+
+def answered(world: XmlWorld, said: Spoken, envelope: Envelope) -> Message:
+    """The message of an answer. Raises BadEnvelope."""
+    if said.bound.style == "document" and not _fits(world, said, said.operation.output, envelope.body):
+        there = ", ".join(str(each.tag) for each in envelope.body) or "nothing"
+        raise BadEnvelope(f"{there} is no answer of the operation {said.operation.name}")
+    return _read(world, said, said.operation.output, envelope.body)
+
+
+def _read(world: XmlWorld, said: Spoken, name: str, body: tuple[Node, ...]) -> dict[str, Value]:
+    parts = world.messages.get(name, ())
+    if said.bound.style == "rpc":
+        held = {local_of(each): each for each in elements_of(body[0])} if body else {}
+    else:
+        found = {str(each.tag): each for each in body}
+        held = {part.name: found[part.element] for part in parts if part.element in found}
+        if len(parts) == 1 and not parts[0].element and body:
+            held = {parts[0].name: body[0]}
+    return {
+        part.name: element_value(element_of(held[part.name]))
+        if part.element
+        else typed.read(held[part.name], part.type, world)
+        for part in parts
+        if part.name in held
+    }
+
+
+# Faults
+
+
+def fault_of(world: XmlWorld, said: Spoken, told: SaidFault) -> Fault:
+    """What a fault in an envelope means to the caller: by its declared name if the operation declares it, else by the
+    name of the element in its detail, else by its code."""
+    words = told.string or f"the partner's fault {told.code}"
+    if not told.detail:
+        return Fault(name=told.code or "partnerFault", category=Category.FLOW, message=words)
+    detail = told.detail[0]
+    for name, message in said.operation.faults.items():
+        for part in world.messages.get(message, ())[:1]:
+            if part.element == detail.tag or (not part.element and local_of(detail) in (part.name, name)):
+                value: Value = (
+                    element_value(element_of(detail)) if part.element else typed.read(detail, part.type, world)
+                )
+                data: Value = {"type": {"message": message}, "value": {part.name: value}}
+                return Fault(
+                    name=joined(split(said.port_type)[0], name), category=Category.FLOW, message=words, data=data
+                )
+    element = str(detail.tag)
+    data = {"type": {"element": element}, "value": element_value(element_of(detail))}
+    namespace, local = split(element)
+    name = local if namespace == BPEL else element
+    return Fault(name=name, category=Category.FLOW, message=words, data=data)
+
+
+def fault_words(fault: Fault) -> str:
+    """What a fault's string says: its name first, then what it is about."""
+    name = split(fault.name)[1]
+    return f"{name}: {fault.message}" if fault.message and fault.message != name else name
+
+
+def fault_detail(world: XmlWorld, said: Spoken, fault: Fault) -> list[str]:
+    """What stands in the detail: the fault's data as the WSDL wants it, else an element of the fault's name."""
+    data = fault.data if isinstance(fault.data, dict) else {}
+    kind, value = data.get("type"), data.get("value")
+    message = kind.get("message", "") if isinstance(kind, dict) else ""
+    declared = message or said.operation.faults.get(split(fault.name)[1], "")
+    parts = world.messages.get(declared, ()) if isinstance(declared, str) else ()
+    told = list(_detail(parts, value))
+    namespace, local = split(fault.name)
+    return told or [_bare(joined(namespace or BPEL, local))]
+
+
+def _detail(parts: tuple[Part, ...], value: Value) -> Iterator[str]:
+    whole = element_text(value)
+    if whole is not None:
+        yield whole
+    elif isinstance(value, dict):
+        yield from (_part(part, value[part.name]) for part in parts if part.name in value)

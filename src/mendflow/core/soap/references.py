@@ -1,0 +1,44 @@
+"""References to services: where a partner is, as a value that flows copy about.
+
+A reference is a `service-ref` around whatever says an address. We write an endpoint reference of WS-Addressing, and
+read any version of it, a WSDL service with a SOAP address, or the bare address as text."""
+
+from typing import Final
+
+from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import element_text, element_value
+from mendflow.core.soap import ADDRESSING, ADDRESSINGS, SERVICE_REF, WSDL_SOAP, joined
+from mendflow.core.soap.envelope import text
+from mendflow.core.xml import parse
+
+_ADDRESSES: Final = frozenset(joined(namespace, "Address") for namespace in ADDRESSINGS)
+_SOAP_ADDRESS: Final = joined(WSDL_SOAP, "address")
+
+
+def service_reference(address: str) -> dict[str, Value]:
+    """The reference of whoever is at this address."""
+    return element_value(
+        f'<sref:service-ref xmlns:sref="{SERVICE_REF}"><wsa:EndpointReference xmlns:wsa="{ADDRESSING}">'
+        f"<wsa:Address>{text(address)}</wsa:Address></wsa:EndpointReference></sref:service-ref>"
+    )
+
+
+def address_of(reference: Value) -> str:
+    """The address that a reference gives; empty if it gives none."""
+    if isinstance(reference, str):
+        return reference.strip()
+    said = element_text(reference)
+    if said is None:
+        return ""
+    try:
+        root = parse(said, "a service reference")
+    except BadFlow:
+        return ""
+    for each in root.iter():
+        if each.tag in _ADDRESSES:
+            return (each.text or "").strip()
+        if each.tag == _SOAP_ADDRESS:
+            return each.get("location", "").strip()
+    words = "".join(root.itertext()).strip()
+    return words if len(words.split()) == 1 else ""
