@@ -1,0 +1,245 @@
+"""Values held against the XML Schemas of their flow, with nothing fetched and nothing opened.
+
+The schemas are the texts that the flow came with. Before libxml2 sees them, every import and include in them is written
+anew: it names one of these texts by a number, or no place at all. One schema on top draws all of them in, and has an
+element for each type that there is, so that a value of a type is judged as an element's is. It is compiled once for
+each set of schemas."""
+
+from collections.abc import Iterator
+from copy import deepcopy
+from decimal import Decimal
+from functools import lru_cache
+from typing import Final
+
+import msgspec
+from lxml import etree
+
+from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import SchemaText, XmlType, XmlWorld, element_text
+from mendflow.core.xml.declarations import (
+    BUILT_IN,
+    REMEMBERED_MAX,
+    XSD,
+    Declarations,
+    Document,
+    builtin_of,
+    builtin_of_content,
+    declarations,
+    declares_element,
+    declares_type,
+    located,
+    name_of,
+)
+from mendflow.core.xml.door import Node, parse
+
+__all__ = [
+    "builtin_of",
+    "builtin_of_content",
+    "declares_element",
+    "declares_type",
+    "schema_problems",
+    "violations",
+]
+
+CHECKED: Final = "urn:mendflow:checked"
+OCCURS_MAX: Final = 100_000
+TOLD_MAX: Final = 20
+
+
+class _Compiled(msgspec.Struct, frozen=True):
+    """`elements` has the element that stands for each type. Without a `schema` there are `problems`."""
+
+    schema: etree.XMLSchema | None
+    elements: dict[str, str]
+    problems: tuple[str, ...]
+
+
+def violations(world: XmlWorld, value: Value, type: XmlType) -> list[str]:
+    """What is wrong with a value of a variable or a part, in sentences; nothing if it is as its schema wants it."""
+    if type.message:
+        return _message_violations(world, value, type.message)
+    compiled = _compiled(world.schemas)
+    if compiled.schema is None:
+        return list(compiled.problems)
+    try:
+        node = _element(value, type, compiled)
+    except BadFlow as refusal:
+        return [problem.message for problem in refusal.problems]
+    return [_readable(one, type, compiled) for one in _judged(compiled.schema, node)]
+
+
+def schema_problems(world: XmlWorld) -> list[str]:
+    """Why the schemas of a flow cannot be used; nothing if they can."""
+    return list(_compiled(world.schemas).problems)
+
+
+def _message_violations(world: XmlWorld, value: Value, message: str) -> list[str]:
+    if message not in world.messages:
+        return [f"no message {message} is known"]
+    if not isinstance(value, dict):
+        return [f"a message {message} has parts; this is a plain value"]
+    found = []
+    for part in world.messages[message]:
+        if part.name not in value:
+            found.append(f"the part {part.name} is missing")
+            continue
+        inner = violations(world, value[part.name], XmlType(element=part.element, type=part.type))
+        found += [f"part {part.name}: {one}" for one in inner]
+    return found
+
+
+def _element(value: Value, type: XmlType, compiled: _Compiled) -> Node:
+    """The value as an element that the schema on top knows. Raises BadFlow, as the door does, if it is none."""
+    text = element_text(value)
+    if type.element:
+        if text is None:
+            raise BadFlow(problems=[f"an element {type.element} is wanted; this is a plain value"])
+        node = parse(text, "")
+        if node.tag != type.element:
+            raise BadFlow(problems=[f"an element {type.element} is wanted; this is {node.tag!s}"])
+        return node
+    if type.type not in compiled.elements:
+        raise BadFlow(problems=[f"no type {type.type} is known"])
+    node = etree.Element("value") if text is None else parse(text, "")
+    if text is None:
+        node.text = _lexical(value, type.type)
+    node.tag = compiled.elements[type.type]
+    return node
+
+
+def _lexical(value: Value, type: str) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, float) and not type.endswith(("}float", "}double")):
+        return format(Decimal(repr(value)), "f")
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise BadFlow(problems=["a text, a number or a boolean is wanted"])
+
+
+def _judged(schema: etree.XMLSchema, node: Node) -> list[str]:
+    try:
+        if schema.validate(node):
+            return []
+    except etree.XMLSchemaValidateError:
+        return ["it cannot be judged: a pattern or a content model of its schema is too ambiguous"]
+    told = [str(entry.message) for entry in schema.error_log]
+    return told[:TOLD_MAX] or ["it is not as its schema wants it"]
+
+
+def _readable(said: str, type: XmlType, compiled: _Compiled) -> str:
+    return said.replace(compiled.elements[type.type], f"of type {type.type}") if type.type else said
+
+
+@lru_cache(maxsize=REMEMBERED_MAX)
+def _compiled(schemas: tuple[SchemaText, ...]) -> _Compiled:
+    known = declarations(schemas)
+    problems = [*known.problems, *_out_of_bounds(known)]
+    if problems:
+        return _Compiled(None, {}, tuple(problems))
+    names = [name_of(XSD, local) for local in ("anyType", *sorted(BUILT_IN - {"NOTATION"}))]
+    elements = {name: name_of(CHECKED, f"t{at}") for at, name in enumerate([*names, *known.types])}
+    try:
+        schema = etree.XMLSchema(_top(known, elements))
+    except etree.XMLSchemaParseError as error:
+        entries = [f"{_place(entry.filename, known)}{entry.line}: {entry.message}" for entry in error.error_log]
+        return _Compiled(None, {}, tuple(entries[:TOLD_MAX]) or (str(error),))
+    return _Compiled(schema, elements, ())
+
+
+def _out_of_bounds(known: Declarations) -> Iterator[str]:
+    for document in known.documents:
+        for node in document.root.iter(f"{{{XSD}}}*"):
+            for attribute in ("minOccurs", "maxOccurs"):
+                many = node.get(attribute) or ""
+                if many.strip().isdigit() and len(many) < 20 and int(many) <= OCCURS_MAX:
+                    continue
+                if many.strip().lstrip("+").isdigit():
+                    yield f"{document.source.location}:{node.sourceline}: {attribute} is more than {OCCURS_MAX:,}"
+
+
+def _place(file: str | None, known: Declarations) -> str:
+    number = (file or "").removeprefix("mem:")
+    return f"{known.documents[int(number)].source.location}:" if number.isdigit() else ""
+
+
+class _Texts(etree.Resolver):
+    """Gives libxml2 the texts that it may have, and nothing for any other name."""
+
+    def __init__(self, texts: dict[str, bytes]) -> None:
+        super().__init__()
+        self._texts = texts
+
+    def resolve(self, system_url: str | None, public_id: str | None, context: object) -> etree._InputDocument | None:
+        text = self._texts.get(system_url or "", b"<nothing/>")
+        return self.resolve_string(text, context, base_url=system_url)
+
+
+def _top(known: Declarations, elements: dict[str, str]) -> Node:
+    """The schema that draws in all others, with a parser that knows where they are."""
+    spaces = _spaces(known)
+    numbers = {space: at for at, space in enumerate(spaces)}
+    texts = {f"mem:{at}": _rewritten(document, known, numbers) for at, document in enumerate(known.documents)}
+    for space, number in numbers.items():
+        texts[f"mem:all/{number}"] = _gathered(space, spaces[space])
+    parser = etree.XMLParser(no_network=True, resolve_entities=False, load_dtd=False, dtd_validation=False)
+    parser.resolvers.add(_Texts(texts))
+    return etree.fromstring(_driver(numbers, elements), parser, base_url="mem:top")
+
+
+def _spaces(known: Declarations) -> dict[str, list[int]]:
+    """Which documents make up each namespace. What another one adopts or redefines comes in through that one."""
+    schemas = tuple(document.source for document in known.documents)
+    redefined = {
+        located(document.source, node.get("schemaLocation") or "", schemas)
+        for document in known.documents
+        for node in document.root.iterchildren(f"{{{XSD}}}redefine")
+    }
+    spaces: dict[str, list[int]] = {}
+    for at, document in enumerate(known.documents):
+        space = document.root.get("targetNamespace") or ""
+        if space in document.namespaces and document.source not in redefined:
+            spaces.setdefault(space, []).append(at)
+    return spaces
+
+
+def _gathered(space: str, documents: list[int]) -> bytes:
+    """One schema for a namespace that several documents declare: libxml2 imports a namespace once."""
+    root = etree.Element(f"{{{XSD}}}schema", nsmap={"xs": XSD})
+    if space:
+        root.set("targetNamespace", space)
+    for at in documents:
+        etree.SubElement(root, f"{{{XSD}}}include", schemaLocation=f"mem:{at}")
+    return etree.tostring(root)
+
+
+def _driver(numbers: dict[str, int], elements: dict[str, str]) -> bytes:
+    root = etree.Element(f"{{{XSD}}}schema", nsmap={"xs": XSD}, targetNamespace=CHECKED)
+    for space, number in numbers.items():
+        place = etree.SubElement(root, f"{{{XSD}}}import", schemaLocation=f"mem:all/{number}")
+        if space:
+            place.set("namespace", space)
+    for type, name in elements.items():
+        space, _, local = type.rpartition("}")
+        scope = {"t": space[1:]} if space else None
+        held = etree.SubElement(root, f"{{{XSD}}}element", nsmap=scope, name=name.rpartition("}")[2])
+        held.set("type", f"t:{local}" if space else local)
+    return etree.tostring(root)
+
+
+def _rewritten(document: Document, known: Declarations, numbers: dict[str, int]) -> bytes:
+    """The document with imports and includes that stay among ours."""
+    root = deepcopy(document.root)
+    schemas = tuple(other.source for other in known.documents)
+    for node in root.iterchildren(f"{{{XSD}}}import"):
+        node.attrib.pop("schemaLocation", None)
+        if (number := numbers.get(node.get("namespace") or "")) is not None:
+            node.set("schemaLocation", f"mem:all/{number}")
+    for node in root.iterchildren(f"{{{XSD}}}include", f"{{{XSD}}}redefine"):
+        found = located(document.source, node.get("schemaLocation") or "", schemas)
+        if found is None:
+            root.remove(node)
+        else:
+            node.set("schemaLocation", f"mem:{schemas.index(found)}")
+    return etree.tostring(root)
