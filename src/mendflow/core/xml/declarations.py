@@ -17,12 +17,53 @@ from mendflow.core.xml.known_schemas import KNOWN
 XSD: Final = "http://www.w3.org/2001/XMLSchema"
 ANY_SIMPLE: Final = "anySimpleType"
 BUILT_IN: Final = frozenset(
-    ["anySimpleType", "string", "normalizedString", "token", "language", "Name", "NCName", "NMTOKEN", "NMTOKENS"]
-    + ["ID", "IDREF", "IDREFS", "ENTITY", "ENTITIES", "QName", "NOTATION", "anyURI", "boolean", "hexBinary"]
-    + ["base64Binary", "decimal", "integer", "nonPositiveInteger", "negativeInteger", "nonNegativeInteger"]
-    + ["positiveInteger", "long", "int", "short", "byte", "unsignedLong", "unsignedInt", "unsignedShort"]
-    + ["unsignedByte", "float", "double", "duration", "dateTime", "date", "time", "gYear", "gYearMonth", "gMonth"]
-    + ["gMonthDay", "gDay"]
+    {
+        "anySimpleType",
+        "string",
+        "normalizedString",
+        "token",
+        "language",
+        "Name",
+        "NCName",
+        "NMTOKEN",
+        "NMTOKENS",
+        "ID",
+        "IDREF",
+        "IDREFS",
+        "ENTITY",
+        "ENTITIES",
+        "QName",
+        "NOTATION",
+        "anyURI",
+        "boolean",
+        "hexBinary",
+        "base64Binary",
+        "decimal",
+        "integer",
+        "nonPositiveInteger",
+        "negativeInteger",
+        "nonNegativeInteger",
+        "positiveInteger",
+        "long",
+        "int",
+        "short",
+        "byte",
+        "unsignedLong",
+        "unsignedInt",
+        "unsignedShort",
+        "unsignedByte",
+        "float",
+        "double",
+        "duration",
+        "dateTime",
+        "date",
+        "time",
+        "gYear",
+        "gYearMonth",
+        "gMonth",
+        "gMonthDay",
+        "gDay",
+    }
 )
 DERIVATIONS_MAX: Final = 100
 REMEMBERED_MAX: Final = 64

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from decimal import Decimal
 from functools import lru_cache
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 from lxml import etree
@@ -165,13 +165,14 @@ def _place(file: str | None, known: Declarations) -> str:
 
 
 class _Texts(etree.Resolver):
-    """Gives libxml2 the texts that it may have, and nothing for any other name."""
+    """Gives libxml2 the texts that it may have, and nothing for any other name. What it gives is of a class that lxml
+    does not show."""
 
     def __init__(self, texts: dict[str, bytes]) -> None:
         super().__init__()
         self._texts = texts
 
-    def resolve(self, system_url: str | None, public_id: str | None, context: object) -> etree._InputDocument | None:
+    def resolve(self, system_url: str | None, public_id: str | None, context: object) -> Any:
         text = self._texts.get(system_url or "", b"<nothing/>")
         return self.resolve_string(text, context, base_url=system_url)
 
