@@ -24,12 +24,14 @@ STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 
 class Names:
-    """Looks names up from one environment outwards. Remembers whether one was missing."""
+    """Looks names up from one environment outwards, as far as one that declares the name. Remembers whether one was
+    missing."""
 
-    __slots__ = ("env", "envs", "links", "missing")
+    __slots__ = ("case", "env", "envs", "links", "missing")
 
-    def __init__(self, envs: dict[int, Env], env: int, links: dict[str, bool] | None = None) -> None:
-        self.envs = envs
+    def __init__(self, case: Case, env: int, links: dict[str, bool] | None = None) -> None:
+        self.case = case
+        self.envs = case.envs
         self.env = env
         self.links = links
         self.missing = False
@@ -51,7 +53,7 @@ class Names:
                 env = envs[at]
                 if name in env.variables:
                     return env.variables[name]
-                at = env.parent
+                at = 0 if declares(self.case, env, name) else env.parent
         self.missing = True
         raise KeyError(name, self.known(name))
 
@@ -68,7 +70,7 @@ class Names:
 
 def value_of(case: Case, env: int, template: Template) -> Value:
     """A template's value, or a thrown fault."""
-    names = Names(case.envs, env)
+    names = Names(case, env)
     try:
         return resolve(template, names)
     except ExpressionError as error:
@@ -77,7 +79,7 @@ def value_of(case: Case, env: int, template: Template) -> Value:
 
 def text_of(case: Case, env: int, template: Template) -> str:
     """A template's value as text."""
-    names = Names(case.envs, env)
+    names = Names(case, env)
     try:
         return resolve_as_text(template, names)
     except ExpressionError as error:
@@ -86,7 +88,7 @@ def text_of(case: Case, env: int, template: Template) -> str:
 
 def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> Value:
     """An expression's value, or a thrown fault."""
-    names = Names(case.envs, env, links)
+    names = Names(case, env, links)
     try:
         return evaluate(expr, names)
     except ExpressionError as error:
@@ -113,12 +115,17 @@ def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = NU
     return value
 
 
+def declares(case: Case, env: Env, name: str) -> bool:
+    """Whether a variable is declared here, if it has no value yet."""
+    return env.node >= 0 and name in case.plan.nodes[env.node].types
+
+
 def holder_of(case: Case, env: int, name: str) -> Env:
     """The environment whose variable is meant: the nearest that has one of that name, else the one at hand."""
     at = env
     while at:
         found = case.envs[at]
-        if name in found.variables:
+        if name in found.variables or declares(case, found, name):
             return found
         at = found.parent
     return case.envs[env]
@@ -190,10 +197,12 @@ def case_data(case: Case) -> dict[str, Value]:
     return {**case.inputs, **flow_variables(case)}
 
 
-def open_env(case: Case, parent: int, variables: dict[str, Value], *, home: bool = False) -> Env:
-    """A new environment inside another, held by whoever asked."""
+def open_env(case: Case, parent: int, variables: dict[str, Value], node: int, *, home: bool = False) -> Env:
+    """A new environment inside another, held by whoever asked, for what stands in a node of the plan."""
     case.last_id += 1
     env = Env(case.last_id, parent, variables, {}, 1, home)
+    if case.plan.flow.xml is not None:
+        env.node = node
     case.envs[env.id] = env
     if parent:
         case.envs[parent].holds += 1

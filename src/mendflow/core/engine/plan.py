@@ -34,6 +34,7 @@ from mendflow.core.model.flow import (
     While,
 )
 from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.xml import Declared, XmlType
 
 FLOW: Final = "flow"
 CATCH: Final = "catch"
@@ -86,6 +87,8 @@ class PlanNode(msgspec.Struct):
     compensation: int = -1
     termination: int = -1
     prepared: Any = None  # what the activity's own kind has worked out for itself
+    types: dict[str, XmlType] = {}  # variables that it declares, in flows with XML
+    declared: Declared | None = None  # all else that it declares
 
 
 class Plan(msgspec.Struct):
@@ -158,6 +161,8 @@ class _Compiler:
         name = getattr(activity, "name", "") or ""
         shown = getattr(activity, "label", "") or name
         node = PlanNode(len(self.nodes), kind, name, activity, parent, shown=shown)
+        if self.flow.xml is not None:
+            node.types, node.declared = declared_by(activity)
         self.nodes.append(node)
         self.pending.append(node)
         if self.judging:
@@ -299,7 +304,22 @@ class Body(msgspec.Struct, frozen=True):
     body: Activity
 
 
+COUNTER: Final = "{http://www.w3.org/2001/XMLSchema}unsignedInt"
+"""The type of what a for-each counts with."""
+
 WITH_A_BODY: Final = frozenset({Flow, Scope, ForEach, While, Until, Catch, OnMessage, OnAlarm, Body})
+
+
+def declared_by(activity: Any) -> tuple[dict[str, XmlType], Declared | None]:
+    """What an activity or a handler declares for all that stands in it, in a flow with XML."""
+    match activity:
+        case Scope(declared=declared) | OnMessage(declared=declared) if declared is not None:
+            return declared.types, declared
+        case Catch(variable=variable, holds=XmlType() as held):
+            return {variable: held}, None
+        case ForEach(variable=variable, items=None):
+            return {variable: XmlType(type=COUNTER)}, None
+    return {}, None
 
 
 def kind_of(activity: Activity) -> str:

@@ -54,7 +54,9 @@ class Env(msgspec.Struct, array_like=True, gc=False):
     """Names and their values, in one scope, one turn of a for-each or one run of a handler.
 
     `holds` counts who needs it: its owner, environments inside it, and records of scopes that ended inside it. `home`
-    marks those that keep the requests which a reply inside them answers: `requests` maps a channel to a message."""
+    marks those that keep the requests which a reply inside them answers: `requests` maps a channel to a message. In
+    flows with XML `node` is the scope, the handler or the loop whose it is, and so says what is declared here; -1
+    elsewhere."""
 
     id: int
     parent: int
@@ -63,6 +65,7 @@ class Env(msgspec.Struct, array_like=True, gc=False):
     holds: int = 1
     home: bool = False
     requests: dict[str, str] | None = None
+    node: int = -1
 
 
 class Record(msgspec.Struct, array_like=True, gc=False):

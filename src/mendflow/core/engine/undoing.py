@@ -120,7 +120,7 @@ def _known(case: Case, record: Record, asked: Iterable[str]) -> tuple[dict[str, 
     """What the handler asks for, as it was when the scope completed."""
     variables: dict[str, Value] = {}
     results: dict[str, dict[str, Value]] = {}
-    names = data.Names(case.envs, record.env)
+    names = data.Names(case, record.env)
     for name in asked:
         try:
             value = names(name)

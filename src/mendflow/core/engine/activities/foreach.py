@@ -79,7 +79,7 @@ class ForEachKind(ActivityKind[Turns]):
         instance.next += 1
         element = instance.first + place if instance.elements is None else instance.elements[place]
         variables = {activity.variable: element, "index": place}
-        env = data.open_env(run.case, instance.env, variables, home=activity.parallel)
+        env = data.open_env(run.case, instance.env, variables, instance.node, home=activity.parallel)
         body = run.nodes[instance.node].children[0]
         run.begin(body, instance, place, env.id, instance.scope, path_of(instance.path, place))
 

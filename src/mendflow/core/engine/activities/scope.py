@@ -42,7 +42,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if not self.enter_isolation(run, scope):
             return
         scope.stage = Stage.BODY
-        scope.inner = data.open_env(run.case, scope.env, {}, home=self.home).id
+        scope.inner = data.open_env(run.case, scope.env, {}, scope.node, home=self.home).id
         try:
             self.initialise(run, scope)
         except Thrown as problem:
