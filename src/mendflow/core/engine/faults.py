@@ -14,13 +14,19 @@ CONFLICTING_RECEIVE: Final = "conflictingReceive"
 CONFLICTING_REQUEST: Final = "conflictingRequest"
 INVALID_BRANCH_CONDITION: Final = "invalidBranchCondition"
 INVALID_EXPRESSION_VALUE: Final = "invalidExpressionValue"
+INVALID_VARIABLES: Final = "invalidVariables"
 JOIN_FAILURE: Final = "joinFailure"
+MISMATCHED_ASSIGNMENT: Final = "mismatchedAssignmentFailure"
 MISSING_REPLY: Final = "missingReply"
 MISSING_REQUEST: Final = "missingRequest"
 SCOPE_INITIALIZATION_FAILURE: Final = "scopeInitializationFailure"
 SELECTION_FAILURE: Final = "selectionFailure"
 SUB_LANGUAGE_FAULT: Final = "subLanguageExecutionFault"
+UNINITIALIZED_PARTNER_ROLE: Final = "uninitializedPartnerRole"
 UNINITIALIZED_VARIABLE: Final = "uninitializedVariable"
+UNSUPPORTED_REFERENCE: Final = "unsupportedReference"
+XSLT_INVALID_SOURCE: Final = "xsltInvalidSource"
+XSLT_STYLESHEET_NOT_FOUND: Final = "xsltStylesheetNotFound"
 
 DEADLINE: Final = "deadline"
 
@@ -33,19 +39,19 @@ STANDARD: Final = frozenset(
         "correlationViolation",
         INVALID_BRANCH_CONDITION,
         INVALID_EXPRESSION_VALUE,
-        "invalidVariables",
+        INVALID_VARIABLES,
         JOIN_FAILURE,
-        "mismatchedAssignmentFailure",
+        MISMATCHED_ASSIGNMENT,
         MISSING_REPLY,
         MISSING_REQUEST,
         SCOPE_INITIALIZATION_FAILURE,
         SELECTION_FAILURE,
         SUB_LANGUAGE_FAULT,
-        "uninitializedPartnerRole",
+        UNINITIALIZED_PARTNER_ROLE,
         UNINITIALIZED_VARIABLE,
-        "unsupportedReference",
-        "xsltInvalidSource",
-        "xsltStylesheetNotFound",
+        UNSUPPORTED_REFERENCE,
+        XSLT_INVALID_SOURCE,
+        XSLT_STYLESHEET_NOT_FOUND,
     }
 )
 

@@ -103,6 +103,19 @@ def declares_type(world: XmlWorld, name: str) -> bool:
     return _built_in(name) != "" or name == name_of(XSD, "anyType") or name in declarations(world.schemas).types
 
 
+def may_stand_for(world: XmlWorld, name: str, head: str) -> bool:
+    """Whether an element may stand where another is declared: it is that one, or of its substitution group."""
+    elements = declarations(world.schemas).elements
+    for _ in range(DERIVATIONS_MAX):
+        if name == head:
+            return True
+        node = elements.get(name)
+        if node is None or not (named := node.get("substitutionGroup")):
+            return False
+        name = resolved(node, named)
+    return False
+
+
 def builtin_of(world: XmlWorld, type: XmlType) -> str | None:
     """The built-in simple type that a simple type comes from, by its local name: `int`, `string`, `dateTime`. Lists and
     unions are `anySimpleType`. None for whatever is no simple type: elements, messages, complex types, unknown ones."""

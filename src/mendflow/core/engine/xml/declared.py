@@ -1,0 +1,67 @@
+"""What is declared around a place in a running flow: variables with their types, partner links, operations.
+
+An environment knows the part of the plan whose it is, and the plan knows what stands declared there. So one walk
+outwards finds the nearest declaration of a name, together with the environment that holds its value, if it has one."""
+
+from collections.abc import Callable
+
+from mendflow.core.engine.faults import UNINITIALIZED_PARTNER_ROLE, UNINITIALIZED_VARIABLE, thrown
+from mendflow.core.engine.state import Case, Env
+from mendflow.core.model.xml import Declared, Operation, Part, PartnerLink, XmlMessage, XmlType, XmlWorld
+
+
+def world_of(case: Case) -> XmlWorld:
+    """All that the flow knows from its WSDL and XSD files."""
+    world = case.plan.flow.xml
+    assert world is not None, "only flows with XML get here"
+    return world
+
+
+def declaring(case: Case, env: int, has: Callable[[Declared], bool]) -> Env | None:
+    """The nearest environment whose scope declares it."""
+    while env:
+        found = case.envs[env]
+        declared = case.plan.nodes[found.node].declared if found.node >= 0 else None
+        if declared is not None and has(declared):
+            return found
+        env = found.parent
+    return None
+
+
+def variable_at(case: Case, env: int, name: str) -> tuple[Env, XmlType]:
+    """Where a variable is declared, and what it holds."""
+    while env:
+        found = case.envs[env]
+        if found.node >= 0 and (type := case.plan.nodes[found.node].types.get(name)) is not None:
+            return found, type
+        env = found.parent
+    raise thrown(UNINITIALIZED_VARIABLE, f"no variable {name} is declared here")
+
+
+def link_at(case: Case, env: int, name: str) -> tuple[Env, PartnerLink]:
+    """Where a partner link is declared, and what it says."""
+    found = declaring(case, env, lambda declared: name in declared.partner_links)
+    if found is None:
+        raise thrown(UNINITIALIZED_PARTNER_ROLE, f"no partner link {name} is declared here")
+    declared = case.plan.nodes[found.node].declared
+    assert declared is not None
+    return found, declared.partner_links[name]
+
+
+def operation_of(case: Case, env: int, how: XmlMessage, *, mine: bool) -> Operation:
+    """The operation that a message belongs to: one that the flow offers (`mine`), or one that it calls."""
+    _, link = link_at(case, env, how.partner_link)
+    port_type = link.mine if mine else link.partner
+    found = world_of(case).port_types.get(port_type, {}).get(how.operation)
+    if found is None:
+        raise thrown(UNINITIALIZED_PARTNER_ROLE, f"{how.partner_link}: {port_type} has no operation {how.operation}")
+    return found
+
+
+def parts_of(case: Case, message: str) -> tuple[Part, ...]:
+    """The parts of a message, in their order."""
+    return world_of(case).messages.get(message, ())
+
+
+def type_of_part(part: Part) -> XmlType:
+    return XmlType(element=part.element, type=part.type)
