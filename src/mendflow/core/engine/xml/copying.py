@@ -1,13 +1,14 @@
 """How a copy replaces what stands at its target, after the rules of WS-BPEL 2.0 (8.4.2).
 
-There are three kinds of things: elements, attributes, texts; a plain value is a text. An element that goes to an element
-replaces it, and takes on the target's name unless it keeps its own. In every other pairing what is copied is the text,
-and it replaces the content of the target. Sources are copied, never moved; trees that others read are not touched."""
+There are three kinds of things: elements, attributes, texts; a plain value is a text. An element that goes to an
+element replaces it, and takes on the target's name unless it keeps its own. In every other pairing what is copied is
+the text, and it replaces the content of the target. Sources are copied, never moved; trees that others read are not
+touched."""
 
 from typing import Final
 
 from mendflow.core.engine.faults import MISMATCHED_ASSIGNMENT, SELECTION_FAILURE, thrown
-from mendflow.core.engine.xml.values import plain, text_of
+from mendflow.core.xml.plain import plain, text_of
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlType, XmlWorld, element_text, element_value
 from mendflow.core.xml.declarations import builtin_of, may_stand_for
@@ -45,9 +46,9 @@ def placed(world: XmlWorld, before: Value, type: XmlType, label: str, given: Giv
     if not type.element and builtin_of(world, type) is not None:
         return plain(world, type, content_of(given))
     root = root_of(before, type, label)
-    if keep_name and isinstance(given, Element) and type.element and given.name != type.element:
-        if not may_stand_for(world, given.name, type.element):
-            raise thrown(MISMATCHED_ASSIGNMENT, f"{given.name} cannot be where {type.element} is declared")
+    named = keep_name and isinstance(given, Element) and type.element
+    if named and not may_stand_for(world, given.name, type.element):
+        raise thrown(MISMATCHED_ASSIGNMENT, f"{given.name} cannot be where {type.element} is declared")
     return element_value(written(put(root, given, keep_name=keep_name)))
 
 

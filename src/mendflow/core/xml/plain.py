@@ -12,8 +12,10 @@ from mendflow.core.model.xml import XmlType, XmlWorld
 from mendflow.core.xml.declarations import builtin_of
 
 WHOLE: Final = frozenset(
-    """integer nonPositiveInteger negativeInteger nonNegativeInteger positiveInteger long int short byte unsignedLong
-    unsignedInt unsignedShort unsignedByte""".split()
+    (
+        *("integer", "nonPositiveInteger", "negativeInteger", "nonNegativeInteger", "positiveInteger"),
+        *("long", "int", "short", "byte", "unsignedLong", "unsignedInt", "unsignedShort", "unsignedByte"),
+    )
 )
 PRESERVED: Final = frozenset({"string", "normalizedString", "anySimpleType"})
 WHOLE_TEXT: Final = re.compile(r"[+-]?[0-9]{1,30}")
@@ -32,7 +34,7 @@ def text_of(value: Value) -> str:
 
 
 def number_text(number: float) -> str:
-    """A number as XPath writes it."""
+    """A number as XPath writes it: never with an exponent, and whole ones without a point."""
     if isnan(number):
         return "NaN"
     if isinf(number):
