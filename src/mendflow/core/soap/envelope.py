@@ -16,6 +16,9 @@ from mendflow.core.xml import Bounds, Node, parse
 
 SOAP_12: Final = "http://www.w3.org/2003/05/soap-envelope"
 NEXT_ACTOR: Final = "http://schemas.xmlsoap.org/soap/actor/next"
+OURS: Final = "urn:mendflow:soap:1"
+MESSAGE_ID: Final = "MessageID"
+"""WS-Addressing wants more headers around its own, and not every partner takes them; so what we send has ours."""
 _TRUE: Final = ("1", "true")
 _SOAP_BOUNDS: Final = Bounds(depth=200)
 
@@ -47,6 +50,12 @@ class Envelope(NamedTuple):
         wanted = {joined(namespace, name) for namespace in ADDRESSINGS}
         found = next((each for each in self.headers if each.tag in wanted), None)
         return (found.text or "").strip() if found is not None else ""
+
+    @property
+    def message_id(self) -> str:
+        """What whoever sent it calls it, if they call it anything: a repeated message has the same."""
+        ours = next((each for each in self.headers if each.tag == joined(OURS, MESSAGE_ID)), None)
+        return (ours.text or "").strip() if ours is not None else self.addressing(MESSAGE_ID)
 
     def fault(self) -> SaidFault | None:
         """The fault that the body tells of, if it does."""

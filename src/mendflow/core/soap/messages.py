@@ -12,6 +12,7 @@ from mendflow.core.model.xml import Bound, Operation, Part, XmlWorld, element_te
 from mendflow.core.soap import BPEL, joined, split, typed
 from mendflow.core.soap.envelope import BadEnvelope, Envelope, SaidFault, element_of, elements_of, local_of, text
 from mendflow.core.xml import Node
+from mendflow.core.xml.plain import text_of
 
 Message = Mapping[str, Value]
 
@@ -62,7 +63,7 @@ def _body(world: XmlWorld, said: Spoken, name: str, message: Message, wrapper: s
 
 def _part(part: Part, value: Value) -> str:
     if part.element:
-        return element_text(value) or _bare(part.element, typed.lexical(value))
+        return element_text(value) or _bare(part.element, text_of(value))
     return typed.written(part.name, value)
 
 

@@ -1,0 +1,71 @@
+"""What a flow in BPEL offers: its partner links on which it has a role, and the operations that it waits for there.
+
+The channel of a receiving activity says which link and which operation it is. The link's declaration, looked up
+outwards from where the activity stands, says which port type is spoken."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+import msgspec
+
+from mendflow.core.model.flow import Flow, OnMessage, Receive, Scope
+from mendflow.core.model.xml import PartnerLink, XmlWorld
+from mendflow.core.soap.messages import Spoken, spoken
+
+Links = Mapping[str, PartnerLink]
+
+
+class Inbound(NamedTuple):
+    """An operation that a flow waits for. `link` is the partner link as its channels have it."""
+
+    channel: str
+    link: str
+    said: Spoken
+    creates: bool
+
+
+class Endpoint(NamedTuple):
+    """What is offered at one address: all operations of a flow, or those of one of its links."""
+
+    world: XmlWorld
+    inbound: tuple[Inbound, ...]
+
+    @property
+    def links(self) -> dict[str, str]:
+        """The port type of each link."""
+        return {each.link: each.said.port_type for each in self.inbound}
+
+    def of(self, link: str) -> "Endpoint":
+        return Endpoint(self.world, tuple(each for each in self.inbound if each.link == link))
+
+
+def endpoint_of(flow: Flow) -> Endpoint | None:
+    """None if the flow speaks no XML. Each channel is there once, and begins cases if one of its receives does."""
+    if flow.xml is None:
+        return None
+    found: dict[str, Inbound] = {}
+    for each in _received(flow, flow.xml):
+        known = found.get(each.channel)
+        if known is None or (each.creates and not known.creates):
+            found[each.channel] = each
+    return Endpoint(flow.xml, tuple(found.values()))
+
+
+def _received(flow: Flow, world: XmlWorld) -> Iterator[Inbound]:
+    pending: list[tuple[Any, Links]] = [(flow.body, {})]
+    while pending:
+        value, links = pending.pop()
+        if isinstance(value, Scope | OnMessage) and value.declared is not None:
+            links = {**links, **value.declared.partner_links}
+        if isinstance(value, Receive | OnMessage) and value.xml is not None:
+            link, operation = links.get(value.xml.partner_link), value.xml.operation
+            if link is not None and operation in world.port_types.get(link.mine, {}):
+                name = value.channel.removesuffix(f".{operation}")
+                yield Inbound(value.channel, name, spoken(world, link.mine, operation), value.xml.creates)
+        pending += [(part, links) for part in reversed(_inside(value))]
+
+
+def _inside(value: Any) -> list[Any]:
+    if isinstance(value, tuple):
+        return list(value)
+    return [getattr(value, name) for name in value.__struct_fields__] if isinstance(value, msgspec.Struct) else []

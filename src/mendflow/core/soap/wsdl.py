@@ -1,0 +1,215 @@
+"""The WSDL of what is served, made from what a flow knows of its own: its messages, port types and schemas, bound as
+they are spoken, at the address where they are served.
+
+A WSDL document is of one namespace. Where messages and port types have several, there is a document for each, and the
+first imports the others. A schema that others import by namespace stands in the first document; one that is included by
+its place is served beside it."""
+
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+from lxml import etree
+
+from mendflow.core.model.problems import BadFlow, NotFound
+from mendflow.core.model.xml import Operation, XmlWorld
+from mendflow.core.soap import HTTP_TRANSPORT, WSDL, WSDL_SOAP, XSD, joined, split
+from mendflow.core.soap.envelope import elements_of, text
+from mendflow.core.soap.messages import Spoken, spoken
+from mendflow.core.xml import parse
+
+_BY_PLACE: Final = frozenset({joined(XSD, "include"), joined(XSD, "redefine")})
+
+
+class Served(NamedTuple):
+    """A port type at an address."""
+
+    port: str
+    port_type: str
+    address: str
+
+
+def wsdl_of(world: XmlWorld, service: str, served: Sequence[Served], url: str, number: int = 0) -> str:
+    """The WSDL document of that number; the first is the one that people ask for. `url` is where it is served."""
+    documents = _namespaces(world, served)
+    if not 0 <= number < len(documents):
+        raise NotFound(f"there is no WSDL document {number} here; ask for ?wsdl")
+    own = documents[number]
+    prefixes = {namespace: f"n{place}" for place, namespace in enumerate(documents)}
+    writing = _Writing(world, prefixes | _schema_prefixes(world, len(documents)))
+    content = [*_imports(documents, number, url)]
+    content += writing.types(url) if number == 0 else []
+    content += writing.messages(own, served) + writing.port_types(own, served)
+    if number == 0:
+        content += [*writing.bindings(served), _service(service, served, prefixes[own])]
+    declared = "".join(f' xmlns:{prefix}="{text(name)}"' for name, prefix in writing.prefixes.items() if name)
+    return (
+        f'<?xml version="1.0" encoding="utf-8"?>\n<wsdl:definitions xmlns:wsdl="{WSDL}" xmlns:soap="{WSDL_SOAP}"'
+        f' xmlns:xsd="{XSD}"{declared} name="{text(service)}" targetNamespace="{text(own)}">\n'
+        + "\n".join(content)
+        + "\n</wsdl:definitions>\n"
+    )
+
+
+def schema_of(world: XmlWorld, number: int, url: str) -> str:
+    """A schema that is included by its place."""
+    if not 0 <= number < len(world.schemas):
+        raise NotFound(f"there is no schema {number} here; ask for ?wsdl")
+    return _placed(world, number, url)
+
+
+def _namespaces(world: XmlWorld, served: Sequence[Served]) -> list[str]:
+    """The namespaces of all documents; the first is that of the first port type."""
+    types = list(dict.fromkeys(each.port_type for each in served))
+    names = types + [message for each in types for message in _messages(world, each)]
+    return list(dict.fromkeys(split(name)[0] for name in names)) or [world.namespace]
+
+
+def _messages(world: XmlWorld, port_type: str) -> Iterable[str]:
+    named = [
+        message
+        for operation in world.port_types.get(port_type, {}).values()
+        for message in (operation.input, operation.output, *operation.faults.values())
+        if message
+    ]
+    return dict.fromkeys(named)
+
+
+def _schema_prefixes(world: XmlWorld, first: int) -> dict[str, str]:
+    parts = (part for each in world.messages.values() for part in each)
+    named = dict.fromkeys(split(part.element or part.type)[0] for part in parts)
+    return {name: f"s{place}" for place, name in enumerate((each for each in named if each != XSD), first)}
+
+
+def _imports(documents: Sequence[str], number: int, url: str) -> list[str]:
+    """The first document knows all others, and they know each other."""
+    return [
+        f'<wsdl:import namespace="{text(name)}" location="{text(url)}?wsdl={place}"/>'
+        for place, name in enumerate(documents)
+        if place not in (0, number)
+    ]
+
+
+def _service(name: str, served: Sequence[Served], prefix: str) -> str:
+    ports = "".join(
+        f'<wsdl:port name="{text(each.port)}" binding="{prefix}:{text(_binding(each))}">'
+        f'<soap:address location="{text(each.address)}"/></wsdl:port>'
+        for each in served
+    )
+    return f'<wsdl:service name="{text(name)}">{ports}</wsdl:service>'
+
+
+def _binding(served: Served) -> str:
+    return f"{served.port}Binding"
+
+
+class _Writing:
+    def __init__(self, world: XmlWorld, prefixes: dict[str, str]) -> None:
+        self._world = world
+        self.prefixes = prefixes
+
+    def name(self, name: str) -> str:
+        namespace, local = split(name)
+        if namespace == XSD:
+            return f"xsd:{local}"
+        return f"{self.prefixes[namespace]}:{local}" if namespace else local
+
+    def types(self, url: str) -> list[str]:
+        included = _included(self._world)
+        shown = [_placed(self._world, place, url) for place in range(len(self._world.schemas)) if place not in included]
+        return ["<wsdl:types>", *shown, "</wsdl:types>"] if shown else []
+
+    def messages(self, namespace: str, served: Sequence[Served]) -> list[str]:
+        types = dict.fromkeys(each.port_type for each in served)
+        names = dict.fromkeys(message for each in types for message in _messages(self._world, each))
+        return [self._message(each) for each in names if split(each)[0] == namespace]
+
+    def _message(self, name: str) -> str:
+        parts = "".join(
+            f'<wsdl:part name="{text(part.name)}" '
+            + (f'element="{text(self.name(part.element))}"/>' if part.element else f'type="{self.name(part.type)}"/>')
+            for part in self._world.messages.get(name, ())
+        )
+        return f'<wsdl:message name="{text(split(name)[1])}">{parts}</wsdl:message>'
+
+    def port_types(self, namespace: str, served: Sequence[Served]) -> list[str]:
+        types = dict.fromkeys(each.port_type for each in served if split(each.port_type)[0] == namespace)
+        return [
+            f'<wsdl:portType name="{text(split(each)[1])}">'
+            + "".join(map(self._operation, self._world.port_types.get(each, {}).values()))
+            + "</wsdl:portType>"
+            for each in types
+        ]
+
+    def _operation(self, operation: Operation) -> str:
+        output = f'<wsdl:output message="{self.name(operation.output)}"/>' if operation.output else ""
+        faults = "".join(
+            f'<wsdl:fault name="{text(name)}" message="{self.name(message)}"/>'
+            for name, message in operation.faults.items()
+        )
+        said = f'<wsdl:input message="{self.name(operation.input)}"/>{output}{faults}'
+        return f'<wsdl:operation name="{text(operation.name)}">{said}</wsdl:operation>'
+
+    def bindings(self, served: Sequence[Served]) -> list[str]:
+        return [self._bound(each) for each in served]
+
+    def _bound(self, served: Served) -> str:
+        operations = [spoken(self._world, served.port_type, name) for name in self._world.port_types[served.port_type]]
+        return (
+            f'<wsdl:binding name="{text(_binding(served))}" type="{self.name(served.port_type)}">'
+            f'<soap:binding style="document" transport="{HTTP_TRANSPORT}"/>'
+            + "".join(map(_spoken, operations))
+            + "</wsdl:binding>"
+        )
+
+
+def _spoken(said: Spoken) -> str:
+    operation, bound = said.operation, said.bound
+    namespace = f' namespace="{text(bound.namespace)}"' if bound.style == "rpc" else ""
+    body = f'<soap:body use="literal"{namespace}/>'
+    output = f"<wsdl:output>{body}</wsdl:output>" if operation.output else ""
+    faults = "".join(
+        f'<wsdl:fault name="{text(name)}"><soap:fault name="{text(name)}" use="literal"/></wsdl:fault>'
+        for name in operation.faults
+    )
+    return (
+        f'<wsdl:operation name="{text(operation.name)}">'
+        f'<soap:operation soapAction="{text(bound.action)}" style="{bound.style}"/>'
+        f"<wsdl:input>{body}</wsdl:input>{output}{faults}</wsdl:operation>"
+    )
+
+
+# Schemas
+
+
+def _included(world: XmlWorld) -> set[int]:
+    """Those that another one takes in by its place, and that must not stand beside it as well."""
+    places: set[int] = set()
+    for schema in world.schemas:
+        try:
+            root = parse(schema.text, schema.location)
+        except BadFlow:
+            continue
+        named = [each.get("schemaLocation", "") for each in elements_of(root) if each.tag in _BY_PLACE]
+        places |= {place for each in named if (place := _place(world, each)) is not None}
+    return places
+
+
+def _place(world: XmlWorld, location: str) -> int | None:
+    """Which schema a place means, as it is written where another one names it."""
+    tail = location.removeprefix("./")
+    for place, schema in enumerate(world.schemas):
+        if schema.location == location or (tail and schema.location.endswith(f"/{tail.rpartition('../')[2]}")):
+            return place
+    return None
+
+
+def _placed(world: XmlWorld, number: int, url: str) -> str:
+    """A schema whose imports lead to what is served here, and to nothing else."""
+    root = parse(world.schemas[number].text, world.schemas[number].location)
+    for each in elements_of(root):
+        if each.tag == joined(XSD, "import"):
+            each.attrib.pop("schemaLocation", None)
+        elif each.tag in _BY_PLACE:
+            place = _place(world, each.get("schemaLocation", ""))
+            each.set("schemaLocation", f"{url}?xsd={place}" if place is not None else "")
+    return etree.tostring(root, encoding="unicode", with_tail=False)

@@ -1,0 +1,127 @@
+"""Calling partners: what an invoke sends goes out as SOAP, and what comes back finishes it.
+
+Nothing is sent before what it follows from is on disk. A crash between a call and its answer sends it again: each call
+carries an id that is the same then, so a partner can know it. What a partner answers is told to the case as any end of
+an item is, so rules hear of a failure before the flow does."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from mendflow.core.engine.messages import CallPartner
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.xml import XmlWorld, element_text, element_value
+from mendflow.core.soap import messages, split
+from mendflow.core.soap.envelope import MESSAGE_ID, OURS, BadEnvelope, header, read_envelope, write_envelope
+from mendflow.core.soap.references import address_of
+from mendflow.services.case_book import LiveCase
+from mendflow.services.ledger import Ledger
+from mendflow.services.partners.contract import Called, Caller, CallFailed, Port
+from mendflow.services.partners.port_words import PortFault, thrown
+
+log = logging.getLogger("mendflow.partners")
+
+IN_PROCESS: Final = "mendflow:"
+"""Addresses that begin so mean ports of this very server."""
+UNREACHABLE: Final = "partnerUnreachable"
+REFUSED: Final = "partnerRefused"
+_AWAY: Final = frozenset({502, 503, 504})
+_GOOD: Final = range(200, 300)
+
+Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
+
+
+class Partners:
+    """`ports` are those of this server, by name."""
+
+    def __init__(self, caller: Caller, ports: Mapping[str, Port], ledger: Ledger, finished: Finished) -> None:
+        self._caller = caller
+        self._ports = ports
+        self._ledger = ledger
+        self._finished = finished
+        self._calls: set[asyncio.Task[None]] = set()
+
+    async def stop(self) -> None:
+        for task in list(self._calls):
+            task.cancel()
+        await asyncio.gather(*self._calls, return_exceptions=True)
+
+    def call(self, live: LiveCase, order: CallPartner) -> None:
+        """Begin a call; its end is told when it comes."""
+        task = asyncio.create_task(self._called(live, order))
+        self._calls.add(task)
+        task.add_done_callback(self._calls.discard)
+
+    async def _called(self, live: LiveCase, order: CallPartner) -> None:
+        try:
+            await self._ledger.settled()
+            outcome = await self._outcome(live, order)
+        except StoreUnavailable:
+            return  # whoever builds the services anew gives the order again
+        except CallFailed as failed:
+            outcome = Outcome(fault=failed.fault)
+        except Exception:  # a call that breaks us must not take the others along, and the story goes to the log
+            log.exception("the call of %s by %s/%s broke", order.partner, live.id, order.serial)
+            fault = Fault(name=REFUSED, category=Category.REFUSED, message="the call broke here; the log tells why")
+            outcome = Outcome(fault=fault)
+        await self._finished(live.id, order.serial, outcome)
+
+    async def _outcome(self, live: LiveCase, order: CallPartner) -> Outcome:
+        world = live.flow.xml
+        assert world is not None, "only flows that speak XML have port types"
+        address = address_of(order.reference)
+        said = messages.spoken(world, order.port_type, order.operation, address=address)
+        if address.startswith(IN_PROCESS):
+            return await self._called_here(address, said, live, order)
+        message = order.value if isinstance(order.value, dict) else {}
+        id = header(OURS, MESSAGE_ID, f"urn:mendflow:{live.id}/{order.serial}")
+        body = write_envelope(messages.request_body(world, said, message), [id])
+        return _heard(world, said, address, await self._caller.call(address, body, action=said.bound.action))
+
+    async def _called_here(self, address: str, said: messages.Spoken, live: LiveCase, order: CallPartner) -> Outcome:
+        """Ask a port of this server, with no line in between."""
+        port, world = self._ports.get(address.removeprefix(IN_PROCESS)), live.flow.xml
+        assert world is not None
+        if port is None:
+            known = ", ".join(f"{IN_PROCESS}{each}" for each in self._ports) or "none"
+            sentence = f"there is no port {address} on this server (known: {known})"
+            raise CallFailed(Fault(name=UNREACHABLE, category=Category.REFUSED, message=sentence))
+        message = order.value if isinstance(order.value, dict) else {}
+        element = next((found for each in message.values() if (found := element_text(each)) is not None), "")
+        try:
+            answer = await port.called(element, live, order)
+        except PortFault as fault:
+            raise CallFailed(thrown(fault, said.operation.faults.get(split(fault.name)[1], ""))) from fault
+        parts = world.messages.get(said.operation.output, ())
+        return Outcome(outputs={parts[0].name: element_value(answer)} if answer is not None and parts else None)
+
+
+def _heard(world: XmlWorld, said: messages.Spoken, address: str, answer: Called) -> Outcome:
+    """What an answer means. Only an envelope can tell of a fault of the partner's own; any other bad status is of
+    whoever stands in between."""
+    if answer.status in _GOOD and not said.operation.output:
+        return Outcome()
+    try:
+        envelope = read_envelope(answer.body, f"the answer of {address}")
+        told = envelope.fault()
+        if told is not None:
+            return Outcome(fault=messages.fault_of(world, said, told))
+        if answer.status not in _GOOD:
+            return Outcome(fault=_status(address, answer.status))
+        return Outcome(outputs=dict(messages.answered(world, said, envelope)))
+    except BadEnvelope as bad:
+        if answer.status not in _GOOD:
+            return Outcome(fault=_status(address, answer.status))
+        sentence = f"{address} gave an answer that is none to {said.operation.name}: {bad.message}"
+        return Outcome(fault=Fault(name=REFUSED, category=Category.REFUSED, message=sentence))
+
+
+def _status(address: str, status: int) -> Fault:
+    sentence = f"{address} answered with status {status}"
+    if status in _AWAY:
+        return Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=sentence)
+    return Fault(name=REFUSED, category=Category.REFUSED, message=sentence)
