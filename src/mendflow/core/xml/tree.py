@@ -128,7 +128,7 @@ class Document(_Parent):
 
 
 class Element(_Parent):
-    """`nsmap` are the prefixes that it declares itself, the default one as "". `attributes` are by `{namespace}local`."""
+    """`nsmap` are the prefixes that it declares itself, the default one as ""; attributes are by `{namespace}local`."""
 
     __slots__ = ("attributes", "local", "ns", "nsmap", "prefix")
 

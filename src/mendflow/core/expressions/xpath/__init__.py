@@ -1,0 +1,93 @@
+"""XPath 1.0, with what BPEL adds to it, on trees of our own.
+
+An expression is parsed once and kept. What it asks of a flow it asks a `World`; that it gives nothing is an
+`XPathError`, which knows the standard fault that it is in BPEL."""
+
+from functools import lru_cache
+
+from mendflow.core.expressions.xpath.calls import Call
+from mendflow.core.expressions.xpath.flow_functions import PROPERTY, node_value, value_of
+from mendflow.core.expressions.xpath.parser import parsed
+from mendflow.core.expressions.xpath.paths import nodes_of
+from mendflow.core.expressions.xpath.run import Focus, Run, Uninitialised, World, XPathError
+from mendflow.core.expressions.xpath.terms import Quoted, Term, Variable
+from mendflow.core.expressions.xpath.values import XValue, to_boolean, to_number, to_string
+from mendflow.core.model.expr import Expr
+from mendflow.core.xml.tree import Node
+
+__all__ = [
+    "Uninitialised",
+    "World",
+    "XPathError",
+    "XValue",
+    "evaluate",
+    "flaw",
+    "names",
+    "node_value",
+    "number",
+    "select",
+    "text",
+    "truth",
+    "value_of",
+]
+
+
+def evaluate(expr: Expr, world: World, context: Node | None = None) -> XValue:
+    """What it gives: a truth value, a number, a text, or a list of nodes in document order."""
+    return _term(expr).value(Focus(Run(world), context))
+
+
+def select(expr: Expr, world: World, context: Node | None = None) -> list[Node]:
+    """The nodes that it selects, in document order."""
+    return nodes_of(evaluate(expr, world, context), f"`{expr.text:.80}` gives")
+
+
+def truth(expr: Expr, world: World, context: Node | None = None) -> bool:
+    return to_boolean(evaluate(expr, world, context))
+
+
+def text(expr: Expr, world: World, context: Node | None = None) -> str:
+    run = Run(world)
+    return to_string(_term(expr).value(Focus(run, context)), run)
+
+
+def number(expr: Expr, world: World, context: Node | None = None) -> float:
+    run = Run(world)
+    return to_number(_term(expr).value(Focus(run, context)), run)
+
+
+def names(expr: Expr) -> frozenset[str]:
+    """The variables that it asks for. One that cannot be parsed asks for none."""
+    found = _compiled(expr.text, expr.namespaces)
+    return frozenset() if isinstance(found, XPathError) else frozenset(_asked_by(found))
+
+
+def flaw(expr: Expr) -> XPathError | None:
+    """Why it can never give anything, or None."""
+    found = _compiled(expr.text, expr.namespaces)
+    return found if isinstance(found, XPathError) else None
+
+
+def _term(expr: Expr) -> Term:
+    found = _compiled(expr.text, expr.namespaces)
+    if isinstance(found, XPathError):
+        raise XPathError(found.message, found.offset, found.fault)
+    return found
+
+
+@lru_cache(maxsize=4096)
+def _compiled(text: str, namespaces: tuple[tuple[str, str], ...]) -> Term | XPathError:
+    try:
+        return parsed(text, dict(namespaces))
+    except XPathError as error:
+        return error
+
+
+def _asked_by(term: Term) -> set[str]:
+    found = set()
+    for each in term.all_terms():
+        if isinstance(each, Variable):
+            found.add(each.name.partition(".")[0])
+        elif isinstance(each, Call) and each.name == PROPERTY and isinstance(each.arguments[0], Quoted):
+            found.add(each.arguments[0].text)
+    return found

@@ -1,0 +1,111 @@
+"""The thirteen axes, each as the nodes that it leads to from a node, nearest first."""
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+from mendflow.core.expressions.xpath.run import Namespace, Run
+from mendflow.core.xml.tree import Attribute, Document, Element, Node, position
+
+Axis = Callable[[Node, Run], Iterable[Node]]
+
+
+def _self(node: Node, _: Run) -> Iterable[Node]:
+    return (node,)
+
+
+def _child(node: Node, _: Run) -> Iterable[Node]:
+    return node.children if isinstance(node, Element | Document) else ()
+
+
+def _attribute(node: Node, _: Run) -> Iterable[Node]:
+    return node.attributes.values() if isinstance(node, Element) else ()
+
+
+def _namespace(node: Node, run: Run) -> Iterable[Node]:
+    return run.namespaces(node) if isinstance(node, Element) else ()
+
+
+def _parent(node: Node, _: Run) -> Iterable[Node]:
+    return (node.parent,) if node.parent is not None else ()
+
+
+def _ancestor(node: Node, _: Run) -> Iterator[Node]:
+    at = node.parent
+    while at is not None:
+        yield at
+        at = at.parent
+
+
+def _ancestor_or_self(node: Node, run: Run) -> Iterator[Node]:
+    yield node
+    yield from _ancestor(node, run)
+
+
+def _descendant(node: Node, _: Run) -> Iterable[Node]:
+    return node.descendants() if isinstance(node, Element | Document) else ()
+
+
+def _descendant_or_self(node: Node, run: Run) -> Iterator[Node]:
+    yield node
+    yield from _descendant(node, run)
+
+
+def _siblings(node: Node, run: Run) -> tuple[list[Node], int]:
+    """The children that it is one of, and its place among them; finding that is work."""
+    if node.parent is None or isinstance(node, Attribute | Namespace):
+        return [], 0
+    at = position(node)  # type: ignore[arg-type]  # what has a parent and is no attribute is a child
+    run.spend(at)
+    return list(node.parent.children), at
+
+
+def _following_sibling(node: Node, run: Run) -> Iterable[Node]:
+    siblings, at = _siblings(node, run)
+    return siblings[at + 1 :]
+
+
+def _preceding_sibling(node: Node, run: Run) -> Iterable[Node]:
+    siblings, at = _siblings(node, run)
+    return reversed(siblings[:at])
+
+
+def _following(node: Node, run: Run) -> Iterator[Node]:
+    """What begins after the end of the node. After an attribute comes all that its element holds."""
+    at: Node | None = node
+    if isinstance(node, Attribute | Namespace):
+        at = node.parent
+        assert at is not None
+        yield from _descendant(at, run)
+    while at is not None:
+        for sibling in _following_sibling(at, run):
+            yield from _descendant_or_self(sibling, run)
+        at = at.parent
+
+
+def _preceding(node: Node, run: Run) -> Iterator[Node]:
+    """What ended before the node begins: no ancestors, and the nearest first."""
+    at: Node | None = node.parent if isinstance(node, Attribute | Namespace) else node
+    while at is not None:
+        for sibling in _preceding_sibling(at, run):
+            yield from reversed(list(_descendant_or_self(sibling, run)))
+        at = at.parent
+
+
+AXES: Final[dict[str, Axis]] = {
+    "ancestor": _ancestor,
+    "ancestor-or-self": _ancestor_or_self,
+    "attribute": _attribute,
+    "child": _child,
+    "descendant": _descendant,
+    "descendant-or-self": _descendant_or_self,
+    "following": _following,
+    "following-sibling": _following_sibling,
+    "namespace": _namespace,
+    "parent": _parent,
+    "preceding": _preceding,
+    "preceding-sibling": _preceding_sibling,
+    "self": _self,
+}
+REVERSE: Final = frozenset({"ancestor", "ancestor-or-self", "preceding", "preceding-sibling"})
+STAYS_FLAT: Final = frozenset({"child", "attribute", "self", "namespace"})
+"""From nodes in document order of which none holds another these lead to such nodes again."""

@@ -1,0 +1,65 @@
+"""The functions that BPEL adds to XPath: a property of a variable, and a transformation by a style sheet."""
+
+from typing import Final
+
+from mendflow.core.expressions.xpath.functions import MANY, Arguments, Function
+from mendflow.core.expressions.xpath.run import Focus, XPathError
+from mendflow.core.expressions.xpath.values import XValue, number_text, taken, to_string
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import element_value
+from mendflow.core.xml.tree import Element, Node
+from mendflow.core.xml.writing import write
+
+EXECUTABLE: Final = "http://docs.oasis-open.org/wsbpel/2.0/process/executable"
+PROPERTY: Final = "getVariableProperty"
+TRANSFORM: Final = "doXslTransform"
+
+
+def _property(focus: Focus, arguments: Arguments) -> XValue:
+    ask = focus.run.world.property
+    if ask is None:
+        raise XPathError(f"{PROPERTY}() means nothing here: there are no messages")
+    variable, name = (to_string(each, focus.run) for each in arguments)
+    return taken(ask(variable, name), f"the property {name:.200} of ${variable:.200}")
+
+
+def _transform(focus: Focus, arguments: Arguments) -> XValue:
+    ask = focus.run.world.transform
+    if ask is None:
+        raise XPathError(f"{TRANSFORM}() is only possible in the <from> of an assignment; put it there")
+    if len(arguments) % 2:
+        raise XPathError(f"{TRANSFORM}() takes a style sheet, a source, and pairs of a parameter's name and its value")
+    sheet, source, *rest = arguments
+    if not isinstance(source, list) or len(source) != 1 or not isinstance(source[0], Element):
+        raise XPathError(f"the source of {TRANSFORM}() is not one element", fault="xsltInvalidSource")
+    names = [to_string(each, focus.run) for each in rest[::2]]
+    params = tuple(zip(names, (value_of(each) for each in rest[1::2]), strict=True))
+    return taken(ask(to_string(sheet, focus.run), write(source[0]), params), "what the style sheet made")
+
+
+def value_of(value: XValue) -> Value:
+    """What XPath gave as a value of the flow: a number is whole where it can be; one node is what it holds, several
+    are a list, and none is null."""
+    if isinstance(value, list):
+        found = [node_value(node) for node in value]
+        return found[0] if len(found) == 1 else found or None
+    if isinstance(value, float) and not isinstance(value, bool):
+        return _number(value)
+    return value
+
+
+def _number(value: float) -> Value:
+    """JSON has no NaN and no infinity; XPath's words for them stand instead."""
+    if value != value or abs(value) == float("inf"):
+        return number_text(value)
+    return int(value) if value == int(value) and abs(value) < 1 << 53 else value
+
+
+def node_value(node: Node) -> Value:
+    return element_value(write(node)) if isinstance(node, Element) else node.string()
+
+
+FUNCTIONS: Final[dict[str, Function]] = {
+    PROPERTY: Function(_property, "any", 2, 2),
+    TRANSFORM: Function(_transform, "any", 2, MANY),
+}

@@ -1,0 +1,150 @@
+"""The parts of an expression, each of which gives its value at a focus. A chain of operators of one strength is one
+part, so that a long one is no deeper than a short one."""
+
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import msgspec
+
+from mendflow.core.expressions.xpath.run import Focus, Uninitialised
+from mendflow.core.expressions.xpath.values import XValue, compare, taken, to_boolean, to_number
+
+
+class Term(msgspec.Struct, frozen=True):
+    def value(self, focus: Focus) -> XValue:
+        raise NotImplementedError
+
+    def inner(self) -> Iterable["Term"]:
+        """The terms that it is made of."""
+        return ()
+
+    @property
+    def positional(self) -> bool:
+        """Whether it may ask where among others the context node stands."""
+        return any(term.positional for term in self.inner())
+
+    def all_terms(self) -> Iterator["Term"]:
+        """It and all within it."""
+        yield self
+        for term in self.inner():
+            yield from term.all_terms()
+
+
+class Quoted(Term, frozen=True):
+    text: str
+
+    def value(self, focus: Focus) -> XValue:
+        return self.text
+
+
+class Number(Term, frozen=True):
+    number: float
+
+    def value(self, focus: Focus) -> XValue:
+        return self.number
+
+
+class Variable(Term, frozen=True):
+    """`$name`, or `$name.part`. A name with a dot may also be one whole name, as names of links are."""
+
+    name: str
+
+    def value(self, focus: Focus) -> XValue:
+        lookup = focus.run.world.lookup
+        name, _, part = self.name.partition(".")
+        try:
+            held = lookup(name)
+        except KeyError:
+            return self._whole(focus, name, part)
+        if not part:
+            return taken(held, f"${name}")
+        if not isinstance(held, dict):
+            return self._whole(focus, name, part)
+        if part not in held:
+            raise Uninitialised(name, part)
+        return taken(held[part], f"${self.name}")
+
+    def _whole(self, focus: Focus, name: str, part: str) -> XValue:
+        try:
+            held = focus.run.world.lookup(self.name) if part else None
+        except KeyError:
+            held = None
+        if held is None:
+            raise Uninitialised(name, part)
+        return taken(held, f"${self.name}")
+
+
+class Negative(Term, frozen=True):
+    term: Term
+
+    def inner(self) -> Iterable[Term]:
+        return (self.term,)
+
+    def value(self, focus: Focus) -> XValue:
+        return -to_number(self.term.value(focus), focus.run)
+
+
+class Logic(Term, frozen=True):
+    """`and` or `or`: what decides ends it, and nothing behind that is looked at."""
+
+    operator: str
+    parts: tuple[Term, ...]
+
+    def inner(self) -> Iterable[Term]:
+        return self.parts
+
+    def value(self, focus: Focus) -> XValue:
+        values = (to_boolean(part.value(focus)) for part in self.parts)
+        return any(values) if self.operator == "or" else all(values)
+
+
+class Comparison(Term, frozen=True):
+    """From left to right: `3 > 2 > 1` compares 1 with what `3 > 2` gave."""
+
+    first: Term
+    rest: tuple[tuple[str, Term], ...]
+
+    def inner(self) -> Iterable[Term]:
+        return (self.first, *(term for _, term in self.rest))
+
+    def value(self, focus: Focus) -> XValue:
+        found = self.first.value(focus)
+        for operator, term in self.rest:
+            found = compare(operator, found, term.value(focus), focus.run)
+        return found
+
+
+class Arithmetic(Term, frozen=True):
+    first: Term
+    rest: tuple[tuple[str, Term], ...]
+
+    def inner(self) -> Iterable[Term]:
+        return (self.first, *(term for _, term in self.rest))
+
+    def value(self, focus: Focus) -> XValue:
+        found = to_number(self.first.value(focus), focus.run)
+        for operator, term in self.rest:
+            found = DOING[operator](found, to_number(term.value(focus), focus.run))
+        return found
+
+
+def _div(a: float, b: float) -> float:
+    if b != 0:
+        return a / b
+    if a == 0 or math.isnan(a):
+        return math.nan
+    return math.copysign(math.inf, a) * math.copysign(1, b)
+
+
+def _mod(a: float, b: float) -> float:
+    return math.nan if b == 0 or math.isinf(a) or math.isnan(a) or math.isnan(b) else math.fmod(a, b)
+
+
+DOING: Final[dict[str, Callable[[float, float], float]]] = {
+    "+": lambda a, b: a + b,
+    "-": lambda a, b: a - b,
+    "*": lambda a, b: a * b,
+    "div": _div,
+    "mod": _mod,
+}

@@ -1,0 +1,139 @@
+"""The four types of XPath 1.0, each as the others, and how they compare.
+
+Comparing two node-sets asks whether any pair holds. That is answered from the sets of their values, or their extremes,
+so it costs what the sets hold and not their product."""
+
+import math
+import re
+from collections.abc import Callable
+from decimal import Decimal
+from typing import Final
+
+from mendflow.core.expressions.xpath.run import Kept, Run, XPathError
+from mendflow.core.model.xml import element_text
+from mendflow.core.xml.reading import shared
+from mendflow.core.xml.tree import Node
+
+XValue = bool | float | str | list[Node]
+"""A node-set is a list without repetitions, in document order."""
+
+NUMBER: Final = re.compile(r"[ \t\r\n]*(-?(?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+))[ \t\r\n]*", re.ASCII)
+ORDERS: Final[dict[str, Callable[[float, float], bool]]] = {
+    "<": lambda a, b: a < b,
+    "<=": lambda a, b: a <= b,
+    ">": lambda a, b: a > b,
+    ">=": lambda a, b: a >= b,
+}
+MIRRORED: Final = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "=": "=", "!=": "!="}
+
+
+def taken(value: Kept, what: str) -> XValue:
+    """A value of the flow as XPath sees it. An element is a node-set of it."""
+    if isinstance(value, Node):
+        return [value]
+    if isinstance(value, bool | str):
+        return value
+    if isinstance(value, int | float):
+        return as_float(value)
+    if (text := element_text(value)) is not None:
+        return [shared(text)]
+    if isinstance(value, dict):
+        raise XPathError(f"{what} is a message; name the part that is meant: `$name.part`")
+    raise XPathError(f"{what} is nothing that XPath can look at")
+
+
+def as_float(value: float) -> float:
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def to_string(value: XValue, run: Run) -> str:
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, list):
+        return run.string(value[0]) if value else ""
+    return number_text(value)
+
+
+def number_text(value: float) -> str:
+    """As XPath writes numbers: never with an exponent, and whole ones without a point."""
+    if math.isnan(value):
+        return "NaN"
+    if math.isinf(value):
+        return "Infinity" if value > 0 else "-Infinity"
+    if value == int(value):
+        return str(int(value))
+    return format(Decimal(repr(value)), "f")
+
+
+def to_number(value: XValue, run: Run) -> float:
+    if isinstance(value, float):
+        return value
+    if isinstance(value, bool):
+        return float(value)
+    return text_number(to_string(value, run))
+
+
+def text_number(text: str) -> float:
+    found = NUMBER.fullmatch(text)
+    return float(found.group(1)) if found else math.nan
+
+
+def to_boolean(value: XValue) -> bool:
+    if isinstance(value, float):
+        return not (value == 0 or math.isnan(value))
+    return bool(value)
+
+
+def compare(operator: str, left: XValue, right: XValue, run: Run) -> bool:
+    if isinstance(left, list):
+        if isinstance(right, list):
+            return _of_sets(operator, left, right, run)
+        return _of_set(operator, left, right, run)
+    if isinstance(right, list):
+        return _of_set(MIRRORED[operator], right, left, run)
+    if operator in ORDERS:
+        return ORDERS[operator](to_number(left, run), to_number(right, run))
+    if isinstance(left, bool) or isinstance(right, bool):
+        equal = to_boolean(left) == to_boolean(right)
+    elif isinstance(left, float) or isinstance(right, float):
+        equal = to_number(left, run) == to_number(right, run)
+    else:
+        equal = left == right
+    return equal == (operator == "=")
+
+
+def _of_set(operator: str, nodes: list[Node], other: bool | float | str, run: Run) -> bool:
+    """Whether any node compares so with a value that is no node-set."""
+    if isinstance(other, bool):
+        return compare(operator, bool(nodes), other, run)
+    if isinstance(other, float) or operator in ORDERS:
+        number = to_number(other, run)
+        return any(compare(operator, text_number(run.string(node)), number, run) for node in nodes)
+    return any((run.string(node) == other) == (operator == "=") for node in nodes)
+
+
+def _of_sets(operator: str, left: list[Node], right: list[Node], run: Run) -> bool:
+    if operator in ORDERS:
+        return _some_ordered(operator, _numbers(left, run), _numbers(right, run))
+    ours, theirs = {run.string(node) for node in left}, {run.string(node) for node in right}
+    if operator == "=":
+        return not ours.isdisjoint(theirs)
+    return bool(ours and theirs) and not (len(ours) == len(theirs) == 1 and ours == theirs)
+
+
+def _numbers(nodes: list[Node], run: Run) -> list[float]:
+    return [number for node in nodes if not math.isnan(number := text_number(run.string(node)))]
+
+
+def _some_ordered(operator: str, left: list[float], right: list[float]) -> bool:
+    """If any pair is in order, then so is the pair that lies furthest apart that way."""
+    if not left or not right:
+        return False
+    if operator in ("<", "<="):
+        return ORDERS[operator](min(left), max(right))
+    return ORDERS[operator](max(left), min(right))
