@@ -49,6 +49,7 @@ from mendflow.services.gates import OUTGOING, Gates
 from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
+from mendflow.services.partners.calling import Partners
 from mendflow.services.reuse import Reuse
 from mendflow.services.soon import Soon
 from mendflow.services.staging import Staging
@@ -100,6 +101,7 @@ class OrderDesk:
         clock: Clock,
         happenings: Happenings,
         notices: Notices,
+        partners: Partners,
     ) -> None:
         self._manager = manager
         self._gates = gates
@@ -113,6 +115,7 @@ class OrderDesk:
         self._clock = clock
         self._happenings = happenings
         self._notices = notices
+        self._partners = partners
         self.mending: Mending | None = None
         self.failed: Callable[[LiveCase, int, Outcome], None] | None = None  # told of jobs that failed for good
         self._soon = Soon(ledger)
@@ -285,6 +288,9 @@ class OrderDesk:
     # Other cases and partners
 
     async def _call_partner(self, live: LiveCase, order: CallPartner, again: bool) -> None:
+        if order.port_type:
+            self._partners.call(live, order)
+            return
         message = f"there is no partner {order.partner!r} on this server, so {order.operation!r} cannot be called"
         fault = Fault(name="partnerUnknown", category=Category.REFUSED, message=message)
         if not order.wants_answer:

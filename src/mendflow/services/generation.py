@@ -49,6 +49,8 @@ from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.metering import Counts
 from mendflow.services.notices import Notices
 from mendflow.services.notifier.contract import Poster
+from mendflow.services.partners.calling import Partners
+from mendflow.services.partners.contract import Caller, Port
 from mendflow.services.provisioning.contract import BatchSystems
 from mendflow.services.provisioning.pilot_monitor import LOOK_MS as SITES_LOOK_MS
 from mendflow.services.provisioning.provisioning import Provisioning
@@ -95,6 +97,7 @@ class Roof(Protocol):
     membership: OwnMembership
     neighbours: Neighbours
     poster: Poster
+    caller: Caller
     elements: Elements
     batches: BatchSystems | None
     domains: Mapping[str, MetaScheduler]
@@ -164,6 +167,8 @@ class Services:
         self.tasks = Tasks(store=store, ledger=ledger, clock=clock, happenings=happenings, finished=self._finished)
         self.staging = Staging(house.keeper, self.catalogue.resolve, self._finished, rules.files_roots, ledger)
         self.calls = CalledCases(self.manager, self.flows, ledger, self._finished)
+        self.ports: dict[str, Port] = {}
+        self.partners = Partners(house.caller, self.ports, ledger, self._finished)
         self.desk = OrderDesk(
             manager=self.manager,
             calls=self.calls,
@@ -178,6 +183,7 @@ class Services:
             clock=clock,
             happenings=happenings,
             notices=self.notices,
+            partners=self.partners,
         )
         self.manager.errands = self.desk
         self.manager.checkpoints = self.checkpoints
@@ -388,6 +394,7 @@ class Services:
         await self.timers.stop()
         await self.submitter.stop()
         await self.staging.stop()
+        await self.partners.stop()
         await self.desk.stop()
         await self.calls.stop()
         await self.proxy.stop()

@@ -21,6 +21,7 @@ from mendflow.services.data_sets.elements import NO_ELEMENTS, Elements
 from mendflow.services.generation import HouseRules, Services
 from mendflow.services.metering import Counts, store_name
 from mendflow.services.notifier.contract import NO_POSTER, Poster
+from mendflow.services.partners.contract import NO_CALLER, Caller
 from mendflow.services.provisioning.contract import BatchSystems
 from mendflow.services.provisioning.pilot_monitor import groups_of
 from mendflow.services.proxy.recovery import OUR_QUEUE
@@ -61,6 +62,7 @@ class House:
         neighbours: Neighbours = NO_NEIGHBOURS,
         meter: Meter | None = None,
         poster: Poster = NO_POSTER,
+        caller: Caller = NO_CALLER,
         elements: Elements = NO_ELEMENTS,
         counts: Counts | None = None,
         tracer: Tracer | None = None,
@@ -70,6 +72,7 @@ class House:
         assert "" not in domains and OUR_QUEUE not in domains, "these names mean our own queue"
         self.domains = domains
         self.poster = poster
+        self.caller = caller
         self.elements = elements
         self.batches = batches
         self.chance = chance
