@@ -35,7 +35,9 @@ class Site:
 
     def port_of(self, name: str) -> int:
         """Where a server listens, in all its lives."""
-        return self._ports.setdefault(name, free_port())
+        if name not in self._ports:
+            self._ports[name] = free_port()
+        return self._ports[name]
 
     def start_server(self, name: str, *words: str) -> None:
         """Start a server, or start it again on its folder."""
