@@ -265,7 +265,7 @@ def test_check_goes_through_all_files(tmp_path: Path) -> None:
     found = [str(each).replace(f"{tmp_path}/", "") for each in check(files)]
     assert found[0].startswith("bad.yaml:1:9: nothing says what this step does")
     assert found[1] == "gone.yaml: there is no such file (did you mean `good.yaml`?)"
-    assert found[2] == "flow.xml: a flow file ends in .yaml, .yml, .py, .jsdl for a job, or .json for a trace"
+    assert found[2] == "flow.xml: a flow file ends in .yaml, .yml, .py, .bpel, .jsdl for a job, or .json for a trace"
     assert len(found) == 3
 
 

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.formats.bpel import BPEL_ENDING, load_bpel
 from mendflow.formats.files import one_of
 from mendflow.formats.jsdl import JSDL_ENDING, load_jsdl
 from mendflow.formats.python.loading import load_python
@@ -16,8 +17,8 @@ YAML = (".yaml", ".yml")
 
 
 def load(path: str | Path, flow_name: str = "") -> Flow:
-    """The flow of a file: `flow.yaml`, `flow.py` if it has one flow, `flow.py:name`, a job, `job.jsdl`, or a trace,
-    `trace.json`. Raises BadFlow."""
+    """The flow of a file: `flow.yaml`, `flow.py` if it has one flow, `flow.py:name`, a process, `process.bpel`, a job,
+    `job.jsdl`, or a trace, `trace.json`. Raises BadFlow."""
     text = str(path)
     if ".py:" in text and not flow_name:
         text, _, flow_name = text.rpartition(":")
@@ -30,5 +31,7 @@ def load(path: str | Path, flow_name: str = "") -> Flow:
         return one_of({(flow := load_trace_flow(file)).name: flow}, flow_name, text)
     if file.suffix == JSDL_ENDING:
         return one_of({(flow := load_jsdl(file)).name: flow}, flow_name, text)
-    message = "a flow file ends in .yaml, .yml, .py, .jsdl for a job, or .json for a trace"
+    if file.suffix == BPEL_ENDING:
+        return one_of({(flow := load_bpel(file)).name: flow}, flow_name, text)
+    message = "a flow file ends in .yaml, .yml, .py, .bpel, .jsdl for a job, or .json for a trace"
     raise BadFlow(problems=[Problem(file=text, message=message)])

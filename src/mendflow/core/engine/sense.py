@@ -37,7 +37,7 @@ from mendflow.core.model.flow import (
 )
 from mendflow.core.model.values import Value, check_value
 
-NAME: Final = re.compile(r"[\w. -]+")
+NAME: Final = re.compile(r"[\w. ~-]+")
 GIVEN_CHARS_MAX: Final = 100
 MADE_UP_CHARS_MAX: Final = 1000
 """Names that formats make up have a dot in them, and grow with the depth of what they name."""
@@ -68,7 +68,7 @@ def _names(activity: Node) -> Iterator[str]:
     for what, text in (("name", activity.name), ("label", activity.label)):
         longest = MADE_UP_CHARS_MAX if "." in text else GIVEN_CHARS_MAX
         if text and (len(text) > longest or not NAME.fullmatch(text)):
-            yield f"{text!r:.100} cannot be a {what}: use letters, digits, _ . - and spaces, {longest} at most"
+            yield f"{text!r:.100} cannot be a {what}: use letters, digits, _ . - ~ and spaces, {longest} at most"
 
 
 def _job(job: Job) -> Iterator[str]:

@@ -1,0 +1,112 @@
+"""What an activity is read with: the process that it is part of, and what stands around it and is inherited."""
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final
+
+import msgspec
+
+from mendflow.core.model.flow import Activity, Empty
+from mendflow.core.model.problems import Problem
+from mendflow.core.model.xml import Operation, PartnerLink
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.definitions import Definitions
+from mendflow.formats.bpel.expressions import Languages
+from mendflow.formats.bpel.names import ACTIVITIES, Names, elements, local, own
+from mendflow.formats.bpel.places import Places
+from mendflow.formats.bpel.reading import Document, Reading
+from mendflow.formats.bpel.standard import with_standard
+from mendflow.formats.spelling import nearest
+
+STANDARD_PARTS: Final = {"targets": 1, "sources": 1}
+STANDARD_ATTRIBUTES: Final = ("name", "suppressJoinFailure")
+
+
+class SeenLink(msgspec.Struct, frozen=True):
+    """`channel` is the link's own name for channels: another link of the same name has another one."""
+
+    link: PartnerLink
+    channel: str
+
+
+class Around(msgspec.Struct, frozen=True, kw_only=True):
+    """`inner` gathers the scopes directly inside the scope that is being read, by the names that they are written
+    with; `compensable` are those of the scope whose handler is being read."""
+
+    suppress_join_failure: bool = False
+    exit_on_standard_fault: bool = False
+    links: dict[str, SeenLink] = {}
+    inner: dict[str, str] = {}
+    compensable: dict[str, str] = {}
+
+    def but(self, **changed: Any) -> "Around":
+        return msgspec.structs.replace(self, **changed)
+
+
+Reader = Callable[["Process", Node, Around], Activity]
+
+
+class Process(Reading):
+    """The process that is being read. `readers` know the activities, by the names of their elements."""
+
+    def __init__(
+        self,
+        document: Document,
+        problems: list[Problem],
+        definitions: Definitions,
+        places: Places,
+        readers: Mapping[str, Reader],
+    ) -> None:
+        super().__init__(document.file, problems)
+        self.names = Names(document.root)
+        self.definitions = definitions
+        self.places = places
+        self.languages = Languages()
+        self.sheets: dict[str, str] = {}
+        self._readers = readers
+        self._channels: dict[str, int] = {}
+
+    def parts_of(self, at: Node, known: Mapping[str, int], attributes: Iterable[str] = ()) -> dict[str, list[Node]]:
+        """The parts of an activity that are its own, and not those of every activity, with its attributes judged."""
+        self.only(at, (*STANDARD_ATTRIBUTES, *attributes))
+        return self.parts(at, {**STANDARD_PARTS, **known})
+
+    def activity(self, at: Node, around: Around, reader: Reader | None = None) -> Activity:
+        """An activity with whatever every activity may have; read by its own reader, unless another one is given."""
+        named = next(elements(at), at) if local(at) == "extensionActivity" else at
+        suppress = self.truth(named, "suppressJoinFailure", around.suppress_join_failure)
+        read = (reader or self._readers[local(at)])(self, at, around.but(suppress_join_failure=suppress))
+        return with_standard(self, named, read, self.languages, suppress)
+
+    def activities(self, at: Node, around: Around) -> tuple[Activity, ...]:
+        """All activities directly in an element."""
+        return tuple(self.activity(child, around) for child in own(at, *ACTIVITIES))
+
+    def body(self, at: Node, around: Around) -> Activity:
+        """The one activity in an element."""
+        inside = list(own(at, *ACTIVITIES))
+        if len(inside) != 1:
+            self.problem(at, f"<{local(at)}> holds one activity; here it has {len(inside)}: put them into a <sequence>")
+        return self.activity(inside[0], around) if inside else Empty(name=self.names.claim("empty"))
+
+    # partner links
+
+    def channel(self, link: str) -> str:
+        """A name for the channels of a partner link that is declared here."""
+        self._channels[link] = number = self._channels.get(link, 0) + 1
+        return link if number == 1 else f"{link}~{number}"
+
+    def link(self, at: Node, around: Around) -> SeenLink:
+        """The partner link that an activity names."""
+        name = self.needed(at, "partnerLink")
+        found = around.links.get(name)
+        if found is None and name:
+            self.problem(at, f"no partner link {name} is declared around here", nearest(name, around.links))
+        return found or SeenLink(PartnerLink(type=""), name)
+
+    def operation(self, at: Node, port_type: str) -> Operation:
+        """The operation that an activity names."""
+        name = self.needed(at, "operation")
+        known = self.definitions.port_types.get(port_type, {})
+        if name not in known and port_type and name:
+            self.problem(at, f"the port type {port_type} has no operation {name}", nearest(name, known))
+        return known.get(name) or Operation(name=name, input="")

@@ -1,0 +1,124 @@
+"""Activities without others in them, apart from those that speak to partners."""
+
+from typing import Final
+
+from mendflow.core.engine.faults import STANDARD
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.flow import (
+    Activity,
+    Assign,
+    Compensate,
+    Empty,
+    Exit,
+    Rethrow,
+    Throw,
+    Validate,
+    Wait,
+)
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.around import Around, Process, Reader
+from mendflow.formats.bpel.copies import copy_of
+from mendflow.formats.bpel.expressions import expression_of
+from mendflow.formats.bpel.names import elements
+from mendflow.formats.bpel.reading import MANY, Reading, split
+from mendflow.formats.bpel.vocabulary import BPEL
+from mendflow.formats.spelling import nearest
+
+
+def fault_name(reading: Reading, at: Node, attribute: str = "faultName") -> str:
+    """The name of a fault as the engine has it: the standard's own are bare."""
+    full = reading.qname(at, attribute)
+    space, name = split(full) if full else ("", "")
+    return name if space in (BPEL, "") and name in STANDARD else full
+
+
+def empty(process: Process, at: Node, _around: Around) -> Activity:
+    process.parts_of(at, {})
+    return Empty(name=process.names.of(at))
+
+
+def exit_(process: Process, at: Node, _around: Around) -> Activity:
+    process.parts_of(at, {})
+    return Exit(name=process.names.of(at))
+
+
+def rethrow(process: Process, at: Node, _around: Around) -> Activity:
+    process.parts_of(at, {})
+    return Rethrow(name=process.names.of(at))
+
+
+def throw(process: Process, at: Node, _around: Around) -> Activity:
+    process.parts_of(at, {}, ("faultName", "faultVariable"))
+    process.needed(at, "faultName")
+    return Throw(name=process.names.of(at), fault=fault_name(process, at), variable=at.get("faultVariable", "").strip())
+
+
+def wait(process: Process, at: Node, _around: Around) -> Activity:
+    parts = process.parts_of(at, {"for": 1, "until": 1})
+    duration, until = when(process, at, parts)
+    return Wait(name=process.names.of(at), duration=duration, until=until)
+
+
+def when(process: Process, at: Node, parts: dict[str, list[Node]]) -> tuple[Expr | None, Expr | None]:
+    """How long, or until when; one of both."""
+    if len(parts["for"]) + len(parts["until"]) > 1:
+        process.problem(at, "there is a <for> and an <until>; only one of both makes sense")
+    duration = expression_of(process, parts["for"][0], process.languages) if parts["for"] else None
+    until = expression_of(process, parts["until"][0], process.languages) if parts["until"] else None
+    return duration, until
+
+
+def assign(process: Process, at: Node, _around: Around) -> Activity:
+    """An operation that others have added, and that need not be understood, does nothing."""
+    parts = process.parts_of(at, {"copy": MANY, "extensionAssignOperation": MANY}, ("validate",))
+    if not parts["copy"] and not parts["extensionAssignOperation"]:
+        process.problem(at, "an <assign> has at least one <copy>")
+    return Assign(
+        name=process.names.of(at),
+        xml=tuple(copy_of(process, each) for each in parts["copy"]),
+        validate=process.truth(at, "validate"),
+    )
+
+
+def validate(process: Process, at: Node, _around: Around) -> Activity:
+    process.parts_of(at, {}, ("variables",))
+    return Validate(name=process.names.of(at), variables=tuple(process.needed(at, "variables").split()))
+
+
+def compensate(process: Process, at: Node, _around: Around) -> Activity:
+    process.parts_of(at, {})
+    return Compensate(name=process.names.of(at))
+
+
+def compensate_scope(process: Process, at: Node, around: Around) -> Activity:
+    process.parts_of(at, {}, ("target",))
+    target = process.needed(at, "target")
+    if target and target not in around.compensable:
+        process.problem(
+            at,
+            f"SA00077: {target} is no scope directly inside the one whose handler this is",
+            nearest(target, around.compensable),
+        )
+    return Compensate(name=process.names.of(at), scope=around.compensable.get(target, target))
+
+
+def extension(process: Process, at: Node, _around: Around) -> Activity:
+    """An activity of somebody else's that need not be understood does nothing. It has its links nevertheless."""
+    inside = list(elements(at))
+    if len(inside) != 1:
+        process.problem(at, f"an <extensionActivity> holds one element of another namespace; here it has {len(inside)}")
+    return Empty(name=process.names.of(at))
+
+
+READERS: Final[dict[str, Reader]] = {
+    "empty": empty,
+    "exit": exit_,
+    "rethrow": rethrow,
+    "throw": throw,
+    "wait": wait,
+    "assign": assign,
+    "validate": validate,
+    "compensate": compensate,
+    "compensateScope": compensate_scope,
+    "extensionActivity": extension,
+}

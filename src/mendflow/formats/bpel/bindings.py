@@ -1,0 +1,101 @@
+"""WSDL's bindings and services: how ports are spoken to in SOAP 1.1, and where they are.
+
+Bindings of other protocols are left aside: a service often has several ports for the same thing."""
+
+from typing import Final, Literal
+
+import msgspec
+
+from mendflow.core.model.xml import Bound, Port
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.definitions import Definitions
+from mendflow.formats.bpel.names import elements, local, named, namespace, own
+from mendflow.formats.bpel.reading import Reading
+from mendflow.formats.bpel.vocabulary import SOAP, WSDL
+
+HTTP: Final = "http://schemas.xmlsoap.org/soap/http"
+Style = Literal["document", "rpc"]
+
+
+class Binding(msgspec.Struct, frozen=True):
+    """`unspoken` says why it cannot be spoken; empty if it can."""
+
+    port_type: str
+    style: Style
+    operations: dict[str, Bound]
+    unspoken: str = ""
+
+
+class Bindings:
+    """All bindings of all documents, by name. Services are read when all of them are known."""
+
+    def __init__(self, into: Definitions) -> None:
+        self.into = into
+        self.bindings: dict[str, Binding] = {}
+        self.services: list[tuple[Reading, Node]] = []
+
+    def read(self, reading: Reading, root: Node) -> None:
+        for child in own(root, "binding"):
+            if (soap := of_soap(child, "binding")) is not None:
+                name = named(root.get("targetNamespace", ""), reading.needed(child, "name"))
+                self.bindings.setdefault(name, binding_of(reading, child, soap))
+        self.services += [(reading, child) for child in own(root, "service")]
+
+    def finish(self) -> None:
+        for reading, service in self.services:
+            root = service.getparent()
+            space = root.get("targetNamespace", "") if root is not None else ""
+            for port in own(service, "port"):
+                binding = self.bindings.get(reading.qname_needed(port, "binding"))
+                if binding is not None:
+                    self.port(reading, named(space, service.get("name", "")), port, binding)
+
+    def port(self, reading: Reading, service: str, at: Node, binding: Binding) -> None:
+        if binding.unspoken:
+            self.into.unspoken.setdefault(binding.port_type, binding.unspoken)
+            return
+        address = of_soap(at, "address")
+        port = Port(
+            service=service,
+            name=reading.needed(at, "name"),
+            port_type=binding.port_type,
+            address=address.get("location", "").strip() if address is not None else "",
+            style=binding.style,
+            operations=binding.operations,
+        )
+        if port not in self.into.ports:
+            self.into.ports.append(port)
+
+
+def binding_of(reading: Reading, at: Node, soap: Node) -> Binding:
+    style = style_of(reading, soap, "document")
+    found, unspoken = {}, ""
+    if (transport := soap.get("transport", HTTP).strip()) != HTTP:
+        unspoken = f"its binding wants the transport {transport}, and SOAP is spoken over HTTP here"
+    for each in own(at, "operation"):
+        name = reading.needed(each, "name")
+        found[name] = bound(reading, each, style)
+        if any(body.get("use") == "encoded" for body in each.iter(f"{{{SOAP}}}body")):
+            unspoken = f"its operation {name} is SOAP-encoded, and only literal messages are spoken here"
+    return Binding(reading.qname_needed(at, "type"), style, found, unspoken)
+
+
+def bound(reading: Reading, at: Node, style: Style) -> Bound:
+    """How one operation is spoken."""
+    soap = of_soap(at, "operation")
+    body = next((body for way in own(at, "input") if (body := of_soap(way, "body")) is not None), None)
+    return Bound(
+        action=soap.get("soapAction", "").strip() if soap is not None else "",
+        style=style_of(reading, soap, style) if soap is not None else style,
+        namespace=body.get("namespace", "").strip() if body is not None else "",
+    )
+
+
+def style_of(reading: Reading, at: Node, otherwise: Style) -> Style:
+    return "rpc" if reading.one_of(at, "style", ("document", "rpc"), otherwise) == "rpc" else "document"
+
+
+def of_soap(at: Node, name: str) -> Node | None:
+    """What SOAP 1.1 says of an element of WSDL."""
+    assert namespace(at) == WSDL
+    return next((each for each in elements(at) if namespace(each) == SOAP and local(each) == name), None)

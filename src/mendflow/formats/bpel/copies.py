@@ -1,0 +1,98 @@
+"""Where copies come from and where they go to: the forms of `from` and `to`."""
+
+from copy import deepcopy
+from typing import Final, Literal
+
+from lxml import etree
+
+from mendflow.core.model.expr import XPATH
+from mendflow.core.model.xml import XmlCopy, XmlPlace, XmlSource
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.around import Process
+from mendflow.formats.bpel.expressions import PREFIX, expression_of, query_of, sheets_in
+from mendflow.formats.bpel.names import local, own
+from mendflow.formats.bpel.reading import text_of
+
+FROM: Final = ("variable", "part", "property", "partnerLink", "endpointReference", "expressionLanguage")
+TO: Final = ("variable", "part", "property", "partnerLink", "expressionLanguage", "queryLanguage")
+ROLES: Final = ("myRole", "partnerRole")
+
+
+def copy_of(process: Process, at: Node) -> XmlCopy:
+    process.only(at, ("keepSrcElementName", "ignoreMissingFromData"))
+    parts = process.parts(at, {"from": 1, "to": 1})
+    for name in ("from", "to"):
+        if not parts[name]:
+            process.problem(at, f"a <copy> needs a <{name}>")
+    return XmlCopy(
+        source=source_of(process, parts["from"][0]) if parts["from"] else XmlSource(empty=True),
+        target=target_of(process, parts["to"][0]) if parts["to"] else XmlPlace(),
+        keep_name=process.truth(at, "keepSrcElementName"),
+        ignore_missing=process.truth(at, "ignoreMissingFromData"),
+    )
+
+
+def source_of(process: Process, at: Node) -> XmlSource:
+    """A `from` in any of its forms."""
+    process.only(at, FROM)
+    literals, queries = list(own(at, "literal")), list(own(at, "query"))
+    if literals:
+        return XmlSource(literal=literal_of(literals[0]))
+    if at.get("partnerLink") is not None:
+        return XmlSource(partner_link=process.needed(at, "partnerLink"), endpoint=_role(process, at))
+    if at.get("variable") is not None:
+        return XmlSource(
+            variable=process.needed(at, "variable"),
+            part=at.get("part", "").strip(),
+            property=process.qname(at, "property"),
+            query=query_of(process, queries[0], process.languages) if queries else None,
+        )
+    if not at.attrib and not text_of(at).strip():
+        return XmlSource(empty=True)
+    expression = expression_of(process, at, process.languages)
+    if expression.language == XPATH:
+        _bring_sheets(process, sheets_in(expression.text))
+    return XmlSource(expression=expression)
+
+
+def target_of(process: Process, at: Node) -> XmlPlace:
+    """A `to` in any of its forms."""
+    process.only(at, TO)
+    queries = list(own(at, "query"))
+    if at.get("partnerLink") is not None:
+        return XmlPlace(partner_link=process.needed(at, "partnerLink"))
+    if at.get("variable") is not None:
+        return XmlPlace(
+            variable=process.needed(at, "variable"),
+            part=at.get("part", "").strip(),
+            property=process.qname(at, "property"),
+            query=query_of(process, queries[0], process.languages) if queries else None,
+        )
+    if not at.attrib and not text_of(at).strip():
+        return XmlPlace()
+    return XmlPlace(expression=expression_of(process, at, process.languages))
+
+
+def literal_of(at: Node) -> str:
+    """The content of a literal with every prefix that it uses, in names or in texts."""
+    spoken = {str(each.prefix) for each in at.iter("*") if each is not at and each.prefix}
+    for each in at.iter("*"):
+        texts = (text_of(each), *each.values(), *map(str, each.keys()))
+        spoken |= {prefix for text in texts for prefix in PREFIX.findall(text)}
+    kept = {prefix: uri for prefix, uri in at.nsmap.items() if prefix in spoken}
+    root = etree.Element(local(at), nsmap=kept)
+    root.text = at.text
+    root.extend(deepcopy(child) for child in at)
+    etree.cleanup_namespaces(root, keep_ns_prefixes=list(kept))
+    return etree.tostring(root, encoding="unicode")
+
+
+def _role(process: Process, at: Node) -> Literal["myRole", "partnerRole"]:
+    return "myRole" if process.one_of(at, "endpointReference", ROLES, "partnerRole") == "myRole" else "partnerRole"
+
+
+def _bring_sheets(process: Process, sheets: list[str]) -> None:
+    """One that is not there is missed when it is asked for, as BPEL has it: it throws `xsltStylesheetNotFound`."""
+    for sheet in sheets:
+        if (text := process.places.text(sheet)) is not None:
+            process.sheets[sheet] = text

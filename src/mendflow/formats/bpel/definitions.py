@@ -1,0 +1,65 @@
+"""All that the WSDL and XSD files of a process say, in the model's own words."""
+
+from typing import Literal
+
+import msgspec
+
+from mendflow.core.model.xml import Alias, Operation, Part, Port, SchemaText, XmlWorld
+from mendflow.formats.bpel.reading import Document
+
+Kind = Literal["message", "portType", "operation", "partnerLinkType", "property", "propertyAlias"]
+
+
+class Place(msgspec.Struct, frozen=True):
+    file: str
+    line: int
+
+
+class Twice(msgspec.Struct, frozen=True):
+    """Something that is defined again, and where."""
+
+    kind: Kind
+    name: str
+    place: Place
+
+
+class Definitions(msgspec.Struct, kw_only=True):
+    """Names are `{namespace}local`. A partner link type has port types by its roles. `places` says where something of
+    a kind and name is defined; an operation's name there is `PORTTYPE#OPERATION`, and an alias has none but its turn:
+    `aliases` and `alias_places` go together. What is defined again is in `twice`, and the first one counts. `unspoken`
+    says of port types why some port of theirs cannot be spoken to. `documents` are all files, in the order in which
+    they were read. `left_out` are namespaces whose documents were not read, since nothing is fetched."""
+
+    messages: dict[str, tuple[Part, ...]] = {}
+    port_types: dict[str, dict[str, Operation]] = {}
+    partner_link_types: dict[str, dict[str, str]] = {}
+    properties: dict[str, str] = {}
+    aliases: list[Alias] = []
+    alias_places: list[Place] = []
+    ports: list[Port] = []
+    unspoken: dict[str, str] = {}
+    schemas: list[SchemaText] = []
+    places: dict[tuple[Kind, str], Place] = {}
+    twice: list[Twice] = []
+    documents: list[Document] = []
+    left_out: set[str] = set()
+
+    def is_new(self, kind: Kind, name: str, place: Place) -> bool:
+        """Whether it is the first definition of it."""
+        first = self.places.setdefault((kind, name), place) is place
+        if not first:
+            self.twice.append(Twice(kind, name, place))
+        return first
+
+    def world(self, namespace: str, sheets: dict[str, str]) -> XmlWorld:
+        """What a flow takes along."""
+        return XmlWorld(
+            namespace=namespace,
+            messages=self.messages,
+            port_types=self.port_types,
+            properties=self.properties,
+            aliases=tuple(self.aliases),
+            ports=tuple(self.ports),
+            schemas=tuple(self.schemas),
+            sheets=sheets,
+        )

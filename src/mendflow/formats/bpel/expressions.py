@@ -1,0 +1,69 @@
+"""Expressions and queries: their text, their language, and the prefixes that they use.
+
+Whether an expression can be read at all is seen when it is evaluated, as BPEL has it: it throws
+`subLanguageExecutionFault` then. Only its language is judged here."""
+
+import re
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.expr import CEL, XPATH, Expr
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.names import local
+from mendflow.formats.bpel.reading import Reading, shown, text_of
+from mendflow.formats.bpel.vocabulary import CEL_LANGUAGE, XPATH_1_0
+
+LANGUAGES: Final = {XPATH_1_0: XPATH, CEL_LANGUAGE: CEL}
+PREFIX: Final = re.compile(r"([^\W\d][\w.-]*):(?!:)")
+TRANSFORM: Final = re.compile(r"\bdoXslTransform\s*\(\s*(?:\"([^\"]*)\"|'([^']*)')?")
+
+
+class Languages(msgspec.Struct, frozen=True):
+    """What a process says its expressions and queries are in, where they do not say it themselves."""
+
+    expressions: str = XPATH_1_0
+    queries: str = XPATH_1_0
+
+
+def expression_of(reading: Reading, at: Node, languages: Languages) -> Expr:
+    """The expression that an element holds."""
+    expr = written(reading, at, "expressionLanguage", languages.expressions)
+    if TRANSFORM.search(expr.text) and expr.language == XPATH and local(at) != "from":
+        reading.problem(
+            at,
+            f"doXslTransform cannot stand in <{local(at)}>: transform in the <from> of an assign before it, into a "
+            "variable, and use that here",
+        )
+    return expr
+
+
+def query_of(reading: Reading, at: Node, languages: Languages) -> Expr:
+    return written(reading, at, "queryLanguage", languages.queries)
+
+
+def written(reading: Reading, at: Node, attribute: str, otherwise: str) -> Expr:
+    for child in at.iterchildren("*"):
+        reading.problem(child, f"<{local(at)}> holds an expression and no elements; it has <{local(child)}>")
+    text = text_of(at).strip()
+    language = language_of(reading, at, attribute, otherwise)
+    return Expr(text, language, used(at, text) if language == XPATH else ())
+
+
+def language_of(reading: Reading, at: Node, attribute: str, otherwise: str) -> str:
+    said = at.get(attribute, "").strip() or otherwise
+    if said not in LANGUAGES:
+        reading.problem(
+            at, f"SA00004: nobody here knows the language {shown(said)}; write it in XPath 1.0, which is {XPATH_1_0}"
+        )
+    return LANGUAGES.get(said, XPATH)
+
+
+def used(at: Node, text: str) -> tuple[tuple[str, str], ...]:
+    """The prefixes around an element that a text may use, in their order."""
+    return tuple(sorted((prefix, at.nsmap[prefix]) for prefix in set(PREFIX.findall(text)) if prefix in at.nsmap))
+
+
+def sheets_in(text: str) -> list[str]:
+    """The style sheets that an expression names."""
+    return [first or second for first, second in TRANSFORM.findall(text) if first or second]

@@ -1,0 +1,113 @@
+"""From the imports of a process to its definitions: every WSDL and every schema that can be reached, each once.
+
+Only files are read. An import without a file in reach is left out where nothing depends on it: its namespace is one
+that is known, or another import brings it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from lxml import etree
+
+from mendflow.core.model.xml import SchemaText
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.bindings import Bindings
+from mendflow.formats.bpel.definitions import Definitions
+from mendflow.formats.bpel.names import elements, local, namespace, own
+from mendflow.formats.bpel.places import Places, is_remote
+from mendflow.formats.bpel.ports import PORTS
+from mendflow.formats.bpel.reading import Document, Reading, shown
+from mendflow.formats.bpel.vocabulary import SCHEMA, WELL_KNOWN, WSDL
+from mendflow.formats.bpel.wsdl import Described
+
+OURS: Final = {space: name for name, space in PORTS.items()}
+"""The ports that a server offers itself, by their namespaces. Whoever imports one needs no copy of its WSDL."""
+
+
+def definitions_of(reading: Reading, process: Document, places: Places) -> Definitions:
+    """All that the process imports. What is wrong is told to the reading, and to the problems of the places."""
+    gathering = _Gathering(reading, places)
+    wanted = list(own(process.root, "import"))
+    gathering.promised = {at.get("namespace", "") for at in wanted if not is_remote(at.get("location", ""))}
+    for at in wanted:
+        gathering.imported(at)
+    gathering.bindings.finish()
+    return gathering.into
+
+
+class _Gathering:
+    def __init__(self, reading: Reading, places: Places) -> None:
+        self.reading, self.places = reading, places
+        self.into = Definitions()
+        self.bindings = Bindings(self.into)
+        self.promised: set[str] = set()
+        self._seen: set[str] = set()
+
+    def imported(self, at: Node) -> None:
+        """An import of the process itself."""
+        self.reading.only(at, ("namespace", "location", "importType"))
+        kind, location = self.reading.needed(at, "importType"), at.get("location", "").strip()
+        if kind not in (WSDL, SCHEMA):
+            self.reading.problem(
+                at, f"SA00013: {shown(kind)} is no type of document that is read: import {WSDL} or {SCHEMA}"
+            )
+        elif (document := self.reached(self.reading, at, location, "")) is not None:
+            space = at.get("namespace", "").strip()
+            given = document.root.get("targetNamespace", "")
+            wanted = WSDL if kind == WSDL else SCHEMA
+            if namespace(document.root) != wanted or local(document.root) not in ("definitions", "schema"):
+                self.reading.problem(at, f"SA00013: {shown(location)} is not of the importType that is said here")
+            elif space != given:
+                self.reading.problem(
+                    at, f"SA00011: {shown(location)} is of the namespace {shown(given)}, not {shown(space)}"
+                )
+            else:
+                self.take(document)
+
+    def reached(self, reading: Reading, at: Node, location: str, base: str) -> Document | None:
+        """The document of an import; None where there is none, which is a problem unless it is known what it says."""
+        space = at.get("namespace", "").strip()
+        if location and not is_remote(location):
+            return self.places.document(reading, at, location, base)
+        if space in OURS:
+            return self.places.ours(OURS[space])
+        if not location or space in WELL_KNOWN or space in self.promised:
+            self.into.left_out.add(space)
+            return None
+        return self.places.document(reading, at, location, base)
+
+    def take(self, document: Document) -> None:
+        """All that a document says, and all that it brings along."""
+        if document.location in self._seen:
+            return
+        self._seen.add(document.location)
+        self.into.documents.append(document)
+        reading = Reading(document.file, self.reading.problems)
+        if namespace(document.root) == SCHEMA:
+            self.schema(reading, document.root, document.location, document.location)
+        elif namespace(document.root) == WSDL:
+            self.wsdl(reading, document)
+
+    def wsdl(self, reading: Reading, document: Document) -> None:
+        for at in own(document.root, "import"):
+            self.follow(reading, at, at.get("location", "").strip(), document.location)
+        number = 0
+        for types in own(document.root, "types"):
+            for schema in (each for each in elements(types) if namespace(each) == SCHEMA and local(each) == "schema"):
+                number += 1
+                self.schema(reading, schema, document.location, f"{document.location}#{number}")
+        Described(reading, document.root, self.into).read()
+        self.bindings.read(reading, document.root)
+
+    def schema(self, reading: Reading, root: Node, base: str, location: str) -> None:
+        text = etree.tostring(root, encoding="unicode", with_tail=False)
+        self.into.schemas.append(SchemaText(location=location, namespace=root.get("targetNamespace", ""), text=text))
+        for at in _drawn_in(root):
+            self.follow(reading, at, at.get("schemaLocation", "").strip(), base)
+
+    def follow(self, reading: Reading, at: Node, location: str, base: str) -> None:
+        if (document := self.reached(reading, at, location, base)) is not None:
+            self.take(document)
+
+
+def _drawn_in(schema: Node) -> Iterator[Node]:
+    return own(schema, "import", "include", "redefine")

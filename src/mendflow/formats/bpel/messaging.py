@@ -1,0 +1,155 @@
+"""Activities that speak to partners: how a message comes into variables or is made of them, what correlates it, and
+which channel it goes through."""
+
+from typing import Final, cast, get_args
+
+import msgspec
+
+from mendflow.core.model.flow import Activity, Invoke, OnMessage, Receive, Reply
+from mendflow.core.model.xml import Correlation, Declared, Initiate, Operation, PartCopy, Pattern, XmlMessage, XmlType
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.around import Around, Process, Reader, SeenLink
+from mendflow.formats.bpel.basic import fault_name
+from mendflow.formats.bpel.names import own
+from mendflow.formats.bpel.reading import MANY
+
+INITIATE: Final = get_args(Initiate)
+PATTERNS: Final = get_args(Pattern)
+PARTNER: Final = ("partnerLink", "portType", "operation")
+TAKEN: Final = (*PARTNER, "variable", "messageExchange")
+PARTS: Final = {"correlations": 1, "fromParts": 1}
+
+
+def receive(process: Process, at: Node, around: Around) -> Activity:
+    process.parts_of(at, PARTS, (*TAKEN, "createInstance"))
+    link, operation = _offered(process, at, around)
+    return Receive(
+        name=process.names.of(at),
+        channel=f"{link.channel}.{operation.name}",
+        exchange=at.get("messageExchange", "").strip(),
+        xml=taken(process, at, operation, creates=process.truth(at, "createInstance")),
+    )
+
+
+def reply(process: Process, at: Node, around: Around) -> Activity:
+    process.parts_of(at, {"correlations": 1, "toParts": 1}, (*TAKEN, "faultName"))
+    link, operation = _offered(process, at, around)
+    return Reply(
+        name=process.names.of(at),
+        channel=f"{link.channel}.{operation.name}",
+        fault=fault_name(process, at),
+        exchange=at.get("messageExchange", "").strip(),
+        xml=made(process, at, operation, "variable"),
+    )
+
+
+def invoke(process: Process, at: Node, around: Around) -> Invoke:
+    """Its own handlers are read elsewhere: they make a scope around it."""
+    link = process.link(at, around)
+    operation = process.operation(at, link.link.partner)
+    sends = made(process, at, operation, "inputVariable", ("", "request", "request-response"))
+    gets = None
+    if operation.output:
+        gets = XmlMessage(
+            partner_link=sends.partner_link,
+            operation=operation.name,
+            variable=at.get("outputVariable", "").strip(),
+            parts=_parts(process, at, "fromParts", "fromPart", "toVariable"),
+            correlations=_correlations(process, at, ("response", "request-response")),
+        )
+    return Invoke(
+        name=process.names.of(at), partner=sends.partner_link, operation=operation.name, sends=sends, gets=gets
+    )
+
+
+def heard(process: Process, at: Node, around: Around, body: Activity, creates: bool = False) -> OnMessage:
+    """One of several messages that are waited for."""
+    link, operation = _offered(process, at, around)
+    return OnMessage(
+        channel=f"{link.channel}.{operation.name}",
+        body=body,
+        variable="",
+        exchange=at.get("messageExchange", "").strip(),
+        xml=taken(process, at, operation, creates),
+    )
+
+
+def implied(process: Process, at: Node, around: Around) -> dict[str, XmlType]:
+    """The variables that an event handler declares by naming them: of the type that it says, or of a part's."""
+    operation = _offered(process, at, around)[1]
+    types = {part.name: part for part in process.definitions.messages.get(operation.input, ())}
+    found = {}
+    for copy in _parts(process, at, "fromParts", "fromPart", "toVariable"):
+        part = types.get(copy.part)
+        found[copy.variable] = XmlType(element=part.element, type=part.type) if part else XmlType()
+    if variable := at.get("variable", "").strip():
+        message, element = process.qname(at, "messageType"), process.qname(at, "element")
+        found[variable] = XmlType(message=message or (operation.input if not element else ""), element=element)
+    return found
+
+
+def with_implied(declared: Declared, types: dict[str, XmlType]) -> Declared:
+    return msgspec.structs.replace(declared, types={**types, **declared.types})
+
+
+def taken(process: Process, at: Node, operation: Operation, creates: bool = False) -> XmlMessage:
+    """How a message comes in."""
+    return XmlMessage(
+        partner_link=at.get("partnerLink", "").strip(),
+        operation=operation.name,
+        variable=at.get("variable", "").strip(),
+        parts=_parts(process, at, "fromParts", "fromPart", "toVariable"),
+        correlations=_correlations(process, at, PATTERNS),
+        creates=creates,
+    )
+
+
+def made(
+    process: Process, at: Node, operation: Operation, variable: str, patterns: tuple[str, ...] = PATTERNS
+) -> XmlMessage:
+    """How a message goes out. Only correlations with one of these patterns are about it."""
+    return XmlMessage(
+        partner_link=at.get("partnerLink", "").strip(),
+        operation=operation.name,
+        variable=at.get(variable, "").strip(),
+        parts=_parts(process, at, "toParts", "toPart", "fromVariable"),
+        correlations=_correlations(process, at, patterns),
+    )
+
+
+def _offered(process: Process, at: Node, around: Around) -> tuple[SeenLink, Operation]:
+    """The partner link, and the operation that the process itself offers on it."""
+    link = process.link(at, around)
+    return link, process.operation(at, link.link.mine)
+
+
+def _parts(process: Process, at: Node, group: str, one: str, variable: str) -> tuple[PartCopy, ...]:
+    return tuple(
+        PartCopy(part=process.needed(each, "part"), variable=process.needed(each, variable))
+        for parts in own(at, group)
+        for each in process.parts(parts, {one: MANY})[one]
+    )
+
+
+def _correlations(process: Process, at: Node, patterns: tuple[str, ...]) -> tuple[Correlation, ...]:
+    found = []
+    for group in own(at, "correlations"):
+        for each in process.parts(group, {"correlation": MANY})["correlation"]:
+            process.only(each, ("set", "initiate", "pattern"))
+            initiate, pattern = process.one_of(each, "initiate", INITIATE, "no"), at_pattern(process, each)
+            if pattern in patterns:
+                found.append(
+                    Correlation(
+                        set=process.needed(each, "set"),
+                        initiate=cast(Initiate, initiate),
+                        pattern=cast(Pattern, pattern),
+                    )
+                )
+    return tuple(found)
+
+
+def at_pattern(process: Process, at: Node) -> str:
+    return process.one_of(at, "pattern", PATTERNS, "") if at.get("pattern") is not None else ""
+
+
+READERS: Final[dict[str, Reader]] = {"receive": receive, "reply": reply}

@@ -1,0 +1,89 @@
+"""Names: qualified ones as the model writes them, and one of its own for each activity.
+
+BPEL asks for no unique names, and the model does. Leaves claim theirs first, in the order of the document, and what
+stands around them comes second: so an invoke keeps its name, and the scope that its own handlers need gets the
+other one. A second claim gets `~2`, which no name of BPEL can hold, so the name as written is what stands before it."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from lxml import etree
+
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.vocabulary import BPEL
+
+LEAVES: Final = frozenset(
+    {"receive", "reply", "invoke", "assign", "throw", "rethrow", "exit", "wait", "empty", "compensate"}
+    | {"compensateScope", "validate", "extensionActivity"}
+)
+STRUCTURES: Final = frozenset({"sequence", "flow", "if", "while", "repeatUntil", "forEach", "pick", "scope"})
+ACTIVITIES: Final = LEAVES | STRUCTURES
+STRANGE: Final = re.compile(r"[^\w.-]")
+
+
+def local(at: Node) -> str:
+    return etree.QName(at).localname
+
+
+def namespace(at: Node) -> str:
+    return etree.QName(at).namespace or ""
+
+
+def elements(at: Node) -> Iterator[Node]:
+    """Those directly in it, without comments and instructions."""
+    return (child for child in at if isinstance(child.tag, str))
+
+
+def own(at: Node, *names: str) -> Iterator[Node]:
+    """The elements of its own namespace directly in it, of these names or of any."""
+    space = namespace(at)
+    return (child for child in elements(at) if namespace(child) == space and (not names or local(child) in names))
+
+
+def named(space: str, name: str) -> str:
+    """`{namespace}local`, or bare."""
+    return f"{{{space}}}{name}" if space else name
+
+
+class Names:
+    """The names of the activities of one process."""
+
+    def __init__(self, process: Node) -> None:
+        self._of: dict[Node, str] = {}
+        self._taken: set[str] = set()
+        inside = [each for each in process.iter(f"{{{BPEL}}}*") if local(each) in ACTIVITIES]
+        for each in inside:
+            if local(each) in LEAVES:
+                self._of[each] = self.claim(written(each))
+        for each in (process, *inside):
+            if each not in self._of:
+                self._of[each] = self.claim(written(each))
+        self._around = {each: self.claim(written(each)) for each in inside if needs_scope(each)}
+
+    def claim(self, name: str) -> str:
+        found, number = name, 1
+        while found in self._taken:
+            number += 1
+            found = f"{name}~{number}"
+        self._taken.add(found)
+        return found
+
+    def of(self, at: Node) -> str:
+        return self._of[at]
+
+    def around(self, at: Node) -> str:
+        """The name of the scope that stands around an activity for the sake of its own handlers."""
+        return self._around[at]
+
+
+def written(at: Node) -> str:
+    """The name that the document gives, or what kind of activity it is."""
+    inner = next(elements(at), None) if local(at) == "extensionActivity" else None
+    given = (at if inner is None else inner).get("name", "").strip()
+    return STRANGE.sub("_", given) or local(at)
+
+
+def needs_scope(at: Node) -> bool:
+    """Whether an invoke has handlers of its own, and so means a scope with the invoke in it."""
+    return local(at) == "invoke" and next(own(at, "catch", "catchAll", "compensationHandler"), None) is not None

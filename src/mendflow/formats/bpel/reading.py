@@ -1,0 +1,122 @@
+"""Documents taken apart: what BPEL, WSDL and XML Schema say is understood or refused with its file and line, and what
+others have added to them is left aside, as the specifications ask."""
+
+from collections.abc import Iterable, Mapping
+from typing import Final
+
+import msgspec
+from lxml import etree
+
+from mendflow.core.model.problems import Problem
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.names import elements, local, named, namespace
+from mendflow.formats.spelling import nearest
+
+TRUTHS: Final = {"yes": True, "no": False}
+MANY: Final = 1_000_000
+SHOWN_CHARS: Final = 80
+
+
+class Document(msgspec.Struct, frozen=True, kw_only=True):
+    """An XML file that was read. `location` is its path as seen from the process's folder, `file` what people call
+    it."""
+
+    root: Node
+    file: str
+    location: str
+
+
+class Reading:
+    """What is wrong so far, in one document."""
+
+    def __init__(self, file: str, problems: list[Problem]) -> None:
+        self.file = file
+        self.problems = problems
+
+    def problem(self, at: Node, message: str, suggestion: str = "") -> None:
+        found = Problem(file=self.file, line=at.sourceline or 0, message=message, suggestion=suggestion)
+        if found not in self.problems:
+            self.problems.append(found)
+
+    # elements
+
+    def parts(self, at: Node, known: Mapping[str, int]) -> dict[str, list[Node]]:
+        """The elements of its own namespace in an element, by their names; `known` says how often each may stand.
+        Documentation may stand anywhere, and so may what others have added."""
+        found: dict[str, list[Node]] = {name: [] for name in known}
+        space = namespace(at)
+        for child in elements(at):
+            name = local(child)
+            if namespace(child) != space or name == "documentation":
+                continue
+            if name not in known:
+                self.problem(child, f"<{local(at)}> has no <{name}>", nearest(name, known))
+            elif len(found[name]) >= known[name]:
+                self.problem(child, f"<{name}> may stand {times(known[name])} in <{local(at)}>")
+            else:
+                found[name].append(child)
+        return found
+
+    def only(self, at: Node, known: Iterable[str]) -> None:
+        """Refuse attributes that are not known. Those of other namespaces are others' business."""
+        for name in map(str, at.keys()):
+            if not name.startswith("{") and name not in known:
+                self.problem(at, f"<{local(at)}> has no attribute `{name}`", nearest(name, known))
+
+    def needed(self, at: Node, name: str) -> str:
+        """An attribute that must be there."""
+        value = at.get(name, "").strip()
+        if not value:
+            self.problem(at, f"<{local(at)}> needs the attribute `{name}`")
+        return value
+
+    def truth(self, at: Node, name: str, otherwise: bool = False) -> bool:
+        value = at.get(name, "").strip()
+        if value and value not in TRUTHS:
+            self.problem(at, f"`{name}` of <{local(at)}> is yes or no, not {shown(value)}")
+        return TRUTHS.get(value, otherwise)
+
+    def one_of(self, at: Node, name: str, known: Iterable[str], otherwise: str) -> str:
+        value = at.get(name, "").strip() or otherwise
+        if value not in known:
+            self.problem(at, f"`{name}` of <{local(at)}> is {' or '.join(known)}, not {shown(value)}")
+            return otherwise
+        return value
+
+    # names
+
+    def qname(self, at: Node, name: str) -> str:
+        """The qualified name in an attribute; empty if it is not there."""
+        value = at.get(name, "").strip()
+        return self.resolved(at, value) if value else ""
+
+    def qname_needed(self, at: Node, name: str) -> str:
+        value = self.needed(at, name)
+        return self.resolved(at, value) if value else ""
+
+    def resolved(self, at: Node, value: str) -> str:
+        """A name with a prefix, as `{namespace}local`. Without one it is of the default namespace."""
+        prefix, colon, name = value.rpartition(":")
+        space = at.nsmap.get(prefix or None)
+        if (colon and space is None) or not name:
+            self.problem(at, f"no xmlns says what the prefix of {shown(value)} means")
+        return named(str(space or ""), name)
+
+
+def text_of(at: Node) -> str:
+    """The text in an element itself, whatever else stands between its pieces."""
+    return "".join([at.text or "", *(child.tail or "" for child in at)])
+
+
+def shown(text: str) -> str:
+    return repr(text if len(text) <= SHOWN_CHARS else text[:SHOWN_CHARS] + "...")
+
+
+def times(number: int) -> str:
+    return "only once" if number == 1 else f"only {number} times"
+
+
+def split(name: str) -> tuple[str, str]:
+    """The namespace and the local part of a name as the model writes it."""
+    part = etree.QName(name)
+    return part.namespace or "", part.localname

@@ -1,0 +1,119 @@
+"""WSDL 1.1: messages, port types, and what BPEL adds to them: partner link types, properties and their aliases."""
+
+from collections.abc import Callable
+from typing import Final
+
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.xml import Alias, Operation, Part, XmlType
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.definitions import Definitions, Kind, Place
+from mendflow.formats.bpel.expressions import Languages, query_of
+from mendflow.formats.bpel.names import elements, local, named, namespace, own
+from mendflow.formats.bpel.reading import MANY, Reading
+from mendflow.formats.bpel.vocabulary import PARTNER_LINKS, PROPERTIES, WSDL
+
+
+class Described:
+    """One WSDL document on its way into the definitions."""
+
+    def __init__(self, reading: Reading, root: Node, into: Definitions) -> None:
+        self.reading, self.root, self.into = reading, root, into
+        self.namespace = root.get("targetNamespace", "")
+
+    def read(self) -> None:
+        for child in elements(self.root):
+            if read := READERS.get((namespace(child), local(child))):
+                read(self, child)
+
+    def place(self, at: Node) -> Place:
+        return Place(self.reading.file, at.sourceline or 0)
+
+    def name(self, kind: Kind, at: Node) -> str:
+        """The name that it defines; empty if it has none, or is defined already."""
+        name = self.reading.needed(at, "name")
+        full = named(self.namespace, name) if name else ""
+        return full if full and self.into.is_new(kind, full, self.place(at)) else ""
+
+    def message(self, at: Node) -> None:
+        parts = []
+        for part in self.reading.parts(at, {"part": MANY})["part"]:
+            element, type = self.reading.qname(part, "element"), self.reading.qname(part, "type")
+            if bool(element) == bool(type):
+                self.reading.problem(part, "a part has an `element` or a `type`, and not both")
+            parts.append(Part(name=self.reading.needed(part, "name"), element=element, type=type))
+        if name := self.name("message", at):
+            self.into.messages[name] = tuple(parts)
+
+    def port_type(self, at: Node) -> None:
+        if not (name := self.name("portType", at)):
+            return
+        operations: dict[str, Operation] = {}
+        for each in own(at, "operation"):
+            operation = self.operation(each)
+            if self.into.is_new("operation", f"{name}#{operation.name}", self.place(each)):
+                operations[operation.name] = operation
+        self.into.port_types[name] = operations
+
+    def operation(self, at: Node) -> Operation:
+        parts = self.reading.parts(at, {"input": 1, "output": 1, "fault": MANY})
+        given, answered = (
+            self.reading.qname_needed(one, "message") if (one := next(iter(parts[way]), None)) is not None else ""
+            for way in ("input", "output")
+        )
+        faults = {
+            self.reading.needed(each, "name"): self.reading.qname_needed(each, "message") for each in parts["fault"]
+        }
+        return Operation(name=self.reading.needed(at, "name"), input=given, output=answered, faults=faults)
+
+    def partner_link_type(self, at: Node) -> None:
+        roles = self.reading.parts(at, {"role": 2})["role"]
+        found = {}
+        for role in roles:
+            # A draft of the standard had the port type in an element of its own.
+            inner = next(own(role, "portType"), None)
+            port_type = (
+                self.reading.qname_needed(role, "portType")
+                if inner is None
+                else self.reading.qname_needed(inner, "name")
+            )
+            found[self.reading.needed(role, "name")] = port_type
+        if not roles:
+            self.reading.problem(at, "a partner link type has one role or two")
+        if name := self.name("partnerLinkType", at):
+            self.into.partner_link_types[name] = found
+
+    def property(self, at: Node) -> None:
+        type, element = self.reading.qname(at, "type"), self.reading.qname(at, "element")
+        if bool(type) == bool(element):
+            self.reading.problem(at, "a property has a `type` or an `element`, and not both")
+        if name := self.name("property", at):
+            self.into.properties[name] = type or element
+
+    def alias(self, at: Node) -> None:
+        of = XmlType(
+            message=self.reading.qname(at, "messageType"),
+            element=self.reading.qname(at, "element"),
+            type=self.reading.qname(at, "type"),
+        )
+        query = next(own(at, "query"), None)
+        alias = Alias(
+            property=self.reading.qname_needed(at, "propertyName"),
+            of=of,
+            part=at.get("part", "").strip(),
+            query=self._query(query) if query is not None else None,
+        )
+        if alias not in self.into.aliases:
+            self.into.aliases.append(alias)
+            self.into.alias_places.append(self.place(at))
+
+    def _query(self, at: Node) -> Expr | None:
+        return query_of(self.reading, at, Languages())
+
+
+READERS: Final[dict[tuple[str, str], Callable[[Described, Node], None]]] = {
+    (WSDL, "message"): Described.message,
+    (WSDL, "portType"): Described.port_type,
+    (PARTNER_LINKS, "partnerLinkType"): Described.partner_link_type,
+    (PROPERTIES, "property"): Described.property,
+    (PROPERTIES, "propertyAlias"): Described.alias,
+}
