@@ -237,9 +237,9 @@ def test_a_sound_expression_has_no_problem() -> None:
 
 
 def test_an_unknown_language_is_refused() -> None:
-    assert "xpath" in str(problem(Expr("/a/b", "xpath")))
-    with pytest.raises(ExpressionError, match="xpath"):
-        evaluate(Expr("/a/b", "xpath"), looking_into({}))
+    assert "xquery" in str(problem(Expr("/a/b", "xquery")))
+    with pytest.raises(ExpressionError, match="xquery"):
+        evaluate(Expr("/a/b", "xquery"), looking_into({}))
 
 
 def test_evaluation_changes_nothing_that_it_is_given() -> None:

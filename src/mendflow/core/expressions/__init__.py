@@ -2,12 +2,13 @@
 
 from functools import lru_cache
 
+from mendflow.core.expressions import xpath
 from mendflow.core.expressions.cel import compiled, flaw
 from mendflow.core.expressions.contract import ExpressionError, Lookup
 from mendflow.core.expressions.scan import RESERVED
 from mendflow.core.expressions.templates import expressions_of, joined, literal, pieces, plain, resolve_text
 from mendflow.core.expressions.texts import as_text
-from mendflow.core.model.expr import Expr
+from mendflow.core.model.expr import CEL, XPATH, Expr
 from mendflow.core.model.flow import Template
 from mendflow.core.model.values import Value, check_value
 
@@ -28,17 +29,19 @@ __all__ = [
     "resolve_as_text",
 ]
 
-LANGUAGES = ("cel",)
+LANGUAGES = (CEL, XPATH)
 _SMALL = frozenset({type(None), bool})
 
 
 def evaluate(expr: Expr, lookup: Lookup) -> Value:
     """The value of an expression as plain data, or an ExpressionError that says why there is none."""
+    if expr.language == XPATH:
+        return _checked(xpath.value_of(xpath.evaluate(expr, xpath.World(lookup))), expr.text)
     _demand(expr.language)
     return _checked(compiled(expr.text).evaluate(lookup), expr.text)
 
 
-def resolve(template: Template, lookup: Lookup, language: str = "cel") -> Value:
+def resolve(template: Template, lookup: Lookup, language: str = CEL) -> Value:
     """The template with its expressions replaced by their values. Data without any is given back as it is."""
     if isinstance(template, str):
         if "${{" not in template:
@@ -51,7 +54,7 @@ def resolve(template: Template, lookup: Lookup, language: str = "cel") -> Value:
     return template
 
 
-def resolve_as_text(template: Template, lookup: Lookup, language: str = "cel") -> str:
+def resolve_as_text(template: Template, lookup: Lookup, language: str = CEL) -> str:
     """The template as a text, even if it is one expression and nothing else."""
     if not isinstance(template, str):
         return as_text(resolve(template, lookup, language))
@@ -91,15 +94,16 @@ def is_template(template: Template) -> bool:
 def references(what: Template | Expr) -> frozenset[str]:
     """The names that it asks for: roots, and `jobs.NAME` and `links.NAME` one by one."""
     if isinstance(what, Expr):
-        return _names(what.text)
+        return xpath.names(what) if what.language == XPATH else _names(what.text)
     return frozenset().union(*(_names(piece.text) for piece in expressions_of(what)))
 
 
 def problem(expr: Expr) -> str | None:
-    """Why an expression is refused, or None."""
+    """Why an expression is refused, or None. One in XPath never is: BPEL wants its flaws to be faults when it is
+    evaluated, which a flow can catch."""
     if expr.language not in LANGUAGES:
         return f"`{expr.language}` is not a language of expressions that is known here; use {', '.join(LANGUAGES)}"
-    found = flaw(expr.text)
+    found = flaw(expr.text) if expr.language == CEL else None
     return found.message if found else None
 
 
@@ -109,5 +113,5 @@ def _names(text: str) -> frozenset[str]:
 
 
 def _demand(language: str) -> None:
-    if language not in LANGUAGES:
-        raise ExpressionError(f"`{language}` is not a language of expressions that is known here")
+    if language != CEL:
+        raise ExpressionError(f"`{language}` is not a language of templates or conditions that is known here")

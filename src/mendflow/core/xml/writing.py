@@ -176,7 +176,12 @@ def _written(node: Text) -> str:
         case Instruction():
             return f"<?{node.target} {node.value}?>" if node.value else f"<?{node.target}?>"
         case _:
-            return node.value.translate(IN_TEXT)
+            return escaped(node.value)
+
+
+def escaped(text: str) -> str:
+    """A text as it stands between tags."""
+    return text.translate(IN_TEXT)
 
 
 def _attribute(value: str) -> str:

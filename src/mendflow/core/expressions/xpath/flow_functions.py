@@ -4,9 +4,11 @@ from typing import Final
 
 from mendflow.core.expressions.xpath.functions import MANY, Arguments, Function
 from mendflow.core.expressions.xpath.run import Focus, XPathError
-from mendflow.core.expressions.xpath.values import XValue, number_text, taken, to_string
+from mendflow.core.expressions.xpath.values import XValue, taken, to_string
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
+from mendflow.core.xml import BadXml
+from mendflow.core.xml.plain import number_text
 from mendflow.core.xml.tree import Element, Node
 from mendflow.core.xml.writing import write
 
@@ -34,7 +36,7 @@ def _transform(focus: Focus, arguments: Arguments) -> XValue:
         raise XPathError(f"the source of {TRANSFORM}() is not one element", fault="xsltInvalidSource")
     names = [to_string(each, focus.run) for each in rest[::2]]
     params = tuple(zip(names, (value_of(each) for each in rest[1::2]), strict=True))
-    return taken(ask(to_string(sheet, focus.run), write(source[0]), params), "what the style sheet made")
+    return taken(ask(to_string(sheet, focus.run), _written(source[0]), params), "what the style sheet made")
 
 
 def value_of(value: XValue) -> Value:
@@ -56,7 +58,14 @@ def _number(value: float) -> Value:
 
 
 def node_value(node: Node) -> Value:
-    return element_value(write(node)) if isinstance(node, Element) else node.string()
+    return element_value(_written(node)) if isinstance(node, Element) else node.string()
+
+
+def _written(element: Element) -> str:
+    try:
+        return write(element)
+    except BadXml as error:
+        raise XPathError(f"the element cannot be kept: {error}") from None
 
 
 FUNCTIONS: Final[dict[str, Function]] = {

@@ -6,11 +6,14 @@ so it costs what the sets hold and not their product."""
 import math
 import re
 from collections.abc import Callable
-from decimal import Decimal
 from typing import Final
 
+from mendflow.core.expressions.texts import too_large
 from mendflow.core.expressions.xpath.run import Kept, Run, XPathError
+from mendflow.core.model.values import is_spilled
 from mendflow.core.model.xml import element_text
+from mendflow.core.xml import BadXml
+from mendflow.core.xml.plain import number_text
 from mendflow.core.xml.reading import shared
 from mendflow.core.xml.tree import Node
 
@@ -36,10 +39,19 @@ def taken(value: Kept, what: str) -> XValue:
     if isinstance(value, int | float):
         return as_float(value)
     if (text := element_text(value)) is not None:
-        return [shared(text)]
+        return [_root(text, what)]
+    if is_spilled(value):
+        raise XPathError(too_large(what, value).message)
     if isinstance(value, dict):
         raise XPathError(f"{what} is a message; name the part that is meant: `$name.part`")
     raise XPathError(f"{what} is nothing that XPath can look at")
+
+
+def _root(text: str, what: str) -> Node:
+    try:
+        return shared(text)
+    except BadXml as error:
+        raise XPathError(f"{what} is no XML that can be read: {error}") from None
 
 
 def as_float(value: float) -> float:
@@ -57,17 +69,6 @@ def to_string(value: XValue, run: Run) -> str:
     if isinstance(value, list):
         return run.string(value[0]) if value else ""
     return number_text(value)
-
-
-def number_text(value: float) -> str:
-    """As XPath writes numbers: never with an exponent, and whole ones without a point."""
-    if math.isnan(value):
-        return "NaN"
-    if math.isinf(value):
-        return "Infinity" if value > 0 else "-Infinity"
-    if value == int(value):
-        return str(int(value))
-    return format(Decimal(repr(value)), "f")
 
 
 def to_number(value: XValue, run: Run) -> float:
