@@ -12,6 +12,7 @@ AMBIGUOUS_RECEIVE: Final = "ambiguousReceive"
 COMPLETION_CONDITION_FAILURE: Final = "completionConditionFailure"
 CONFLICTING_RECEIVE: Final = "conflictingReceive"
 CONFLICTING_REQUEST: Final = "conflictingRequest"
+CORRELATION_VIOLATION: Final = "correlationViolation"
 INVALID_BRANCH_CONDITION: Final = "invalidBranchCondition"
 INVALID_EXPRESSION_VALUE: Final = "invalidExpressionValue"
 INVALID_VARIABLES: Final = "invalidVariables"
@@ -36,7 +37,7 @@ STANDARD: Final = frozenset(
         COMPLETION_CONDITION_FAILURE,
         CONFLICTING_RECEIVE,
         CONFLICTING_REQUEST,
-        "correlationViolation",
+        CORRELATION_VIOLATION,
         INVALID_BRANCH_CONDITION,
         INVALID_EXPRESSION_VALUE,
         INVALID_VARIABLES,

@@ -2,17 +2,35 @@
 
 Two listeners that the same message could not choose between are a `conflictingReceive`. A message on a channel that the
 flow replies to is a request, open until it is answered; a second one in the same exchange is a `conflictingRequest`,
-and one that is open when the flow ends a `missingReply`."""
+and one that is open when the flow ends a `missingReply`. In flows with XML correlation sets say who listens for what,
+and a message that fits several is an `ambiguousReceive` for all of them."""
 
+from collections.abc import Iterable
 from typing import Protocol
 
 import msgspec
 
-from mendflow.core.engine.faults import CONFLICTING_RECEIVE, CONFLICTING_REQUEST, MISSING_REQUEST, Thrown, thrown
-from mendflow.core.engine.messages import Deliver
+from mendflow.core.engine.faults import (
+    AMBIGUOUS_RECEIVE,
+    CONFLICTING_RECEIVE,
+    CONFLICTING_REQUEST,
+    MISSING_REPLY,
+    MISSING_REQUEST,
+    Thrown,
+    thrown,
+)
+from mendflow.core.engine.messages import Deliver, Listens
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Item, Listener, Picking, ReceiveItem, ScopeInstance
+from mendflow.core.engine.xml import exchanges, hearing
+from mendflow.core.engine.xml.correlation import Fit, correlate
+from mendflow.core.engine.xml.declared import operation_of
+from mendflow.core.engine.xml.hearing import Hearing, operation_for, outer_sets
+from mendflow.core.engine.xml.parts import message_made, message_taken
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import OnMessage, Receive, Reply
 from mendflow.core.model.values import Value
+from mendflow.core.model.xml import Correlation, XmlMessage
 
 Listening = ReceiveItem | Picking | ScopeInstance
 
@@ -38,24 +56,30 @@ def key_of(correlation: Value) -> str:
     return msgspec.json.encode(correlation, order="deterministic").decode()
 
 
-def listen(run: Run, instance: Listening, place: int, channel: str, correlation: Value) -> None:
+def listen(run: Run, instance: Listening, place: int, activity: Hearing, env: int, correlation: Value) -> None:
     """Hear the messages of a channel from now on."""
-    listeners = run.case.listeners.setdefault(channel, {})
-    key = key_of(correlation)
-    if key in listeners:
+    channel = activity.channel
+    key = key_of(correlation) if activity.xml is None else hearing.key_of(run.case, env, activity)
+    if key in run.case.listeners.get(channel, ()):
         raise thrown(CONFLICTING_RECEIVE, f"somebody else is listening on {channel} for the same messages")
-    listeners[key] = Listener(instance.id, place)
+    run.case.listeners.setdefault(channel, {})[key] = Listener(instance.id, place)
     instance.listening.append((channel, key))
+    if activity.xml is not None:
+        run.orders.append(Listens(channel=channel))
 
 
-def take(run: Run, channel: str, correlation: Value) -> Deliver | None:
+def take(run: Run, instance: Listening, place: int, activity: Hearing, correlation: Value) -> Deliver | None:
     """The first message that came already and fits."""
-    waiting, key = run.case.mailbox.get(channel, []), key_of(correlation)
-    for place, message in enumerate(waiting):
-        if not key or key == key_of(message.correlation):
-            del waiting[place]
+    waiting, key = run.case.mailbox.get(activity.channel, []), key_of(correlation)
+    for at, message in enumerate(waiting):
+        if activity.xml is None:
+            fits = not key or key == key_of(message.correlation)
+        else:
+            fits = hearing.fit(run.case, Listener(instance.id, place), message.value, {}) is not Fit.NOT
+        if fits:
+            del waiting[at]
             if not waiting:
-                del run.case.mailbox[channel]
+                del run.case.mailbox[activity.channel]
             return message
     return None
 
@@ -72,25 +96,66 @@ def ignore(run: Run, instance: Listening) -> None:
 
 def deliver(run: Run, message: Deliver) -> None:
     """Give a message to who listens for exactly it, or else to who listens for all, or keep it."""
-    listeners = run.case.listeners.get(message.channel, {})
-    for key in dict.fromkeys((key_of(message.correlation), "")):
-        listener = listeners.get(key)
-        if listener is None:
-            continue
+    chosen = _chosen(run, message) if run.plan.flow.xml is None else _fitting(run, message)
+    if not chosen:
+        run.case.mailbox.setdefault(message.channel, []).append(message)
+    elif len(chosen) > 1:
+        several = thrown(AMBIGUOUS_RECEIVE, f"a message on {message.channel} fits {len(chosen)} who listen for it")
+        for listener in chosen:
+            _blame(run, listener.instance, several.fault)
+    else:
+        [listener] = chosen
         instance = run.instances[listener.instance]
-        if isinstance(instance, Item) and instance.suspended:
-            continue
         try:
             run.kinds[run.nodes[instance.node].kind].heard(run, instance, listener.place, message)
         except Thrown as problem:
-            run.fail(instance, problem.fault)
-        return
-    run.case.mailbox.setdefault(message.channel, []).append(message)
+            _blame(run, instance.id, problem.fault)
 
 
-def open_request(run: Run, env: int, activity: Exchanging, message: Deliver) -> None:
+def _chosen(run: Run, message: Deliver) -> list[Listener]:
+    listeners = run.case.listeners.get(message.channel, {})
+    for key in dict.fromkeys((key_of(message.correlation), "")):
+        listener = listeners.get(key)
+        if listener is not None and not _sleeps(run, listener):
+            return [listener]
+    return []
+
+
+def _fitting(run: Run, message: Deliver) -> list[Listener]:
+    """All that the message fits; if there is none, the first whose correlation set it would violate."""
+    found = [
+        (listener, fit)
+        for listener, fit in hearing.fitting(run.case, message.channel, message.value)
+        if fit is not Fit.NOT and not _sleeps(run, listener)
+    ]
+    return [listener for listener, fit in found if fit is not Fit.AGAINST] or [listener for listener, _ in found[:1]]
+
+
+def _sleeps(run: Run, listener: Listener) -> bool:
+    instance = run.instances[listener.instance]
+    return isinstance(instance, Item) and instance.suspended
+
+
+def _blame(run: Run, id: int, fault: Fault) -> None:
+    """A fault of somebody who listens, if it is still there."""
+    instance = run.instances.get(id)
+    if instance is not None:
+        run.kinds[run.nodes[instance.node].kind].deafened(run, instance, fault)
+
+
+def is_request(run: Run, env: int, activity: Receive | OnMessage) -> bool:
+    """Whether a reply is owed to what is heard."""
+    if activity.xml is None:
+        return activity.channel in run.plan.asked
+    return bool(operation_for(run.case, env, activity).output)
+
+
+def open_request(run: Run, env: int, activity: Receive | OnMessage, message: Deliver) -> None:
     """Remember that a reply is owed, in the nearest environment that keeps such."""
-    if activity.channel not in run.plan.asked:
+    if not is_request(run, env, activity):
+        return
+    if activity.xml is not None:
+        exchanges.open_request(run.case, env, activity, message.id)
         return
     home = run.case.envs[env]
     while not home.home:
@@ -103,7 +168,7 @@ def open_request(run: Run, env: int, activity: Exchanging, message: Deliver) -> 
     home.requests = requests
 
 
-def close_request(run: Run, env: int, activity: Exchanging) -> str:
+def close_request(run: Run, env: int, activity: Reply) -> str:
     """The message that a reply answers."""
     exchange, at = exchange_of(activity), env
     while at:
@@ -112,3 +177,55 @@ def close_request(run: Run, env: int, activity: Exchanging) -> str:
             return home.requests.pop(exchange)
         at = home.parent
     raise thrown(MISSING_REQUEST, f"there is no open request on {activity.channel} to reply to")
+
+
+def correlated(run: Run, env: int, activity: Hearing, message: Value) -> None:
+    """Hold a message that was heard against the sets that were there before it."""
+    correlate_with(run, env, outer_sets(activity), operation_for(run.case, env, activity).input, message)
+
+
+def correlated_inside(run: Run, env: int, activity: OnMessage, message: Value) -> None:
+    """Let a message that was heard begin the sets that the handler's own scope declares."""
+    outer = outer_sets(activity)
+    inner = [each for each in hearing.message_of(activity).correlations if each not in outer]
+    correlate(run.case, env, inner, operation_for(run.case, env, activity).input, message)
+
+
+def correlate_with(run: Run, env: int, correlations: Iterable[Correlation], message_type: str, message: Value) -> None:
+    """Hold a message that is sent or taken against correlation sets, or begin them with it. Whoever listens with a set
+    that is begun may hear others from now on."""
+    if correlate(run.case, env, correlations, message_type, message):
+        run.orders.extend(Listens(channel=channel) for channel in run.case.listeners)
+
+
+def taken(run: Run, env: int, activity: Hearing, message: Value) -> None:
+    """Put a message into the variables that it is for."""
+    assert activity.xml is not None
+    message_taken(run.case, env, activity.xml, operation_for(run.case, env, activity).input, message)
+
+
+def replied(run: Run, env: int, activity: Reply, how: XmlMessage) -> tuple[str, dict[str, Value]]:
+    """The message that a reply in XML answers, and what it says."""
+    case = run.case
+    request = exchanges.find_request(case, env, activity)
+    operation = operation_of(case, env, how, mine=True)
+    fault = activity.fault.rpartition("}")[2]
+    message_type = operation.faults.get(fault, "") if activity.fault else operation.output
+    value = message_made(case, env, how, message_type)
+    correlate_with(run, env, how.correlations, message_type, value)
+    exchanges.close_request(case, env, activity)
+    return request, value
+
+
+def missing_reply(run: Run, scope: ScopeInstance) -> Fault | None:
+    """In flows with XML: the fault of a scope that ends while a request is open which nobody could answer then."""
+    if run.plan.flow.xml is None or not scope.inner:
+        return None
+    unanswered = exchanges.left_open(run.case, scope.inner)
+    node = run.nodes[scope.node]
+    if run.nodes[node.parent].kind == "for-each":
+        unanswered += exchanges.left_open(run.case, scope.env)
+    if not unanswered:
+        return None
+    what = node.shown or "an event handler"
+    return thrown(MISSING_REPLY, f"{what} ended without a reply on {', '.join(unanswered)}").fault

@@ -303,6 +303,13 @@ class GoOn(Message, frozen=True, tag="go-on"):
     serial: int
 
 
+class Listens(Message, frozen=True, tag="listens"):
+    """For information, never owed: in a flow with XML somebody hears messages of the channel from now on, or hears
+    others than before."""
+
+    channel: str
+
+
 class ItemSkipped(Message, frozen=True, tag="item-skipped"):
     """For information, never owed: an activity will not run here, or was `cancelled` when nobody had to be told."""
 
@@ -350,11 +357,13 @@ class ItemEnded(Message, frozen=True, tag="item-ended"):
 
 
 class EndCase(Message, frozen=True, tag="end-case"):
-    """The case is over; tell whoever waits."""
+    """The case is over; tell whoever waits. `unheard` are messages that it had got and nobody in it had listened to, in
+    flows with XML: somebody else may."""
 
     status: Literal["completed", "failed", "cancelled"]
     outputs: dict[str, Value] = {}
     fault: Fault | None = None
+    unheard: tuple[str, ...] = ()
 
 
 Order = Union[
@@ -373,6 +382,7 @@ Order = Union[
     SendReply,
     DoMend,
     GoOn,
+    Listens,
     ItemSkipped,
     ItemFailed,
     ItemDone,

@@ -31,7 +31,8 @@ def owed(case: Case) -> list[Order]:
     if case.over:
         status = case.status
         assert status in ("completed", "failed", "cancelled")
-        return [*orders, EndCase(status=status, outputs=case.outputs, fault=case.fault)]
+        unheard = tuple(case.unheard)
+        return [*orders, EndCase(status=status, outputs=case.outputs, fault=case.fault, unheard=unheard)]
     if case.going_on:
         orders.append(GoOn(serial=case.going_on))
     for instance in case.instances.values():

@@ -99,6 +99,8 @@ class Plan(msgspec.Struct):
     asked: frozenset[str]  # channels that some reply answers
     channels: frozenset[str]  # channels that somebody listens to, at some time
     called: dict[str, Flow]
+    begins: frozenset[str]  # channels whose messages begin a case, in flows with XML
+    process: int  # the node of what a flow is, which in BPEL is a scope
 
 
 def compile_flow(flow: Flow, *, taken: bool = False, alone: bool = False) -> Plan:
@@ -147,15 +149,26 @@ class _Compiler:
 
     def plan(self) -> Plan:
         asked = frozenset(node.activity.channel for node in self.nodes if isinstance(node.activity, Reply))
-        channels = frozenset(self.channels())
-        return Plan(self.flow, self.nodes, self.links, self.default, asked, channels, called_flows(self.flow))
+        heard = [*self.heard()]
+        return Plan(
+            self.flow,
+            self.nodes,
+            self.links,
+            self.default,
+            asked,
+            frozenset(each.channel for each in heard),
+            called_flows(self.flow),
+            frozenset(each.channel for each in heard if each.xml is not None and each.xml.creates),
+            self.nodes[0].children[0],
+        )
 
-    def channels(self) -> Iterator[str]:
+    def heard(self) -> Iterator[Receive | OnMessage]:
+        """Whoever listens to messages, at some time."""
         for node in self.nodes:
             if isinstance(node.activity, (Receive, OnMessage)):
-                yield node.activity.channel
+                yield node.activity
             elif isinstance(node.activity, Pick):
-                yield from (each.channel for each in node.activity.messages)
+                yield from node.activity.messages
 
     def add(self, kind: str, activity: Any, parent: int) -> int:
         name = getattr(activity, "name", "") or ""

@@ -111,6 +111,10 @@ class ActivityKind(Generic[Live]):
         """A message came that it listens for."""
         raise unasked(run, instance, place, message)
 
+    def deafened(self, run: "Run", instance: Live, fault: Fault, /) -> None:
+        """It listened, and could not take a message."""
+        run.fail(instance, fault)
+
 
 class Run:
     """One event's work on one case."""
@@ -343,6 +347,8 @@ class Run:
             if instance.phase is not Phase.DONE:
                 self.kinds[self.nodes[instance.node].kind].close(self, instance)
         case.status, case.outputs, case.fault, case.ended_at = status, outputs or {}, fault, self.now
+        if self.plan.flow.xml is not None:
+            case.unheard = case.messages_waiting()
         self.agenda.clear()
         live: tuple[dict[Any, Any] | list[Any], ...] = (
             case.instances,
@@ -366,7 +372,7 @@ class Run:
         for each in live:
             each.clear()
         case.root = case.isolated = case.going_on = 0
-        self.orders.append(EndCase(status=status, outputs=case.outputs, fault=fault))
+        self.orders.append(EndCase(status=status, outputs=case.outputs, fault=fault, unheard=tuple(case.unheard)))
 
 
 _STEPS: Final = (Run.start, Run.join, Run.tell_parent, Run.step)

@@ -142,7 +142,8 @@ class Alarm(msgspec.Struct, array_like=True, gc=False):
 class ScopeInstance(Structure, tag="scope", gc=False):
     """A scope, or a handler, which is a scope of its own. `inner` is its environment. `records` are scopes that
     completed inside it; `targets` are those that a handler may compensate. `given` is put into its environment when it
-    begins. `doomed`: it was told to end while it handled a fault, which it may finish."""
+    begins, and so is the `message` of an event handler. `doomed`: it was told to end while it handled a fault, which it
+    may finish."""
 
     stage: Stage = Stage.BODY
     inner: int = 0
@@ -161,6 +162,7 @@ class ScopeInstance(Structure, tag="scope", gc=False):
     ticket: int = 0  # its number in the queue of isolated scopes
     removed: bool = False  # an item of its body was removed, and with it the rest of the path
     failed: bool = False  # its body is an item that was made to fail
+    message: Deliver | None = None  # in flows with XML
 
 
 class Compensating(Structure, tag="compensating", gc=False):
@@ -277,6 +279,8 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     remember: tuple[str, ...] = ()
     completions: int = 0
     done: dict[int, Done] = {}  # completed items of remembered tasks, in order
+    created: bool = False  # in flows with XML: the message that a case begins with was taken
+    unheard: list[str] = []  # in flows with XML: messages that it had when it ended, and nobody had listened to
 
     @classmethod
     def blank(cls) -> "Case":
@@ -295,6 +299,11 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     @property
     def over(self) -> bool:
         return self.status in ("completed", "failed", "cancelled")
+
+    def messages_waiting(self) -> list[str]:
+        """The messages that came and that nobody has heard."""
+        kept = [event.fact.id for event in self.facts if isinstance(event.fact, Deliver)]
+        return [message.id for messages in self.mailbox.values() for message in messages] + kept
 
 
 _encoder = msgspec.msgpack.Encoder()

@@ -3,11 +3,12 @@
 from typing import Final
 
 from mendflow.core.engine import data, mail
+from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, Thrown, thrown
 from mendflow.core.engine.messages import Deliver, DropTimer, SetTimer
 from mendflow.core.engine.run import Run, path_of
-from mendflow.core.engine.state import Alarm, Picking, ScopeInstance, TimedItem
+from mendflow.core.engine.state import Alarm, Phase, Picking, ScopeInstance, Stage, TimedItem
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import DURATION_MS_MAX, OnAlarm
+from mendflow.core.model.flow import OnAlarm, OnMessage
 from mendflow.core.model.ids import Instant
 
 EVENT: Final = 2
@@ -17,16 +18,32 @@ Timed = ScopeInstance | TimedItem | Picking
 
 
 def enable(run: Run, scope: ScopeInstance) -> None:
-    """Set the alarms and listen to the channels. What had come already is taken at once."""
+    """Set the alarms and listen to the channels. What had come already is taken at once. The handlers of a process wait
+    for the message that it begins with."""
+    if run.plan.begins and scope.node == run.plan.process and not run.case.created:
+        return
     node = run.nodes[scope.node]
     for place, index in enumerate(node.alarms):
         set_alarm(run, scope, place, run.nodes[index].activity, scope.inner)
     for place, index in enumerate(node.messages):
         activity = run.nodes[index].activity
         correlation = data.value_of(run.case, scope.inner, activity.correlation)
-        mail.listen(run, scope, place, activity.channel, correlation)
-        while (message := mail.take(run, activity.channel, correlation)) is not None:
+        mail.listen(run, scope, place, activity, scope.inner, correlation)
+        while (message := mail.take(run, scope, place, activity, correlation)) is not None:
             begin(run, scope, place, message)
+
+
+def created(run: Run) -> None:
+    """The message that the case begins with was taken."""
+    if run.case.created:
+        return
+    run.case.created = True
+    process = next((each for each in run.instances.values() if each.node == run.plan.process), None)
+    if isinstance(process, ScopeInstance) and process.phase is Phase.RUNNING and process.stage is Stage.BODY:
+        try:
+            enable(run, process)
+        except Thrown as problem:
+            run.kinds[run.nodes[process.node].kind].deafened(run, process, problem.fault)
 
 
 def disable(run: Run, scope: ScopeInstance) -> None:
@@ -35,7 +52,11 @@ def disable(run: Run, scope: ScopeInstance) -> None:
 
 
 def set_alarm(run: Run, owner: Timed, place: int, alarm: OnAlarm, env: int) -> None:
-    every_ms = data.number_of(run.case, env, alarm.every, "`every`", DURATION_MS_MAX) if alarm.every is not None else 0
+    every_ms = 0
+    if alarm.every is not None:
+        every_ms = data.duration_of(run.case, env, alarm.every, run.now, "`every`")
+        if not every_ms and run.plan.flow.xml is not None:
+            raise thrown(INVALID_EXPRESSION_VALUE, "an alarm that repeats must let some time pass each time")
     at = when_due(run, env, alarm.duration, alarm.until, every_ms)
     add_timer(run, owner, Alarm(place, at, every_ms))
 
@@ -44,9 +65,9 @@ def when_due(
     run: Run, env: int, duration: Expr | int | None, until: Expr | int | None, otherwise_ms: int = 0
 ) -> Instant:
     if until is not None:
-        return data.number_of(run.case, env, until, "`until`")
+        return data.instant_of(run.case, env, until, "`until`")
     if duration is not None:
-        return run.now + data.number_of(run.case, env, duration, "`duration`", DURATION_MS_MAX)
+        return run.now + data.duration_of(run.case, env, duration, run.now, "`duration`")
     return run.now + otherwise_ms
 
 
@@ -83,11 +104,35 @@ def alarm(run: Run, scope: ScopeInstance, serial: int) -> None:
 
 def begin(run: Run, scope: ScopeInstance, place: int, heard: Deliver) -> None:
     index = run.nodes[scope.node].messages[place]
+    activity: OnMessage = run.nodes[index].activity
+    if activity.xml is not None:
+        if not opens_inside(activity):
+            mail.open_request(run, scope.inner, activity, heard)
+        mail.correlated(run, scope.inner, activity, heard.value)
+        begin_handler(run, scope, index).message = heard
+        return
     handler = begin_handler(run, scope, index)
-    activity = run.nodes[index].activity
     handler.given = {activity.variable: heard.value}
     if heard.channel in run.plan.asked:
         handler.request = (mail.exchange_of(activity), heard.id)
+
+
+def opens_inside(activity: OnMessage) -> bool:
+    """Whether the request belongs to the scope of the handler itself."""
+    own = activity.declared.exchanges if activity.declared is not None else ()
+    return not activity.exchange or activity.exchange in own
+
+
+def take_message(run: Run, handler: ScopeInstance) -> None:
+    """The scope of a handler has begun: what it declares is there by now, and can hold the message."""
+    heard, handler.message = handler.message, None
+    if heard is None:
+        return
+    activity: OnMessage = run.nodes[handler.node].activity
+    if opens_inside(activity):
+        mail.open_request(run, handler.inner, activity, heard)
+    mail.correlated_inside(run, handler.inner, activity, heard.value)
+    mail.taken(run, handler.inner, activity, heard.value)
 
 
 def begin_handler(run: Run, scope: ScopeInstance, node: int) -> ScopeInstance:

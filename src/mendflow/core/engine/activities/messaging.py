@@ -1,11 +1,12 @@
 """Receive, reply and pick: messages from outside the case."""
 
 from mendflow.core.engine import data, mail
-from mendflow.core.engine.activities.events import drop_alarms, set_alarm, take_timer
+from mendflow.core.engine.activities.events import created, drop_alarms, set_alarm, take_timer
 from mendflow.core.engine.activities.items import ItemKind
 from mendflow.core.engine.messages import Deliver, ItemDone, SendReply
 from mendflow.core.engine.run import ActivityKind, Run
 from mendflow.core.engine.state import End, Instance, Picking, ReceiveItem
+from mendflow.core.engine.xml.correlation import demand_initiated
 from mendflow.core.model.flow import OnMessage, Pick, Receive, Reply
 from mendflow.core.model.jobs import Outcome
 
@@ -20,20 +21,29 @@ class ReceiveKind(ItemKind[ReceiveItem]):
         instance.correlation = data.value_of(run.case, instance.env, activity.correlation)
 
     def ask(self, run: Run, instance: ReceiveItem) -> None:
-        channel = run.nodes[instance.node].activity.channel
-        mail.listen(run, instance, 0, channel, instance.correlation)
-        message = mail.take(run, channel, instance.correlation)
+        activity: Receive = run.nodes[instance.node].activity
+        if activity.xml is not None:
+            demand_initiated(run.case, instance.env, activity.xml.correlations)
+        mail.listen(run, instance, 0, activity, instance.env, instance.correlation)
+        message = mail.take(run, instance, 0, activity, instance.correlation)
         if message is not None:
             self.heard(run, instance, 0, message)
 
     def heard(self, run: Run, instance: ReceiveItem, _place: int, message: Deliver) -> None:
-        mail.open_request(run, instance.env, run.nodes[instance.node].activity, message)
+        activity: Receive = run.nodes[instance.node].activity
+        mail.open_request(run, instance.env, activity, message)
+        if activity.xml is not None:
+            mail.correlated(run, instance.env, activity, message.value)
         self.succeed(run, instance, Outcome(outputs=message.value))
+        if activity.xml is not None and activity.xml.creates:
+            created(run)
 
     def succeed(self, run: Run, instance: ReceiveItem, outcome: Outcome) -> None:
-        variable = run.nodes[instance.node].activity.variable
-        if variable:
-            data.assign(run.case, instance.env, variable, outcome.outputs)
+        activity: Receive = run.nodes[instance.node].activity
+        if activity.xml is not None:
+            mail.taken(run, instance.env, activity, outcome.outputs)
+        elif activity.variable:
+            data.assign(run.case, instance.env, activity.variable, outcome.outputs)
         shown = run.nodes[instance.node].shown
         run.orders.append(ItemDone(item=instance.item, name=shown, kind="receive", outputs=outcome.outputs))
         run.end(instance, End.COMPLETED)
@@ -55,8 +65,11 @@ class ReplyKind(ActivityKind[Instance]):
 
     def start(self, run: Run, instance: Instance) -> None:
         activity: Reply = run.nodes[instance.node].activity
-        value = data.value_of(run.case, instance.env, activity.value)
-        message = mail.close_request(run, instance.env, activity)
+        if activity.xml is not None:
+            message, value = mail.replied(run, instance.env, activity, activity.xml)
+        else:
+            value = data.value_of(run.case, instance.env, activity.value)
+            message = mail.close_request(run, instance.env, activity)
         serial = run.serial()
         order = SendReply(serial=serial, message=message, channel=activity.channel, value=value, fault=activity.fault)
         run.case.posted[serial] = order
@@ -73,8 +86,10 @@ class PickKind(ActivityKind[Picking]):
         activity: Pick = run.nodes[instance.node].activity
         for place, branch in enumerate(activity.messages):
             correlation = data.value_of(run.case, instance.env, branch.correlation)
-            mail.listen(run, instance, place, branch.channel, correlation)
-            message = mail.take(run, branch.channel, correlation)
+            if branch.xml is not None:
+                demand_initiated(run.case, instance.env, branch.xml.correlations)
+            mail.listen(run, instance, place, branch, instance.env, correlation)
+            message = mail.take(run, instance, place, branch, correlation)
             if message is not None:
                 self.heard(run, instance, place, message)
                 return
@@ -85,8 +100,14 @@ class PickKind(ActivityKind[Picking]):
         branch: OnMessage = run.nodes[instance.node].activity.messages[place]
         self.forget(run, instance)
         mail.open_request(run, instance.env, branch, message)
-        data.assign(run.case, instance.env, branch.variable, message.value)
+        if branch.xml is None:
+            data.assign(run.case, instance.env, branch.variable, message.value)
+        else:
+            mail.correlated(run, instance.env, branch, message.value)
+            mail.taken(run, instance.env, branch, message.value)
         self.take(run, instance, place)
+        if branch.xml is not None and branch.xml.creates:
+            created(run)
 
     def fired(self, run: Run, instance: Picking, serial: int) -> None:
         due = take_timer(run, instance, serial)

@@ -10,7 +10,7 @@ other's half-done work on shared variables, whichever these are."""
 
 from typing import ClassVar
 
-from mendflow.core.engine import data
+from mendflow.core.engine import data, mail
 from mendflow.core.engine.activities import basic, compensation, events
 from mendflow.core.engine.faults import (
     JOIN_FAILURE,
@@ -42,7 +42,8 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if not self.enter_isolation(run, scope):
             return
         scope.stage = Stage.BODY
-        scope.inner = data.open_env(run.case, scope.env, {}, scope.node, home=self.home).id
+        home = self.home or (scope.node == run.plan.process and run.plan.flow.xml is not None)
+        scope.inner = data.open_env(run.case, scope.env, {}, scope.node, home=home).id
         try:
             self.initialise(run, scope)
         except Thrown as problem:
@@ -92,7 +93,9 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if scope.stage is Stage.HANDLING:
             self.handled(run, scope, child)
         elif not scope.children:
-            if scope.stage is Stage.CLOSING:
+            if scope.stage is Stage.CLOSING and (missing := mail.missing_reply(run, scope)) is not None:
+                self.catch(run, scope, missing)
+            elif scope.stage is Stage.CLOSING:
                 self.complete(run, scope)
             elif scope.stage is Stage.FAULTING:
                 self.handle(run, scope)
@@ -125,7 +128,8 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         events.disable(run, scope)
         for child in list(scope.children):
             run.stop(run.instances[child])
-        assert scope.children, "a scope that faults has a child whose end is still to be told"
+        if not scope.children:
+            self.handle(run, scope)
 
     def handle(self, run: Run, scope: ScopeInstance) -> None:
         """Everything inside has ended: choose the handler."""
@@ -159,6 +163,8 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             run.end(scope, End.STOPPED)
         elif handler.node == run.plan.default:
             self.give_up(run, scope)
+        elif (missing := mail.missing_reply(run, scope)) is not None:
+            run.fail(scope, missing)
         else:
             self.share_results(run, scope)
             run.end(scope, End.REMOVED if scope.removed else End.COMPLETED)
@@ -241,6 +247,13 @@ class ScopeKind(ActivityKind[ScopeInstance]):
     def heard(self, run: Run, scope: ScopeInstance, place: int, message: Deliver) -> None:
         events.begin(run, scope, place, message)
 
+    def deafened(self, run: Run, scope: ScopeInstance, fault: Fault) -> None:
+        """In BPEL what an event handler cannot take is for the handlers of its own scope."""
+        if run.plan.flow.xml is None:
+            run.fail(scope, fault)
+        elif scope.stage is Stage.BODY:
+            self.catch(run, scope, fault)
+
 
 class FlowKind(ScopeKind):
     """The flow itself: its inputs are its variables, its outputs are worked out at its end."""
@@ -303,6 +316,7 @@ class EventKind(HandlerKind):
 
     def initialise(self, run: Run, scope: ScopeInstance) -> None:
         super().initialise(run, scope)
+        events.take_message(run, scope)
         if scope.request is not None:
             channel, message = scope.request
             run.case.envs[scope.inner].requests = {channel: message}

@@ -1,0 +1,91 @@
+"""Who hears which message, in flows with XML.
+
+Listeners of a channel are told apart by the partner link and the correlation sets that they listen with, each of which
+belongs to one environment; what values the sets have by then is looked at when a message comes. The scope of an event
+handler begins with the message: sets and links that it declares itself belong to nobody yet, and fit every message."""
+
+from collections.abc import Iterator
+from typing import Literal
+
+from mendflow.core.engine.state import Case, Listener, Picking, ScopeInstance
+from mendflow.core.engine.xml.correlation import Fit, fit_of, holder_of
+from mendflow.core.engine.xml.declared import link_at, operation_of, world_of
+from mendflow.core.model.flow import OnMessage, Receive
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import Correlation, Declared, Operation, XmlMessage
+
+Hearing = Receive | OnMessage
+
+
+def declared_by(activity: Hearing) -> Declared:
+    """What the scope of an event handler declares."""
+    return (activity.declared if isinstance(activity, OnMessage) else None) or Declared()
+
+
+def message_of(activity: Hearing) -> XmlMessage:
+    assert activity.xml is not None, "only what is said in XML gets here"
+    return activity.xml
+
+
+def outer_sets(activity: Hearing) -> tuple[Correlation, ...]:
+    """The correlations by sets that are there before the message comes."""
+    own = declared_by(activity).correlation_sets
+    return tuple(each for each in message_of(activity).correlations if each.set not in own)
+
+
+def operation_for(case: Case, env: int, activity: Hearing) -> Operation:
+    """The operation whose messages are heard."""
+    how = message_of(activity)
+    own = declared_by(activity).partner_links.get(how.partner_link)
+    if own is None:
+        return operation_of(case, env, how, mine=True)
+    return world_of(case).port_types[own.mine][how.operation]
+
+
+def key_of(case: Case, env: int, activity: Hearing) -> str:
+    """The same for listeners between which no message could choose."""
+    how, own = message_of(activity), declared_by(activity)
+    link = 0 if how.partner_link in own.partner_links else link_at(case, env, how.partner_link)[0].id
+    homes = (
+        (0 if each.set in own.correlation_sets else holder_of(case, env, each.set)[0].id, each.set)
+        for each in how.correlations
+    )
+    return " ".join([f"@{link}", *(f"{home}.{name}" for home, name in sorted(homes))])
+
+
+def heard_by(case: Case, listener: Listener) -> tuple[Hearing, int]:
+    """What a listener does with a message, and the environment that it listens in."""
+    instance = case.instances[listener.instance]
+    node = case.plan.nodes[instance.node]
+    heard: Hearing = node.activity
+    if isinstance(instance, ScopeInstance):
+        heard = case.plan.nodes[node.messages[listener.place]].activity
+        return heard, instance.inner
+    if isinstance(instance, Picking):
+        heard = node.activity.messages[listener.place]
+    return heard, instance.env
+
+
+def fit(case: Case, listener: Listener, message: Value, known: dict[str, Value]) -> Fit:
+    """How well a message fits a listener of its channel."""
+    activity, env = heard_by(case, listener)
+    message_type = operation_for(case, env, activity).input
+    return fit_of(case, env, outer_sets(activity), message_type, message, known)
+
+
+def fitting(
+    case: Case, channel: str, message: Value, known: dict[str, Value] | None = None
+) -> Iterator[tuple[Listener, Fit]]:
+    """The listeners of a channel, each with how well the message fits it."""
+    known = {} if known is None else known
+    for listener in case.listeners.get(channel, {}).values():
+        yield listener, fit(case, listener, message, known)
+
+
+def fits(
+    case: Case, channel: str, message: Value, known: dict[str, Value] | None = None
+) -> Literal["no", "plain", "correlated"]:
+    """Whether somebody in the case would take the message now: because it is of the same conversation, or because
+    nothing says that it is not. `known` may be one dict for all cases of a flow that are asked about one message."""
+    best = max((each for _, each in fitting(case, channel, message, known)), default=Fit.NOT)
+    return "no" if best is Fit.NOT else "correlated" if best is Fit.CORRELATED else "plain"
