@@ -13,6 +13,7 @@ from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.xml import SchemaText, XmlType, XmlWorld
 from mendflow.core.xml.door import Node, parse
 from mendflow.core.xml.known_schemas import KNOWN
+from mendflow.core.xml.offline import beside
 
 XSD: Final = "http://www.w3.org/2001/XMLSchema"
 ANY_SIMPLE: Final = "anySimpleType"
@@ -143,10 +144,9 @@ def resolved(node: Node, name: str) -> str:
 
 def located(source: SchemaText, place: str, schemas: tuple[SchemaText, ...]) -> SchemaText | None:
     """The schema that `source` means by a location: seen from its own place, or by that very name."""
-    by_place = {_plain(schema.location): schema for schema in schemas}
-    folder = source.location.replace("\\", "/").rpartition("/")[0]
-    for candidate in (f"{folder}/{place}" if folder else place, place):
-        if (found := by_place.get(_plain(candidate))) is not None:
+    by_place = {beside("", schema.location): schema for schema in schemas}
+    for base in (source.location, ""):
+        if (found := by_place.get(beside(base, place))) is not None:
             return found
     last = place.rpartition("/")[2]
     same = [schema for schema in schemas if schema.location.rpartition("/")[2] == last]
@@ -227,14 +227,3 @@ def _derived(types: dict[str, Node], node: Node, steps: int) -> str | None:
         return _simple(types, resolved(restriction, base), steps + 1)
     inner = restriction.find(f"{{{XSD}}}simpleType")
     return ANY_SIMPLE if inner is None or steps > DERIVATIONS_MAX else _derived(types, inner, steps + 1)
-
-
-def _plain(place: str) -> str:
-    """A path without detours."""
-    parts: list[str] = []
-    for part in place.replace("\\", "/").split("/"):
-        if part == ".." and parts and parts[-1] != "..":
-            parts.pop()
-        elif part not in ("", "."):
-            parts.append(part)
-    return "/".join(parts)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from copy import deepcopy
 from decimal import Decimal
 from functools import lru_cache
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 from lxml import etree
@@ -32,6 +32,7 @@ from mendflow.core.xml.declarations import (
     name_of,
 )
 from mendflow.core.xml.door import Node, parse
+from mendflow.core.xml.offline import among
 
 __all__ = [
     "builtin_of",
@@ -164,29 +165,15 @@ def _place(file: str | None, known: Declarations) -> str:
     return f"{known.documents[int(number)].source.location}:" if number.isdigit() else ""
 
 
-class _Texts(etree.Resolver):
-    """Gives libxml2 the texts that it may have, and nothing for any other name. What it gives is of a class that lxml
-    does not show."""
-
-    def __init__(self, texts: dict[str, bytes]) -> None:
-        super().__init__()
-        self._texts = texts
-
-    def resolve(self, system_url: str | None, public_id: str | None, context: object) -> Any:
-        text = self._texts.get(system_url or "", b"<nothing/>")
-        return self.resolve_string(text, context, base_url=system_url)
-
-
 def _top(known: Declarations, elements: dict[str, str]) -> Node:
-    """The schema that draws in all others, with a parser that knows where they are."""
+    """The schema that draws in all others."""
     spaces = _spaces(known)
     numbers = {space: at for at, space in enumerate(spaces)}
     texts = {f"mem:{at}": _rewritten(document, known, numbers) for at, document in enumerate(known.documents)}
     for space, number in numbers.items():
         texts[f"mem:all/{number}"] = _gathered(space, spaces[space])
-    parser = etree.XMLParser(no_network=True, resolve_entities=False, load_dtd=False, dtd_validation=False)
-    parser.resolvers.add(_Texts(texts))
-    return etree.fromstring(_driver(numbers, elements), parser, base_url="mem:top")
+    texts["mem:top"] = _driver(numbers, elements)
+    return among(texts, "mem:top")
 
 
 def _spaces(known: Declarations) -> dict[str, list[int]]:

@@ -1,0 +1,123 @@
+"""XSLT 1.0: a document through a style sheet, with nothing read and nothing written besides.
+
+What a sheet imports is written anew before libxslt sees it, and names one of the sheets that the flow came with. While
+it runs, all access to files and the network is denied. How long that is and how much memory it takes cannot be bounded
+from here: whoever calls this does so in a process that may be killed."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from copy import deepcopy
+from typing import Any, Final
+
+from lxml import etree
+
+from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import element_text, element_value
+from mendflow.core.xml.door import Bounds, Node, parse
+from mendflow.core.xml.offline import among, beside
+
+XSL: Final = "http://www.w3.org/1999/XSL/Transform"
+GIVEN: Final = "urn:mendflow:given"
+SAID_CHARS: Final = 500
+BOUNDS: Final = Bounds(depth=200)
+DENIED: Final = etree.XSLTAccessControl.DENY_ALL
+
+Params = Sequence[tuple[str, Value]]
+
+
+class SheetMissing(Exception):
+    """There is no sheet of that address."""
+
+
+class SheetFailed(Exception):
+    """The sheet cannot be used, or gives up; the text says why."""
+
+
+def transformed(sheets: Mapping[str, str], sheet: str, source: str, params: Params) -> Value:
+    """What the sheet makes of the source: an element's value, or a text where it makes no element."""
+    if sheet not in sheets:
+        raise SheetMissing(sheet)
+    try:
+        trees = _reached(sheets, sheet)
+        document = parse(source, "the source", BOUNDS)
+        given = {name: parse(text, name, BOUNDS) for name, value in params if (text := element_text(value)) is not None}
+    except BadFlow as refusal:
+        raise SheetFailed(refusal.message[:SAID_CHARS]) from refusal
+    plain = {name: _plain(value) for name, value in params if name not in given}
+    _put_into(trees[sheet], given)
+    try:
+        style = etree.XSLT(_whole(trees, sheet), access_control=DENIED, extensions=_giving(given))
+        return _value(style(document, profile_run=False, **plain))
+    except (etree.LxmlError, ValueError) as error:
+        raise SheetFailed(_said(error)) from error
+
+
+def imported(root: Node) -> Iterator[Node]:
+    """Where a sheet draws in another one."""
+    return root.iterchildren(f"{{{XSL}}}import", f"{{{XSL}}}include")
+
+
+def _reached(sheets: Mapping[str, str], sheet: str) -> dict[str, Node]:
+    """The sheet and what it draws in, by address."""
+    trees: dict[str, Node] = {}
+    wanted = [sheet]
+    while wanted:
+        address = wanted.pop()
+        if address in trees:
+            continue
+        trees[address] = parse(sheets[address], address, BOUNDS)
+        for node in imported(trees[address]):
+            found = _found(address, node.get("href") or "", sheets)
+            if found is None:
+                raise SheetFailed(f"{address} draws in {node.get('href')}, and the flow has no such sheet")
+            wanted.append(found)
+    return trees
+
+
+def _found(address: str, place: str, sheets: Mapping[str, object]) -> str | None:
+    return next((name for name in (beside(address, place), place) if name in sheets), None)
+
+
+def _whole(trees: Mapping[str, Node], sheet: str) -> Node:
+    numbers = {address: f"mem:{at}" for at, address in enumerate(trees)}
+    texts = {}
+    for address, root in trees.items():
+        changed = deepcopy(root)
+        for node in imported(changed):
+            node.set("href", numbers[_found(address, node.get("href") or "", trees) or sheet])
+        texts[numbers[address]] = etree.tostring(changed)
+    return among(texts, numbers[sheet])
+
+
+def _plain(value: Value) -> Any:
+    """A value as libxslt takes a parameter: an expression."""
+    if isinstance(value, bool):
+        return "true()" if value else "false()"
+    if isinstance(value, int | float):
+        return repr(value)
+    return etree.XSLT.strparam(value if isinstance(value, str) else "")
+
+
+def _put_into(root: Node, given: Mapping[str, Node]) -> None:
+    """Elements cannot be given as expressions: the parameter of the sheet asks for them by its name."""
+    for node in root.iterchildren(f"{{{XSL}}}param"):
+        if (name := node.get("name") or "") in given:
+            asking = etree.SubElement(root, node.tag, {"name": name}, nsmap={"given": GIVEN})
+            asking.set("select", f"given:element('{name}')")
+            root.replace(node, asking)
+
+
+def _giving(given: Mapping[str, Node]) -> dict[tuple[str, str], Any]:
+    return {(GIVEN, "element"): lambda _, name: [given[name]]}
+
+
+def _value(result: Any) -> Value:
+    root = result.getroot()
+    if root is None:
+        return str(result)
+    return element_value(etree.tostring(root, encoding="unicode", with_tail=False))
+
+
+def _said(error: Exception) -> str:
+    told = [entry.message for entry in error.error_log] if isinstance(error, etree.LxmlError) else []
+    return "; ".join(dict.fromkeys([*told, str(error)]))[:SAID_CHARS]
