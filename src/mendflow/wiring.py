@@ -24,10 +24,14 @@ from mendflow.batch.grounds import Grounds
 from mendflow.batch.systems import BatchSystems
 from mendflow.client import server_file
 from mendflow.core.model.data import StorageElement
+from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import Invalid, StoreUnavailable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
+from mendflow.core.xml import parse
 from mendflow.event_loop import run
+from mendflow.formats.bpel.ports import PORTS, port_wsdl
+from mendflow.formats.jsdl import flow_of
 from mendflow.formats.patterns import house_patterns
 from mendflow.formats.rules import read_rules
 from mendflow.server.access import PILOT, Access, Token, hash_of, is_loopback, new_token
@@ -36,6 +40,7 @@ from mendflow.server.passing import Passing
 from mendflow.server.peers import HttpNeighbours
 from mendflow.server.posting import HttpPoster
 from mendflow.server.runner import serve
+from mendflow.server.soap.caller import HttpCaller
 from mendflow.services.clock import SystemClock, steady_ms
 from mendflow.services.cluster.contract import NO_NEIGHBOURS, ServerDocument
 from mendflow.services.cluster.counterpart import Counterpart
@@ -48,6 +53,7 @@ from mendflow.services.job_monitor.rules import MonitorRules
 from mendflow.services.levels import DEFAULT_WAITS_MS
 from mendflow.services.local_domain import LocalDomain
 from mendflow.services.metering import Counts, MeteredStore
+from mendflow.services.partners.office import LocalOffice
 from mendflow.services.provisioning.pilot_monitor import LOOK_MS
 from mendflow.services.tracing import Offer, Tracer
 from mendflow.stores.contract import Store
@@ -123,6 +129,11 @@ class RunningServer:
         self.pilot_token = pilot_token
         self.domain = domain
         self.house = house
+
+
+def read_job(description: str, folder: Path | None) -> Flow:
+    """The flow of a job description that came over a port."""
+    return flow_of(parse(description, "the job description"), "the job description", folder)
 
 
 def house_rules() -> RuleSet:
@@ -266,6 +277,8 @@ def _house(
         patterns=house_patterns(),
         domains=domains,
         poster=HttpPoster(private=options.webhooks_to_private or is_loopback(options.host)),
+        caller=HttpCaller(),
+        read_job=read_job,
         elements=WatchedElements(),
         batches=BatchSystems(grounds),
     )
@@ -294,7 +307,16 @@ async def _served(
         peer = Counterpart(house) if others is not None else None
         where = Whereabouts(house) if others is not None else None
         passing = Passing(where.find, others.token) if where is not None and others is not None else None
-        app = create_app(domain, access=access, let_go=house.let_go, peer=peer, where=where, passing=passing)
+        app = create_app(
+            domain,
+            access=access,
+            let_go=house.let_go,
+            peer=peer,
+            where=where,
+            passing=passing,
+            office=LocalOffice(house, {name: port_wsdl(name) for name in PORTS}),
+            url=options.url,
+        )
         served = await serve(app, options.host, options.port)
         if others is not None:
             others.serve_at(options.url or served.url_for_others)
@@ -316,6 +338,8 @@ async def _served(
         await house.close()
         if isinstance(house.poster, HttpPoster):
             await house.poster.close()
+        if isinstance(house.caller, HttpCaller):
+            await house.caller.close()
         if others is not None:
             await others.neighbours.close()
 

@@ -26,6 +26,9 @@ API = "/api/v1"
 PEERS = f"{API}/peers/"
 """What servers on one store say to each other: for nobody else, an administrator included."""
 
+SOAP_PORTS = "/soap/"
+"""What speaks SOAP: foreign engines drive the queue by it."""
+
 OPEN = frozenset({f"{API}/health", f"{API}/openapi.json", f"{API}/docs"})
 """What anyone may read: it tells nothing of flows, jobs or data."""
 
@@ -196,7 +199,7 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
         return PILOT in roles
     if PILOT in roles and below.startswith("/files/"):
         return True
-    if ENGINE in roles and (below == "/engines" or below.startswith("/engines/")):
+    if ENGINE in roles and (below == "/engines" or below.startswith(("/engines/", SOAP_PORTS))):
         return True
     if METRICS in roles and path in NUMBERS and method in _READING:
         return True

@@ -45,7 +45,9 @@ from mendflow.server.routes import (
     sites,
     tasks,
 )
+from mendflow.server.soap import face as soap
 from mendflow.services.domain import Domain
+from mendflow.services.partners.contract import Office
 
 JSON_BYTES_MAX = 16 << 20
 ROUTES: list[Any] = [
@@ -84,6 +86,7 @@ class Api(Litestar):
     peers: PeerRoutes
     forwarding: Forwarding | None = None
     everyone: Everyone | None = None
+    soap_face: soap.SoapFace | None = None
     stopping = False
 
     async def __call__(
@@ -100,7 +103,7 @@ class Api(Litestar):
         try:
             caller = self.access.admit(scope["method"], scope["path"], scope["headers"])
         except Mistake as mistake:
-            await answers.send_mistake(send, mistake)
+            await self._turn_away(scope, send, mistake)
             return
         if scope["path"] == SYNC_PATH and scope["method"] == "POST":
             await self.exchange(scope, receive, send, caller.name)
@@ -118,12 +121,20 @@ class Api(Litestar):
             if not hearing.answering:
                 await answers.send_mistake(send, Unreachable(STOPPING))
 
+    async def _turn_away(self, scope: HTTPScope, send: Send, mistake: Mistake) -> None:
+        if self.soap_face is not None and scope["path"].startswith(soap.SOAP):
+            await soap.tell(send, soap.refused(mistake))
+        else:
+            await answers.send_mistake(send, mistake)
+
     async def _answer(self, scope: HTTPScope, receive: Receive, send: Send) -> None:
         if scope["path"].startswith(PEERS):
             await self.peers(scope, receive, send)
             return
         left = await self._here(scope, receive, send)
-        if left is not None:
+        if left is not None and self.soap_face is not None and scope["path"].startswith(soap.SOAP):
+            await self.soap_face(scope, left, send, scope["state"][given.CALLER])
+        elif left is not None:
             await super().__call__(scope, left, send)
 
     async def _here(self, scope: HTTPScope, receive: Receive, send: Send) -> Receive | None:
@@ -139,9 +150,9 @@ class Api(Litestar):
         except answers.HungUp:
             return None
         except Mistake as mistake:
-            await answers.send_mistake(send, mistake)
+            await self._turn_away(scope, send, mistake)
         except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the caller gets an answer and we a log
-            await answers.send_mistake(send, answers.unforeseen(error, scope["method"], scope["path"]))
+            await self._turn_away(scope, send, answers.unforeseen(error, scope["method"], scope["path"]))
         return None
 
     async def stop(self, grace_s: float) -> None:
@@ -160,10 +171,13 @@ def create_app(
     peer: Peer | None = None,
     where: Whereabouts | None = None,
     passing: Passing | None = None,
+    office: Office | None = None,
+    url: str = "",
     file_bytes_max: int = files.FILE_BYTES_MAX,
 ) -> Api:
     """`let_go` asks the domain to answer held exchanges at once: those of a pilot, or all (None). `peer` answers the
-    other servers on the same store, if there may be some; `where` knows where cases live, and `passing` asks there."""
+    other servers on the same store, if there may be some; `where` knows where cases live, and `passing` asks there.
+    `office` serves those who come with SOAP; `url` is the address that they are told."""
     holds = Holds()
     provided = given.dependencies(domain, holds)
     described = cache(lambda: describe(ROUTES, provided))
@@ -180,6 +194,7 @@ def create_app(
     )
     app.access, app.exchange, app.holds, app.peers = access, Exchange(domain, let_go), holds, PeerRoutes(peer)
     app.questions = Questions(domain)
+    app.soap_face = soap.SoapFace(office, holds, url) if office is not None else None
     if where is not None and passing is not None:
         app.everyone = Everyone(where, passing, JSON_BYTES_MAX)
         app.forwarding = Forwarding(where, passing, partial(_newest, domain), holds, JSON_BYTES_MAX)

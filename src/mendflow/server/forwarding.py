@@ -20,9 +20,11 @@ from mendflow.server.body import whole
 from mendflow.server.holds import Holds
 from mendflow.server.passing import Passing, away, passed
 from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.partners.mail_book import endpoint_of
 
 LAST: Final = "last"
 ARRIVING_S: Final = 10
+FLOW_MAIL: Final = "/soap/flows/"
 EVENTS: Final = "text/event-stream"
 _NAMED = frozenset({"cases", "jobs", "tasks", "engines", "decisions"})
 _ASKED_BY_CASE = frozenset({"jobs", "tasks", "decisions"})
@@ -180,7 +182,10 @@ async def _gone(receive: Receive) -> None:
 
 
 def subject_of(scope: HTTPScope) -> str:
-    """What a request is about: a case, or something that is named after one; empty if it is about all or none."""
+    """What a request is about: a case, or something that is named after one; empty if it is about all or none. Messages
+    for a flow are about the tree that its cases belong to."""
+    if scope["path"].startswith(FLOW_MAIL):
+        return str(endpoint_of(scope["path"].removeprefix(FLOW_MAIL).partition("/")[0]))
     words = scope["path"].removeprefix(API).strip("/").split("/")
     query = parse_qs(scope["query_string"].decode("latin-1"))
     if words == ["why"]:

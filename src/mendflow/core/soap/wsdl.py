@@ -213,3 +213,11 @@ def _placed(world: XmlWorld, number: int, url: str) -> str:
             place = _place(world, each.get("schemaLocation", ""))
             each.set("schemaLocation", f"{url}?xsd={place}" if place is not None else "")
     return etree.tostring(root, encoding="unicode", with_tail=False)
+
+
+def at_address(wsdl: str, url: str) -> str:
+    """A WSDL that ships, with the address where it is served."""
+    root = parse(wsdl, "the WSDL")
+    for each in root.iter(joined(WSDL_SOAP, "address")):
+        each.set("location", url)
+    return etree.tostring(root, encoding="unicode", with_tail=False)

@@ -1,0 +1,209 @@
+"""The SOAP face of a server: flows that take messages, and the server's own ports.
+
+    POST /soap/flows/NAME[/LINK]   a message for a flow; a request waits for its reply as long as the caller does
+    POST /soap/NAME                a request to a port of the server
+    GET  ...?wsdl                  what can be said there, with the address by which it was asked
+
+A message is on disk before anything is answered. Who hangs up loses the answer and nothing else: the same message id
+asks for it again. Whatever is wrong is said as a SOAP fault."""
+
+import uuid
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+from urllib.parse import parse_qs
+
+from litestar.types import HTTPScope, Receive, Send
+
+from mendflow.core.model.problems import Elsewhere, Invalid, Mistake, NotFound, NotNow, Unreachable
+from mendflow.core.soap import CONTENT_TYPE
+from mendflow.core.soap.endpoints import Endpoint, Inbound
+from mendflow.core.soap.envelope import BadEnvelope, Envelope, element_of, read_envelope, write_envelope, write_fault
+from mendflow.core.soap.messages import answer_body, asked, fault_detail, fault_words
+from mendflow.core.soap.wsdl import Served, at_address, schema_of, wsdl_of
+from mendflow.server import answers
+from mendflow.server.access import Caller
+from mendflow.server.answers import HungUp, MethodRefused
+from mendflow.server.body import whole
+from mendflow.server.forwarding import until_gone
+from mendflow.server.holds import Holds
+from mendflow.server.pilots import STOPPING
+from mendflow.services.partners.contract import Office
+from mendflow.services.partners.mail_book import Answer
+from mendflow.services.partners.port_words import PortFault
+
+SOAP: Final = "/soap/"
+FLOWS: Final = "flows"
+MESSAGE_BYTES_MAX: Final = 10 << 20
+ENDED: Final = {
+    "processTerminated": "the case ended before it replied",
+    "missingReply": "the case completed and has not replied",
+}
+
+
+class Told(NamedTuple):
+    status: int
+    body: bytes = b""
+
+
+class SoapFace:
+    """`url` is where others reach this server, if that is not what they say in their request."""
+
+    def __init__(self, office: Office, holds: Holds, url: str = "") -> None:
+        self._office = office
+        self._holds = holds
+        self._url = url.rstrip("/")
+
+    async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, caller: Caller) -> None:
+        try:
+            if scope["method"] == "GET":
+                await tell(send, await self._described(scope))
+            elif scope["method"] == "POST":
+                await self._posted(scope, receive, send, caller)
+            else:
+                raise MethodRefused("send a message by POST, or ask for ?wsdl by GET")
+        except HungUp:
+            if self._holds.stopping:
+                await tell(send, refused(Unreachable(STOPPING)))
+        except Mistake as mistake:
+            await tell(send, refused(mistake))
+        except Exception as error:  # noqa: BLE001 - the edge: whatever it was, the caller gets an answer and we a log
+            await tell(send, refused(answers.unforeseen(error, scope["method"], scope["path"])))
+
+    # Descriptions
+
+    async def _described(self, scope: HTTPScope) -> Told:
+        query = {
+            name.lower(): values[0]
+            for name, values in parse_qs(scope["query_string"].decode("latin-1"), keep_blank_values=True).items()
+        }
+        words, url = _words(scope), self._address(scope)
+        if not {"wsdl", "xsd"} & query.keys():
+            raise Invalid("ask for ?wsdl to see what can be said here, or send a message by POST")
+        if words[0] != FLOWS:
+            return Told(200, at_address(self._wsdl(words), url).encode())
+        endpoint = await self._endpoint(words)
+        if "xsd" in query:
+            return Told(200, schema_of(endpoint.world, _number(query["xsd"]), url).encode())
+        return Told(
+            200, wsdl_of(endpoint.world, words[1], _served(endpoint, url), url, _number(query["wsdl"])).encode()
+        )
+
+    def _wsdl(self, words: Sequence[str]) -> str:
+        if len(words) != 1 or self._office.port(words[0]) is None:
+            raise NotFound(f"there is no port {'/'.join(words)} here")
+        return self._office.port_wsdl(words[0])
+
+    def _address(self, scope: HTTPScope) -> str:
+        """Where the caller has found us, or where we say that we are found."""
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+        base = self._url or f"{scope['scheme']}://{host}"
+        return base + scope["raw_path"].decode("latin-1").partition("?")[0]
+
+    async def _endpoint(self, words: Sequence[str]) -> Endpoint:
+        """What there is at an address: a flow with all its links, or one of them."""
+        if len(words) not in (2, 3):
+            raise NotFound("an address of a flow is /soap/flows/NAME or /soap/flows/NAME/LINK")
+        endpoint = await self._office.endpoint(words[1])
+        if len(words) == 3:
+            if words[2] not in endpoint.links:
+                links = ", ".join(endpoint.links)
+                raise NotFound(f"the flow {words[1]} has no partner link {words[2]!r} of its own role; it has {links}")
+            endpoint = endpoint.of(words[2])
+        return endpoint
+
+    # Messages
+
+    async def _posted(self, scope: HTTPScope, receive: Receive, send: Send, caller: Caller) -> None:
+        data = await whole(receive, MESSAGE_BYTES_MAX)
+        words, action = _words(scope), _action(scope)
+        if words[0] != FLOWS:
+            await until_gone(receive, self._ask_port(words, data, send, caller), self._holds)
+            return
+        endpoint = await self._endpoint(words)
+        envelope = read_envelope(data)
+        said, message = asked(endpoint.world, (each.said for each in endpoint.inbound), envelope, action)
+        inbound = next(each for each in endpoint.inbound if each.said is said)
+        id = envelope.message_id or str(uuid.uuid4())
+        posted = await self._office.post(words[1], inbound.channel, message, id=id, who=caller.name)
+        if not said.operation.output:
+            await tell(send, Told(202))
+            return
+        await until_gone(receive, self._answer(posted.id, endpoint, inbound, send), self._holds)
+
+    async def _answer(self, id: str, endpoint: Endpoint, inbound: Inbound, send: Send) -> None:
+        await tell(send, answer_of(endpoint, inbound, await self._office.answer(id)))
+
+    async def _ask_port(self, words: Sequence[str], data: bytes, send: Send, caller: Caller) -> None:
+        port = self._office.port(words[0]) if len(words) == 1 else None
+        if port is None:
+            raise NotFound(f"there is no port {'/'.join(words)} here")
+        envelope = read_envelope(data)
+        try:
+            answer = await port.asked(_only(envelope), who=caller.name, message_id=envelope.message_id)
+        except PortFault as fault:
+            await tell(send, _of_port(fault))
+            return
+        await tell(send, Told(202) if answer is None else Told(200, write_envelope([answer])))
+
+
+def answer_of(endpoint: Endpoint, inbound: Inbound, answer: Answer) -> Told:
+    """What became of a request, as the operation says it in SOAP."""
+    world, said = endpoint.world, inbound.said
+    if answer.fault is not None:
+        return Told(500, write_fault(fault_words(answer.fault), fault_detail(world, said, answer.fault)))
+    if answer.ended:
+        sentence = f"{answer.ended}: {ENDED.get(answer.ended, 'there is no reply')}"
+        return Told(500, write_fault(sentence))
+    message = answer.value if isinstance(answer.value, dict) else {}
+    return Told(200, write_envelope(answer_body(world, said, message)))
+
+
+def refused(mistake: Mistake) -> Told:
+    """A mistake as a fault. SOAP wants 500 for what is wrong with an envelope; the rest is the way that HTTP says."""
+    if isinstance(mistake, BadEnvelope):
+        return Told(500, write_fault(mistake.message, code=mistake.faultcode))
+    if isinstance(mistake, Elsewhere):
+        mistake = NotNow("this flow is just moving from one server to another; send it again in a moment")
+    return Told(mistake.status, write_fault(mistake.message, code="Client" if mistake.status < 500 else "Server"))
+
+
+async def tell(send: Send, told: Told) -> None:
+    headers = [(b"content-length", str(len(told.body)).encode())]
+    headers += [(b"content-type", CONTENT_TYPE.encode())] if told.body else []
+    headers += [(b"retry-after", b"1")] if told.status == NotNow.status else []
+    await send({"type": "http.response.start", "status": told.status, "headers": headers})
+    await send({"type": "http.response.body", "body": told.body, "more_body": False})
+
+
+def _served(endpoint: Endpoint, url: str) -> list[Served]:
+    """One link is at the very address; of several each has its own below it."""
+    links = endpoint.links
+    return [Served(link, type, url if len(links) == 1 else f"{url}/{link}") for link, type in links.items()]
+
+
+def _of_port(fault: PortFault) -> Told:
+    partner = fault.partner
+    if partner is not None:
+        value = partner.data.get("value") if isinstance(partner.data, dict) else None
+        element = value.get("$xml") if isinstance(value, dict) else None
+        return Told(500, write_fault(fault_words(partner), [element] if isinstance(element, str) else []))
+    return Told(500, write_fault(fault.text, [fault.element] if fault.element else []))
+
+
+def _only(envelope: Envelope) -> str:
+    if len(envelope.body) != 1:
+        raise BadEnvelope("the body of a request to a port is one element; see ?wsdl")
+    return element_of(envelope.body[0])
+
+
+def _words(scope: HTTPScope) -> list[str]:
+    return [each for each in scope["path"].removeprefix(SOAP).split("/") if each] or [""]
+
+
+def _action(scope: HTTPScope) -> str:
+    said = next((value for name, value in scope["headers"] if name == b"soapaction"), b"")
+    return said.decode("latin-1").strip().strip('"')
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
