@@ -103,8 +103,21 @@ class Process(Reading):
             self.problem(at, f"no partner link {name} is declared around here", nearest(name, around.links))
         return found or SeenLink(PartnerLink(type=""), name)
 
-    def operation(self, at: Node, port_type: str) -> Operation:
-        """The operation that an activity names."""
+    def offered(self, at: Node, around: Around) -> tuple[SeenLink, Operation]:
+        """The partner link that an activity names, and the operation that the process itself offers on it."""
+        link = self.link(at, around)
+        if link.link.type and not link.link.my_role:
+            self.problem(at, f"the partner link {link.channel} has no `myRole`, so nobody can send anything to it")
+        return link, self._operation(at, link.link.mine)
+
+    def called(self, at: Node, around: Around) -> Operation:
+        """The operation that an activity calls."""
+        link = self.link(at, around)
+        if link.link.type and not link.link.partner_role:
+            self.problem(at, f"the partner link {link.channel} has no `partnerRole`, so nobody is there to be called")
+        return self._operation(at, link.link.partner)
+
+    def _operation(self, at: Node, port_type: str) -> Operation:
         name = self.needed(at, "operation")
         known = self.definitions.port_types.get(port_type, {})
         if name not in known and port_type and name:

@@ -12,10 +12,19 @@ from mendflow.formats.bpel.around import Process
 from mendflow.formats.bpel.expressions import PREFIX, expression_of, query_of, sheets_in
 from mendflow.formats.bpel.names import local, own
 from mendflow.formats.bpel.reading import text_of
+from mendflow.formats.bpel.sheets import bring
 
 FROM: Final = ("variable", "part", "property", "partnerLink", "endpointReference", "expressionLanguage")
-TO: Final = ("variable", "part", "property", "partnerLink", "expressionLanguage", "queryLanguage")
+TO: Final = ("variable", "part", "property", "partnerLink", "expressionLanguage")
 ROLES: Final = ("myRole", "partnerRole")
+PLACES: Final = (
+    frozenset({"variable", "part", "<query>"}),
+    frozenset({"variable", "property"}),
+    frozenset({"expressionLanguage", "an expression"}),
+)
+FROM_FORMS: Final = (*PLACES, frozenset({"partnerLink", "endpointReference"}), frozenset({"<literal>"}))
+TO_FORMS: Final = (*PLACES, frozenset({"partnerLink"}))
+"""What may stand together."""
 
 
 def copy_of(process: Process, at: Node) -> XmlCopy:
@@ -35,6 +44,7 @@ def copy_of(process: Process, at: Node) -> XmlCopy:
 def source_of(process: Process, at: Node) -> XmlSource:
     """A `from` in any of its forms."""
     process.only(at, FROM)
+    _one_form(process, at, FROM_FORMS)
     literals, queries = list(own(at, "literal")), list(own(at, "query"))
     if literals:
         return XmlSource(literal=literal_of(literals[0]))
@@ -51,13 +61,15 @@ def source_of(process: Process, at: Node) -> XmlSource:
         return XmlSource(empty=True)
     expression = expression_of(process, at, process.languages)
     if expression.language == XPATH:
-        _bring_sheets(process, sheets_in(expression.text))
+        for address in sheets_in(expression.text):
+            bring(address, process.places, process.sheets)
     return XmlSource(expression=expression)
 
 
 def target_of(process: Process, at: Node) -> XmlPlace:
     """A `to` in any of its forms."""
     process.only(at, TO)
+    _one_form(process, at, TO_FORMS)
     queries = list(own(at, "query"))
     if at.get("partnerLink") is not None:
         return XmlPlace(partner_link=process.needed(at, "partnerLink"))
@@ -73,6 +85,16 @@ def target_of(process: Process, at: Node) -> XmlPlace:
     return XmlPlace(expression=expression_of(process, at, process.languages))
 
 
+def _one_form(process: Process, at: Node, forms: tuple[frozenset[str], ...]) -> None:
+    """Refuse what is of several forms at once."""
+    said = {name for name in map(str, at.keys()) if not name.startswith("{")}
+    said |= {f"<{local(each)}>" for each in own(at) if local(each) != "documentation"}
+    said |= {"an expression"} if text_of(at).strip() else set()
+    if not any(said <= form for form in forms):
+        listed = ", ".join(sorted(said))
+        process.problem(at, f"SA00032: <{local(at)}> has {listed}, which do not go together: choose one form")
+
+
 def literal_of(at: Node) -> str:
     """The content of a literal with every prefix that it uses, in names or in texts."""
     spoken = {str(each.prefix) for each in at.iter("*") if each is not at and each.prefix}
@@ -83,16 +105,9 @@ def literal_of(at: Node) -> str:
     root = etree.Element(local(at), nsmap=kept)
     root.text = at.text
     root.extend(deepcopy(child) for child in at)
-    etree.cleanup_namespaces(root, keep_ns_prefixes=list(kept))
+    etree.cleanup_namespaces(root, keep_ns_prefixes=sorted(spoken))
     return etree.tostring(root, encoding="unicode")
 
 
 def _role(process: Process, at: Node) -> Literal["myRole", "partnerRole"]:
     return "myRole" if process.one_of(at, "endpointReference", ROLES, "partnerRole") == "myRole" else "partnerRole"
-
-
-def _bring_sheets(process: Process, sheets: list[str]) -> None:
-    """One that is not there is missed when it is asked for, as BPEL has it: it throws `xsltStylesheetNotFound`."""
-    for sheet in sheets:
-        if (text := process.places.text(sheet)) is not None:
-            process.sheets[sheet] = text

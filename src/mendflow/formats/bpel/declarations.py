@@ -75,6 +75,8 @@ def _link(process: Process, at: Node) -> PartnerLink:
         for role in filter(None, (mine, partner)):
             if role not in roles:
                 process.problem(at, f"the partner link type {type} has no role {role}; it has {', '.join(roles)}")
+    if why := process.definitions.unspoken_reason(roles.get(partner, "")):
+        process.problem(at, f"the port type {roles[partner]} cannot be called: {why}")
     initialize = at.get("initializePartnerRole")
     return PartnerLink(
         type=type,

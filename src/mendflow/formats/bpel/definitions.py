@@ -51,6 +51,10 @@ class Definitions(msgspec.Struct, kw_only=True):
             self.twice.append(Twice(kind, name, place))
         return first
 
+    def unspoken_reason(self, port_type: str) -> str:
+        """Why no port of this port type can be spoken to; empty if one can, or if there is none at all."""
+        return "" if any(port.port_type == port_type for port in self.ports) else self.unspoken.get(port_type, "")
+
     def world(self, namespace: str, sheets: dict[str, str]) -> XmlWorld:
         """What a flow takes along."""
         return XmlWorld(

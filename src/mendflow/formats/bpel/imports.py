@@ -10,6 +10,7 @@ from lxml import etree
 
 from mendflow.core.model.xml import SchemaText
 from mendflow.core.xml import Node
+from mendflow.core.xml.declarations import builtin_of_content
 from mendflow.formats.bpel.bindings import Bindings
 from mendflow.formats.bpel.definitions import Definitions
 from mendflow.formats.bpel.names import elements, local, namespace, own
@@ -30,8 +31,7 @@ def definitions_of(reading: Reading, process: Document, places: Places) -> Defin
     gathering.promised = {at.get("namespace", "") for at in wanted if not is_remote(at.get("location", ""))}
     for at in wanted:
         gathering.imported(at)
-    gathering.bindings.finish()
-    return gathering.into
+    return gathering.finish()
 
 
 class _Gathering:
@@ -53,8 +53,8 @@ class _Gathering:
         elif (document := self.reached(self.reading, at, location, "")) is not None:
             space = at.get("namespace", "").strip()
             given = document.root.get("targetNamespace", "")
-            wanted = WSDL if kind == WSDL else SCHEMA
-            if namespace(document.root) != wanted or local(document.root) not in ("definitions", "schema"):
+            first = "definitions" if kind == WSDL else "schema"
+            if document.root.tag != f"{{{kind}}}{first}":
                 self.reading.problem(at, f"SA00013: {shown(location)} is not of the importType that is said here")
             elif space != given:
                 self.reading.problem(
@@ -103,6 +103,17 @@ class _Gathering:
         self.into.schemas.append(SchemaText(location=location, namespace=root.get("targetNamespace", ""), text=text))
         for at in _drawn_in(root):
             self.follow(reading, at, at.get("schemaLocation", "").strip(), base)
+
+    def finish(self) -> Definitions:
+        """What can be said only when everything is known."""
+        self.bindings.finish()
+        world = self.into.world("", {})
+        for name, type in self.into.properties.items():
+            if content := builtin_of_content(world, type):
+                self.into.properties[name] = f"{{{SCHEMA}}}{content}"
+        self.into.left_out -= {schema.namespace for schema in self.into.schemas}
+        self.into.left_out -= {document.root.get("targetNamespace", "") for document in self.into.documents}
+        return self.into
 
     def follow(self, reading: Reading, at: Node, location: str, base: str) -> None:
         if (document := self.reached(reading, at, location, base)) is not None:

@@ -8,7 +8,7 @@ import msgspec
 from mendflow.core.model.flow import Activity, Invoke, OnMessage, Receive, Reply
 from mendflow.core.model.xml import Correlation, Declared, Initiate, Operation, PartCopy, Pattern, XmlMessage, XmlType
 from mendflow.core.xml import Node
-from mendflow.formats.bpel.around import Around, Process, Reader, SeenLink
+from mendflow.formats.bpel.around import Around, Process, Reader
 from mendflow.formats.bpel.basic import fault_name
 from mendflow.formats.bpel.names import own
 from mendflow.formats.bpel.reading import MANY
@@ -22,7 +22,7 @@ PARTS: Final = {"correlations": 1, "fromParts": 1}
 
 def receive(process: Process, at: Node, around: Around) -> Activity:
     process.parts_of(at, PARTS, (*TAKEN, "createInstance"))
-    link, operation = _offered(process, at, around)
+    link, operation = process.offered(at, around)
     return Receive(
         name=process.names.of(at),
         channel=f"{link.channel}.{operation.name}",
@@ -33,7 +33,7 @@ def receive(process: Process, at: Node, around: Around) -> Activity:
 
 def reply(process: Process, at: Node, around: Around) -> Activity:
     process.parts_of(at, {"correlations": 1, "toParts": 1}, (*TAKEN, "faultName"))
-    link, operation = _offered(process, at, around)
+    link, operation = process.offered(at, around)
     return Reply(
         name=process.names.of(at),
         channel=f"{link.channel}.{operation.name}",
@@ -45,8 +45,7 @@ def reply(process: Process, at: Node, around: Around) -> Activity:
 
 def invoke(process: Process, at: Node, around: Around) -> Invoke:
     """Its own handlers are read elsewhere: they make a scope around it."""
-    link = process.link(at, around)
-    operation = process.operation(at, link.link.partner)
+    operation = process.called(at, around)
     sends = made(process, at, operation, "inputVariable", ("", "request", "request-response"))
     gets = None
     if operation.output:
@@ -64,7 +63,7 @@ def invoke(process: Process, at: Node, around: Around) -> Invoke:
 
 def heard(process: Process, at: Node, around: Around, body: Activity, creates: bool = False) -> OnMessage:
     """One of several messages that are waited for."""
-    link, operation = _offered(process, at, around)
+    link, operation = process.offered(at, around)
     return OnMessage(
         channel=f"{link.channel}.{operation.name}",
         body=body,
@@ -76,7 +75,7 @@ def heard(process: Process, at: Node, around: Around, body: Activity, creates: b
 
 def implied(process: Process, at: Node, around: Around) -> dict[str, XmlType]:
     """The variables that an event handler declares by naming them: of the type that it says, or of a part's."""
-    operation = _offered(process, at, around)[1]
+    operation = process.offered(at, around)[1]
     types = {part.name: part for part in process.definitions.messages.get(operation.input, ())}
     found = {}
     for copy in _parts(process, at, "fromParts", "fromPart", "toVariable"):
@@ -115,12 +114,6 @@ def made(
         parts=_parts(process, at, "toParts", "toPart", "fromVariable"),
         correlations=_correlations(process, at, patterns),
     )
-
-
-def _offered(process: Process, at: Node, around: Around) -> tuple[SeenLink, Operation]:
-    """The partner link, and the operation that the process itself offers on it."""
-    link = process.link(at, around)
-    return link, process.operation(at, link.link.mine)
 
 
 def _parts(process: Process, at: Node, group: str, one: str, variable: str) -> tuple[PartCopy, ...]:

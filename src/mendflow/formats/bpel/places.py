@@ -18,7 +18,7 @@ from mendflow.formats.files import flow_bytes
 LEVELS_UP: Final = 3
 FILES_MAX: Final = 300
 BYTES_MAX: Final = 50 * (1 << 20)
-BOUNDS: Final = Bounds(depth=200)
+BOUNDS: Final = Bounds()
 
 
 class Unreached(Exception):

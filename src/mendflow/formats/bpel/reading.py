@@ -14,6 +14,7 @@ from mendflow.formats.spelling import nearest
 
 TRUTHS: Final = {"yes": True, "no": False}
 MANY: Final = 1_000_000
+OPAQUE: Final = "##opaque"
 SHOWN_CHARS: Final = 80
 
 
@@ -45,11 +46,15 @@ class Reading:
         Documentation may stand anywhere, and so may what others have added."""
         found: dict[str, list[Node]] = {name: [] for name in known}
         space = namespace(at)
+        if stray := text_of(at).strip():
+            self.problem(at, f"<{local(at)}> holds elements and no text; it has {shown(stray)}")
         for child in elements(at):
             name = local(child)
             if namespace(child) != space or name == "documentation":
                 continue
-            if name not in known:
+            if name.startswith("opaque"):
+                self.problem(child, f"<{name}> is for abstract processes and says nothing that can be done; replace it")
+            elif name not in known:
                 self.problem(child, f"<{local(at)}> has no <{name}>", nearest(name, known))
             elif len(found[name]) >= known[name]:
                 self.problem(child, f"<{name}> may stand {times(known[name])} in <{local(at)}>")
@@ -66,6 +71,8 @@ class Reading:
     def needed(self, at: Node, name: str) -> str:
         """An attribute that must be there."""
         value = at.get(name, "").strip()
+        if value == OPAQUE:
+            self.problem(at, f"`{name}` of <{local(at)}> is left open, as in abstract processes: say what it is")
         if not value:
             self.problem(at, f"<{local(at)}> needs the attribute `{name}`")
         return value

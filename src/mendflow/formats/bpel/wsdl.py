@@ -87,6 +87,7 @@ class Described:
         if bool(type) == bool(element):
             self.reading.problem(at, "a property has a `type` or an `element`, and not both")
         if name := self.name("property", at):
+            # Of an element it has the type of what stands in it, which is known when all schemas are.
             self.into.properties[name] = type or element
 
     def alias(self, at: Node) -> None:
