@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -27,20 +28,22 @@ ItemArgument = Annotated[
 @asks
 def deploy(
     ask: Ask,
-    flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python or JSDL.")],
+    flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python, BPEL or JSDL.")],
 ) -> None:
     """Give a flow to the server."""
     loaded = [load_one(path) for path in flow]
 
-    async def give(client: Client) -> list[FlowView]:
-        return [await give_flow(client, each) for each in loaded]
+    async def give(client: Client) -> tuple[list[FlowView], str]:
+        return [await give_flow(client, each) for each in loaded], client.url
 
-    views = ask.of(give)
+    views, url = ask.of(give)
     if ask.json:
         print_json(views)
         return
-    for view in views:
+    for view, given in zip(views, loaded, strict=True):
         say(f"{view.name} version {view.version} ({view.digest[:12]})")
+        if given.xml is not None:
+            say(f"{url}/soap/flows/{quote(view.name, safe='')}")
 
 
 @app.command("start")

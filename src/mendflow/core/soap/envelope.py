@@ -6,13 +6,13 @@ scope there, so that names inside its content keep their meaning wherever it goe
 
 from collections.abc import Iterator, Sequence
 from typing import ClassVar, Final, NamedTuple
-from xml.sax.saxutils import escape
 
 from lxml import etree
 
 from mendflow.core.model.problems import BadFlow, Mistake
 from mendflow.core.soap import ADDRESSINGS, ENVELOPE, joined
 from mendflow.core.xml import Bounds, Node, parse
+from mendflow.core.xml.writing import escaped
 
 SOAP_12: Final = "http://www.w3.org/2003/05/soap-envelope"
 NEXT_ACTOR: Final = "http://schemas.xmlsoap.org/soap/actor/next"
@@ -123,7 +123,7 @@ def header(namespace: str, name: str, content: str) -> str:
 def text(words: str) -> str:
     """Words as they stand in XML, also in an attribute; what XML cannot say at all is a question mark."""
     sayable = "".join(each if _sayable(each) else "?" for each in words)
-    return escape(sayable, {'"': "&quot;", "\r": "&#13;"})
+    return escaped(sayable).replace('"', "&quot;")
 
 
 def _sayable(char: str) -> bool:

@@ -12,6 +12,7 @@ from mendflow.core.soap import ADDRESSING, ADDRESSINGS, SERVICE_REF, WSDL_SOAP, 
 from mendflow.core.soap.envelope import text
 from mendflow.core.xml import parse
 
+OWN: Final = "mendflow:flows/"
 _ADDRESSES: Final = frozenset(joined(namespace, "Address") for namespace in ADDRESSINGS)
 _SOAP_ADDRESS: Final = joined(WSDL_SOAP, "address")
 
@@ -42,3 +43,20 @@ def address_of(reference: Value) -> str:
             return each.get("location", "").strip()
     words = "".join(root.itertext()).strip()
     return words if len(words.split()) == 1 else ""
+
+
+def own_reference(flow: str, link: str) -> dict[str, Value]:
+    """The reference of a flow's own role on a link: whoever is called by it is this very flow, wherever its server is
+    reached. Inside it is a name; it becomes an address where it leaves."""
+    return service_reference(f"{OWN}{flow}/{link}")
+
+
+def own_link(address: str) -> tuple[str, str]:
+    """The flow and the link that an address of our own means."""
+    flow, _, link = address.removeprefix(OWN).partition("/")
+    return flow, link
+
+
+def outward(envelope: bytes, url: str) -> bytes:
+    """An envelope that leaves: references to our own flows say where this server is reached."""
+    return envelope.replace(f">{OWN}".encode(), f">{text(url.rstrip('/'))}/soap/flows/".encode())

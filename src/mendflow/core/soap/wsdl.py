@@ -35,7 +35,7 @@ def wsdl_of(world: XmlWorld, service: str, served: Sequence[Served], url: str, n
         raise NotFound(f"there is no WSDL document {number} here; ask for ?wsdl")
     own = documents[number]
     prefixes = {namespace: f"n{place}" for place, namespace in enumerate(documents)}
-    writing = _Writing(world, prefixes | _schema_prefixes(world, len(documents)))
+    writing = _Writing(world, _schema_prefixes(world, len(documents)) | prefixes)
     content = [*_imports(documents, number, url)]
     content += writing.types(url) if number == 0 else []
     content += writing.messages(own, served) + writing.port_types(own, served)
