@@ -152,7 +152,7 @@ def test_what_is_wrong_in_an_expression_or_in_a_called_flow_is_found_before_anyt
             Job(name="a", command="${{ nofunction(1) }}", resources=NeededResources(memory_bytes="${{ 2 * }}")),
             job("b", when=Expr("a ==")),
             Call(name="c", flow="g", inputs={"n": ["${{ )"]}),
-            job("d", when=Expr("true", "xpath")),
+            job("d", when=Expr("true", "xquery")),
         ),
     )
     with pytest.raises(BadFlow) as caught:
@@ -163,7 +163,7 @@ def test_what_is_wrong_in_an_expression_or_in_a_called_flow_is_found_before_anyt
         "a: in the expression `2 *`: the expression ends too early",
         "b: in the expression `a ==`: the expression ends too early",
         "c: in the expression `{'n': ['${{ )']}`: `${{` has no `}}` after it",
-        "d: in the expression `true`: `xpath` is not a language of expressions",
+        "d: in the expression `true`: `xquery` is not a language of expressions",
         "flow g: x: in the expression `1 +`: the expression ends too early",
     ):
         assert said in found

@@ -1,4 +1,4 @@
-"""The data of a case: names looked up through nested environments, expressions evaluated, variables assigned.
+"""The data of a case: expressions evaluated on the names around them, variables assigned.
 
 Values are never changed in place: an assignment into a path makes new containers along that path and shares the rest,
 so a value that two names hold is two values, and a failed assignment leaves nothing behind."""
@@ -13,59 +13,17 @@ from mendflow.core.engine.faults import (
     UNINITIALIZED_VARIABLE,
     thrown,
 )
+from mendflow.core.engine.names import Names, holder_of
 from mendflow.core.engine.state import Case, Env, ScopeInstance
+from mendflow.core.engine.xml import asking
 from mendflow.core.expressions import ExpressionError, evaluate, resolve, resolve_as_text
-from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Template
+from mendflow.core.model.expr import XPATH, Expr
+from mendflow.core.model.flow import DURATION_MS_MAX, Template
+from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value, check_value
 
 NUMBER_MAX: Final = 2**53
 STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
-
-
-class Names:
-    """Looks names up from one environment outwards, as far as one that declares the name. Remembers whether one was
-    missing."""
-
-    __slots__ = ("case", "env", "envs", "links", "missing")
-
-    def __init__(self, case: Case, env: int, links: dict[str, bool] | None = None) -> None:
-        self.case = case
-        self.envs = case.envs
-        self.env = env
-        self.links = links
-        self.missing = False
-
-    def __call__(self, name: str) -> Value:
-        envs, at = self.envs, self.env
-        if name.startswith("jobs."):
-            key = name[5:]
-            while at:
-                env = envs[at]
-                if key in env.results:
-                    return env.results[key]
-                at = env.parent
-        elif self.links is not None and name.startswith("links."):
-            if name[6:] in self.links:
-                return self.links[name[6:]]
-        else:
-            while at:
-                env = envs[at]
-                if name in env.variables:
-                    return env.variables[name]
-                at = 0 if declares(self.case, env, name) else env.parent
-        self.missing = True
-        raise KeyError(name, self.known(name))
-
-    def known(self, name: str) -> list[str]:
-        """The names that there are, for a suggestion."""
-        found: list[str] = []
-        at = self.env
-        while at:
-            env = self.envs[at]
-            found.extend([f"jobs.{each}" for each in env.results] if name.startswith("jobs.") else env.variables)
-            at = env.parent
-        return found[:1000]
 
 
 def value_of(case: Case, env: int, template: Template) -> Value:
@@ -88,6 +46,8 @@ def text_of(case: Case, env: int, template: Template) -> str:
 
 def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> Value:
     """An expression's value, or a thrown fault."""
+    if expr.language == XPATH:
+        return asking.result(case, env, expr)
     names = Names(case, env, links)
     try:
         return evaluate(expr, names)
@@ -97,6 +57,8 @@ def result_of(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = 
 
 def holds(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None) -> bool:
     """Whether a condition holds; it must be true or false."""
+    if expr.language == XPATH:
+        return asking.truth(case, env, expr, links)
     value = result_of(case, env, expr, links)
     if not isinstance(value, bool):
         raise thrown(INVALID_EXPRESSION_VALUE, f"`{expr.text}` gives {value!r}; a condition must give true or false")
@@ -105,7 +67,9 @@ def holds(case: Case, env: int, expr: Expr, links: dict[str, bool] | None = None
 
 def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = NUMBER_MAX) -> int:
     """A whole number that is not negative, and not absurd."""
-    value = result_of(case, env, given) if isinstance(given, Expr) else given
+    value: Value = given
+    if isinstance(given, Expr):
+        value = asking.number(case, env, given) if given.language == XPATH else result_of(case, env, given)
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     if not isinstance(value, int) or isinstance(value, bool) or value < 0:
@@ -115,20 +79,21 @@ def number_of(case: Case, env: int, given: Expr | int, what: str, most: int = NU
     return value
 
 
-def declares(case: Case, env: Env, name: str) -> bool:
-    """Whether a variable is declared here, if it has no value yet."""
-    return env.node >= 0 and name in case.plan.nodes[env.node].types
+def duration_of(case: Case, env: int, given: Expr | int, since: Instant, what: str) -> int:
+    """How many milliseconds something lasts that begins at an instant; a negative duration is none."""
+    if not isinstance(given, Expr) or given.language != XPATH:
+        return number_of(case, env, given, what, DURATION_MS_MAX)
+    found = asking.duration(case, env, given, since)
+    if found > DURATION_MS_MAX:
+        raise thrown(INVALID_EXPRESSION_VALUE, f"{what} is {found} ms; it may be {DURATION_MS_MAX} at most")
+    return max(found, 0)
 
 
-def holder_of(case: Case, env: int, name: str) -> Env:
-    """The environment whose variable is meant: the nearest that has one of that name, else the one at hand."""
-    at = env
-    while at:
-        found = case.envs[at]
-        if name in found.variables or declares(case, found, name):
-            return found
-        at = found.parent
-    return case.envs[env]
+def instant_of(case: Case, env: int, given: Expr | int, what: str) -> Instant:
+    """The instant that is meant; one long ago is as good as any other that is over."""
+    if not isinstance(given, Expr) or given.language != XPATH:
+        return number_of(case, env, given, what)
+    return max(asking.deadline(case, env, given), 0)
 
 
 def steps_of(path: str) -> list[str | int]:

@@ -297,6 +297,16 @@ class DoMend(Message, frozen=True, tag="do-mend"):
     settings: dict[str, Value] = {}
 
 
+class Transform(Message, frozen=True, tag="transform"):
+    """Put a document through one of the flow's style sheets, then FinishItem with `{"result": value}` as outputs."""
+
+    serial: int
+    item: ItemId
+    sheet: str
+    source: str
+    params: tuple[tuple[str, Value], ...] = ()
+
+
 class GoOn(Message, frozen=True, tag="go-on"):
     """Give the command Proceed back, soon."""
 
@@ -381,6 +391,7 @@ Order = Union[
     CallPartner,
     SendReply,
     DoMend,
+    Transform,
     GoOn,
     Listens,
     ItemSkipped,

@@ -13,6 +13,7 @@ from mendflow.core.engine.wording import misworded
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
+    Assign,
     Call,
     Catch,
     Choose,
@@ -34,7 +35,7 @@ from mendflow.core.model.flow import (
     While,
 )
 from mendflow.core.model.problems import BadFlow
-from mendflow.core.model.xml import Declared, XmlType
+from mendflow.core.model.xml import Declared, XmlCopy, XmlType
 
 FLOW: Final = "flow"
 CATCH: Final = "catch"
@@ -43,6 +44,8 @@ TERMINATION: Final = "termination"
 ON_MESSAGE: Final = "on-message"
 ON_ALARM: Final = "on-alarm"
 DEFAULT: Final = "default"
+TRANSFORM: Final = "transform"
+"""An assign that waits for style sheets."""
 
 WORK: Final = frozenset({"job", "task", "call", "stage"})
 """Kinds that people count."""
@@ -336,9 +339,15 @@ def declared_by(activity: Any) -> tuple[dict[str, XmlType], Declared | None]:
 
 
 def kind_of(activity: Activity) -> str:
+    if isinstance(activity, Assign) and any(_transforms(copy) for copy in activity.xml):
+        return TRANSFORM
     tag = type(activity).__struct_config__.tag
     assert isinstance(tag, str)
     return tag
+
+
+def _transforms(copy: XmlCopy) -> bool:
+    return copy.source.expression is not None and "doXslTransform" in copy.source.expression.text
 
 
 def parts_of(activity: Any) -> tuple[Activity, ...]:

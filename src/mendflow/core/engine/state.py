@@ -202,6 +202,13 @@ class TimedItem(Item, tag="timed", gc=False):
     until: Instant = 0
 
 
+class Transforming(Item, tag="transforming", gc=False):
+    """An assign with style sheets: what they made so far, by what they were given; `wanted` is being made."""
+
+    wanted: str = ""
+    made: dict[str, Value] = {}
+
+
 class Picking(Structure, tag="picking", gc=False):
     """A pick; when it has no timers and does not listen any more, it has picked."""
 
@@ -210,7 +217,18 @@ class Picking(Structure, tag="picking", gc=False):
 
 
 AnyInstance = Union[
-    Instance, Structure, Graph, Turns, ScopeInstance, Compensating, Picking, Item, JobItem, ReceiveItem, TimedItem
+    Instance,
+    Structure,
+    Graph,
+    Turns,
+    ScopeInstance,
+    Compensating,
+    Picking,
+    Item,
+    JobItem,
+    ReceiveItem,
+    TimedItem,
+    Transforming,
 ]
 
 

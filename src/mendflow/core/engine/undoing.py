@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from mendflow.core.engine import data
 from mendflow.core.engine.activities.compensation import discard
+from mendflow.core.engine.names import Names
 from mendflow.core.engine.run import Run, item_id
 from mendflow.core.engine.state import Case, Record, ScopeInstance
 from mendflow.core.expressions import ExpressionError, references
@@ -120,7 +121,7 @@ def _known(case: Case, record: Record, asked: Iterable[str]) -> tuple[dict[str, 
     """What the handler asks for, as it was when the scope completed."""
     variables: dict[str, Value] = {}
     results: dict[str, dict[str, Value]] = {}
-    names = data.Names(case, record.env)
+    names = Names(case, record.env)
     for name in asked:
         try:
             value = names(name)

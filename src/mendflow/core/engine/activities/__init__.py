@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 from mendflow.core.engine import plan
-from mendflow.core.engine.activities.basic import AssignKind, EmptyKind, ExitKind, RethrowKind, ThrowKind
+from mendflow.core.engine.activities.basic import AssignKind, EmptyKind, ExitKind, RethrowKind, ThrowKind, ValidateKind
 from mendflow.core.engine.activities.choose import ChooseKind
 from mendflow.core.engine.activities.compensation import CompensateKind
 from mendflow.core.engine.activities.foreach import ForEachKind
@@ -21,6 +21,7 @@ from mendflow.core.engine.activities.scope import (
     ScopeKind,
 )
 from mendflow.core.engine.activities.sequence import SequenceKind
+from mendflow.core.engine.activities.transform import TransformKind
 from mendflow.core.engine.activities.work import CallKind, InvokeKind, MendKind, StageKind, TaskKind, WaitKind
 from mendflow.core.engine.run import ActivityKind
 
@@ -35,6 +36,8 @@ KINDS: Final[Mapping[str, ActivityKind[Any]]] = {
     "empty": EmptyKind(),
     "exit": ExitKind(),
     "assign": AssignKind(),
+    plan.TRANSFORM: TransformKind(),
+    "validate": ValidateKind(),
     "wait": WaitKind(),
     "throw": ThrowKind(),
     "rethrow": RethrowKind(),

@@ -4,10 +4,19 @@ from contextlib import suppress
 
 from mendflow.core.engine import data
 from mendflow.core.engine.faults import Thrown
+from mendflow.core.engine.names import holder_of
 from mendflow.core.engine.plan import CATCH
 from mendflow.core.engine.run import ActivityKind, Run
 from mendflow.core.engine.state import End, Instance, ScopeInstance
+from mendflow.core.engine.xml.assigning import copy_all, demand_valid
+from mendflow.core.engine.xml.declared import variable_at
+from mendflow.core.engine.xml.handlers import fault_data
+from mendflow.core.engine.xml.parts import variable_value
+from mendflow.core.engine.xml.places import Places
+from mendflow.core.engine.xml.sources import Sources
+from mendflow.core.expressions.xpath.run import Transform
 from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Assign, Copy, Throw, Validate
 from mendflow.core.model.values import Value
 
 
@@ -38,42 +47,64 @@ class AssignKind(ActivityKind[Instance]):
     """All copies happen, or none: each sees what the ones before it did, and a fault puts the variables back."""
 
     def start(self, run: Run, instance: Instance) -> None:
-        case = run.case
-        before: dict[tuple[int, str], tuple[bool, Value]] = {}
-        try:
-            activity = run.nodes[instance.node].activity
-            for copy in activity.copies:
-                value = data.value_of(case, instance.env, copy.value)
-                name = data.steps_of(copy.to)[0]
-                assert isinstance(name, str)
-                holder = data.holder_of(case, instance.env, name)
-                before.setdefault((holder.id, name), (name in holder.variables, holder.variables.get(name)))
-                data.assign(case, instance.env, copy.to, value)
-                if activity.first:
-                    self.lay_over(run, instance, name)
-        except Thrown:
-            for (env, name), (was, value) in before.items():
-                if was:
-                    case.envs[env].variables[name] = value
-                else:
-                    case.envs[env].variables.pop(name, None)
-            raise
+        assign(run, instance)
         run.end(instance, End.COMPLETED)
 
-    def lay_over(self, run: Run, instance: Instance, name: str) -> None:
-        """Write into the variable again what was written before it had its first value. What does not fit that value
-        changes nothing."""
-        for path, value in run.case.early.items():
-            if data.steps_of(path)[0] == name:
-                with suppress(Thrown):
-                    data.assign(run.case, instance.env, path, value)
+
+def assign(run: Run, instance: Instance, transform: Transform | None = None) -> None:
+    """Make the copies of an assign. Whatever is raised on the way, the variables are as before."""
+    activity: Assign = run.nodes[instance.node].activity
+    places = Places(run.case, instance.env)
+    try:
+        for copy in activity.copies:
+            name = _copy(run, instance, copy, places)
+            if activity.first:
+                _lay_over(run, instance, name)
+        if activity.xml:
+            copy_all(places, Sources(run.case, instance.env, transform), activity.xml)
+        if activity.validate:
+            demand_valid(run.case, instance.env, [name for _, name in places.written()])
+    except BaseException:
+        places.undo()
+        raise
+
+
+def _copy(run: Run, instance: Instance, copy: Copy, places: Places) -> str:
+    case = run.case
+    value = data.value_of(case, instance.env, copy.value)
+    name = data.steps_of(copy.to)[0]
+    assert isinstance(name, str)
+    places.remember(holder_of(case, instance.env, name), name)
+    data.assign(case, instance.env, copy.to, value)
+    return name
+
+
+def _lay_over(run: Run, instance: Instance, name: str) -> None:
+    """Write into the variable again what was written before it had its first value. What does not fit that value
+    changes nothing."""
+    for path, value in run.case.early.items():
+        if data.steps_of(path)[0] == name:
+            with suppress(Thrown):
+                data.assign(run.case, instance.env, path, value)
+
+
+class ValidateKind(ActivityKind[Instance]):
+    def start(self, run: Run, instance: Instance) -> None:
+        activity: Validate = run.nodes[instance.node].activity
+        demand_valid(run.case, instance.env, activity.variables)
+        run.end(instance, End.COMPLETED)
 
 
 class ThrowKind(ActivityKind[Instance]):
     def start(self, run: Run, instance: Instance) -> None:
-        activity = run.nodes[instance.node].activity
-        value = data.value_of(run.case, instance.env, activity.data)
-        message = data.text_of(run.case, instance.env, activity.message)
+        activity: Throw = run.nodes[instance.node].activity
+        case, env = run.case, instance.env
+        if activity.variable:
+            _, type = variable_at(case, env, activity.variable)
+            value = fault_data(type, variable_value(case, env, activity.variable))
+        else:
+            value = data.value_of(case, env, activity.data)
+        message = data.text_of(case, env, activity.message)
         raise Thrown(Fault(name=activity.fault, category=Category.FLOW, message=message, data=value))
 
 

@@ -13,7 +13,8 @@ from mendflow.core.engine.faults import (
     thrown,
 )
 from mendflow.core.engine.run import STEP, ActivityKind, Run, path_of
-from mendflow.core.engine.state import End, Instance, Turns
+from mendflow.core.engine.state import End, Instance, ScopeInstance, Turns
+from mendflow.core.engine.xml.asking import COUNTER_MAX
 from mendflow.core.expressions.texts import too_large
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.faults import Fault
@@ -42,8 +43,9 @@ class ForEachKind(ActivityKind[Turns]):
                 raise thrown(INVALID_EXPRESSION_VALUE, f"{activity.name}: `items` gives {kind}; it must give a list")
             instance.elements, instance.total = elements, len(elements)
         else:
-            instance.first = data.number_of(case, env, _given(activity.first), f"{activity.name}: `first`")
-            last = data.number_of(case, env, _given(activity.last), f"{activity.name}: `last`")
+            most = COUNTER_MAX if run.plan.flow.xml is not None else data.NUMBER_MAX
+            instance.first = data.number_of(case, env, _given(activity.first), f"{activity.name}: `first`", most)
+            last = data.number_of(case, env, _given(activity.last), f"{activity.name}: `last`", most)
             instance.total = max(0, last - instance.first + 1)
             if instance.total > COUNTED_MAX:
                 raise thrown(
@@ -53,7 +55,7 @@ class ForEachKind(ActivityKind[Turns]):
                 )
         if activity.enough is not None:
             instance.enough = data.number_of(case, env, activity.enough, f"{activity.name}: `enough`")
-            if instance.enough > instance.total:
+            if instance.enough > instance.total and (instance.total or run.plan.flow.xml is None):
                 raise thrown(
                     INVALID_BRANCH_CONDITION,
                     f"{activity.name}: {instance.enough} turns would be enough, but there are only {instance.total}",
@@ -78,14 +80,16 @@ class ForEachKind(ActivityKind[Turns]):
         place = instance.next
         instance.next += 1
         element = instance.first + place if instance.elements is None else instance.elements[place]
-        variables = {activity.variable: element, "index": place}
+        variables = {activity.variable: element}
+        if run.plan.flow.xml is None:
+            variables["index"] = place
         env = data.open_env(run.case, instance.env, variables, instance.node, home=activity.parallel)
         body = run.nodes[instance.node].children[0]
         run.begin(body, instance, place, env.id, instance.scope, path_of(instance.path, place))
 
     def child_ended(self, run: Run, instance: Turns, child: Instance, place: int) -> None:
         activity: ForEach = run.nodes[instance.node].activity
-        well = child.end in (End.COMPLETED, End.SKIPPED)
+        well = child.end in (End.COMPLETED, End.SKIPPED) and not _handled(run, child)
         try:
             if activity.collect is not None and child.end is End.COMPLETED and not instance.over:
                 collected = data.result_of(run.case, child.env, activity.collect)
@@ -156,6 +160,11 @@ class ForEachKind(ActivityKind[Turns]):
             run.end(instance, End.COMPLETED)
         else:
             run.fail(instance, instance.fault)
+
+
+def _handled(run: Run, turn: Instance) -> bool:
+    """Whether a turn ended well only because it handled a fault itself, which does not count in BPEL."""
+    return run.plan.flow.xml is not None and isinstance(turn, ScopeInstance) and turn.fault is not None
 
 
 def _given(bound: Expr | int | None) -> Expr | int:

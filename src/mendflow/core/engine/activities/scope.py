@@ -24,8 +24,10 @@ from mendflow.core.engine.faults import (
 from mendflow.core.engine.messages import Deliver
 from mendflow.core.engine.run import ActivityKind, Run
 from mendflow.core.engine.state import End, Instance, Record, ScopeInstance, Stage
+from mendflow.core.engine.xml.assigning import declare
+from mendflow.core.engine.xml.handlers import choose
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Scope
+from mendflow.core.model.flow import Catch, Scope
 from mendflow.core.model.values import Value
 
 BODY, HANDLER = 0, 1
@@ -79,6 +81,9 @@ class ScopeKind(ActivityKind[ScopeInstance]):
     def initialise(self, run: Run, scope: ScopeInstance) -> None:
         """Set the variables, in order: each may use those before it."""
         variables = run.case.envs[scope.inner].variables
+        declared = run.nodes[scope.node].declared
+        if declared is not None:
+            declare(run.case, run.case.envs[scope.inner], declared)
         for name, template in run.nodes[scope.node].activity.variables.items():
             variables[name] = data.value_of(run.case, scope.inner, template)
 
@@ -119,9 +124,8 @@ class ScopeKind(ActivityKind[ScopeInstance]):
 
     def catch(self, run: Run, scope: ScopeInstance, fault: Fault) -> None:
         """Stop everything inside; the handler begins when all of it has ended."""
-        activity = run.nodes[scope.node].activity
         standard = fault.name in STANDARD and fault.name != JOIN_FAILURE
-        if standard and isinstance(activity, Scope) and activity.exit_on_standard_fault:
+        if standard and self.exits(run, scope):
             run.finish("failed", fault=fault)
             return
         scope.fault, scope.stage = fault, Stage.FAULTING
@@ -131,14 +135,17 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if not scope.children:
             self.handle(run, scope)
 
+    def exits(self, run: Run, scope: ScopeInstance) -> bool:
+        """Whether a standard fault ends the case. In BPEL the handlers of a scope are as the scope is."""
+        node = run.nodes[scope.node]
+        if run.plan.flow.xml is not None and node.parent >= 0 and not isinstance(node.activity, Scope):
+            node = run.nodes[node.parent]
+        return isinstance(node.activity, Scope) and node.activity.exit_on_standard_fault
+
     def handle(self, run: Run, scope: ScopeInstance) -> None:
         """Everything inside has ended: choose the handler."""
-        node, fault = run.nodes[scope.node], scope.fault
-        assert fault is not None
-        chosen = -1
-        for wanted in (fault.name, None):
-            named = (each for each in node.catches if run.nodes[each].activity.fault == wanted)
-            chosen = next(named, -1) if chosen < 0 else chosen
+        node = run.nodes[scope.node]
+        chosen, given = self.choose(run, scope)
         for each in node.catches:
             if each != chosen:
                 run.skip_links(each, scope)
@@ -146,9 +153,21 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             self.give_up(run, scope)
             return
         scope.stage = Stage.HANDLING
-        handler = self.begin_handler(run, scope, chosen)
-        if chosen >= 0:
-            handler.given = {run.nodes[chosen].activity.variable: as_value(fault)}
+        self.begin_handler(run, scope, chosen).given = given
+
+    def choose(self, run: Run, scope: ScopeInstance) -> tuple[int, dict[str, Value]]:
+        """The node of the handler that takes the fault, or -1, and what it is given."""
+        catches, fault, world = run.nodes[scope.node].catches, scope.fault, run.plan.flow.xml
+        assert fault is not None
+        handlers: list[Catch] = [run.nodes[each].activity for each in catches]
+        if world is not None:
+            place, given = choose(handlers, fault, world)
+            return (catches[place] if place >= 0 else -1), given
+        for wanted in (fault.name, None):
+            for place, handler in enumerate(handlers):
+                if handler.fault == wanted:
+                    return catches[place], {handler.variable: as_value(fault)}
+        return -1, {}
 
     def begin_handler(self, run: Run, scope: ScopeInstance, node: int) -> ScopeInstance:
         index = node if node >= 0 else run.plan.default
@@ -294,7 +313,10 @@ class HandlerKind(ScopeKind):
     remembered = False
 
     def initialise(self, run: Run, scope: ScopeInstance) -> None:
-        run.case.envs[scope.inner].variables.update(scope.given)
+        env, declared = run.case.envs[scope.inner], run.nodes[scope.node].declared
+        if declared is not None:
+            declare(run.case, env, declared)
+        env.variables.update(scope.given)
         scope.given = {}
 
 

@@ -2,10 +2,10 @@
 
 from msgspec.structs import replace
 
-from mendflow.core.engine import data
+from mendflow.core.engine import data, mail
 from mendflow.core.engine.activities.events import add_timer, take_timer
 from mendflow.core.engine.activities.items import ItemKind, files_of, leave_result
-from mendflow.core.engine.faults import DEADLINE, INVALID_EXPRESSION_VALUE, Thrown, thrown
+from mendflow.core.engine.faults import DEADLINE, INVALID_EXPRESSION_VALUE, UNINITIALIZED_PARTNER_ROLE, Thrown, thrown
 from mendflow.core.engine.messages import (
     CallPartner,
     CancelCalled,
@@ -17,10 +17,13 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Alarm, End, Item, TimedItem
+from mendflow.core.engine.xml.declared import link_at, operation_of
+from mendflow.core.engine.xml.parts import message_made, message_taken
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Mend, Stage, Task, Wait
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.values import file_of
+from mendflow.core.model.values import Value, file_of
+from mendflow.core.model.xml import XmlMessage
 from mendflow.core.scheduling.amounts import duration
 
 
@@ -119,10 +122,14 @@ class CallKind(ItemKind[Item]):
 
 
 class InvokeKind(ItemKind[Item]):
-    """Calls a partner. With a variable it waits for the answer; without one the call is posted and the flow goes on."""
+    """Calls a partner. With a variable it waits for the answer; without one the call is posted and the flow goes on. In
+    XML it waits for every call: until the answer came, or until a partner that gives none has taken it."""
 
     def prepare(self, run: Run, instance: Item) -> None:
         activity: Invoke = run.nodes[instance.node].activity
+        if activity.sends is not None:
+            instance.order = self.call(run, instance, activity.sends)
+            return
         instance.order = CallPartner(
             serial=0,
             item=instance.item,
@@ -130,6 +137,26 @@ class InvokeKind(ItemKind[Item]):
             operation=activity.operation,
             value=data.value_of(run.case, instance.env, activity.value),
             wants_answer=bool(activity.variable),
+        )
+
+    def call(self, run: Run, instance: Item, sends: XmlMessage) -> CallPartner:
+        case, env = run.case, instance.env
+        operation = operation_of(case, env, sends, mine=False)
+        value = message_made(case, env, sends, operation.input)
+        holder, link = link_at(case, env, sends.partner_link)
+        reference = (holder.variables.get(f"@{sends.partner_link}") or {}).get("partner")
+        if reference is None:
+            raise thrown(UNINITIALIZED_PARTNER_ROLE, f"nobody has said where the partner of {sends.partner_link} is")
+        mail.correlate_with(run, env, sends.correlations, operation.input, value)
+        return CallPartner(
+            serial=0,
+            item=instance.item,
+            partner=sends.partner_link,
+            operation=sends.operation,
+            value=value,
+            wants_answer=True,
+            port_type=link.partner,
+            reference=reference,
         )
 
     def ask(self, run: Run, instance: Item) -> None:
@@ -143,10 +170,17 @@ class InvokeKind(ItemKind[Item]):
         run.end(instance, End.COMPLETED)
 
     def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:
-        variable = run.nodes[instance.node].activity.variable
-        if variable:
-            data.assign(run.case, instance.env, variable, outcome.outputs)
+        activity: Invoke = run.nodes[instance.node].activity
+        if activity.gets is not None:
+            self.take(run, instance, activity.gets, outcome.outputs)
+        elif activity.variable:
+            data.assign(run.case, instance.env, activity.variable, outcome.outputs)
         run.end(instance, End.COMPLETED)
+
+    def take(self, run: Run, instance: Item, gets: XmlMessage, answer: Value) -> None:
+        message = operation_of(run.case, instance.env, gets, mine=False).output
+        message_taken(run.case, instance.env, gets, message, answer)
+        mail.correlate_with(run, instance.env, gets.correlations, message, answer)
 
     def phase(self, _instance: Item, /) -> str:
         return "invoked"
@@ -179,9 +213,9 @@ class WaitKind(ItemKind[TimedItem]):
         case, env = run.case, instance.env
         if activity.until is None:
             duration = 0 if activity.duration is None else activity.duration
-            instance.duration_ms = data.number_of(case, env, duration, f"{activity.name}: `duration`", DURATION_MS_MAX)
+            instance.duration_ms = data.duration_of(case, env, duration, run.now, f"{activity.name}: `duration`")
         else:
-            instance.until = data.number_of(case, env, activity.until, f"{activity.name}: `until`")
+            instance.until = data.instant_of(case, env, activity.until, f"{activity.name}: `until`")
 
     def ask(self, run: Run, instance: TimedItem) -> None:
         at = run.now + instance.duration_ms if instance.duration_ms >= 0 else instance.until

@@ -8,11 +8,11 @@ touched."""
 from typing import Final
 
 from mendflow.core.engine.faults import MISMATCHED_ASSIGNMENT, SELECTION_FAILURE, thrown
-from mendflow.core.xml.plain import plain, text_of
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlType, XmlWorld, element_text, element_value
 from mendflow.core.xml.declarations import builtin_of, may_stand_for
 from mendflow.core.xml.door import BadXml
+from mendflow.core.xml.plain import plain, text_of
 from mendflow.core.xml.reading import read, shared
 from mendflow.core.xml.tree import Attribute, Element, Node, Text, cut, replace, rooted
 from mendflow.core.xml.writing import copied, write
@@ -46,10 +46,13 @@ def placed(world: XmlWorld, before: Value, type: XmlType, label: str, given: Giv
     if not type.element and builtin_of(world, type) is not None:
         return plain(world, type, content_of(given))
     root = root_of(before, type, label)
-    named = keep_name and isinstance(given, Element) and type.element
-    if named and not may_stand_for(world, given.name, type.element):
+    if keep_name and isinstance(given, Element) and not _fits(world, given, type):
         raise thrown(MISMATCHED_ASSIGNMENT, f"{given.name} cannot be where {type.element} is declared")
     return element_value(written(put(root, given, keep_name=keep_name)))
+
+
+def _fits(world: XmlWorld, given: Element, type: XmlType) -> bool:
+    return not type.element or may_stand_for(world, given.name, type.element)
 
 
 def root_of(before: Value, type: XmlType, label: str) -> Element:

@@ -7,10 +7,10 @@ from mendflow.core.engine.faults import UNINITIALIZED_VARIABLE, thrown
 from mendflow.core.engine.state import Case
 from mendflow.core.engine.xml.copying import given_of, placed
 from mendflow.core.engine.xml.declared import parts_of, type_of_part, variable_at, world_of
-from mendflow.core.xml.plain import plain
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Part, XmlMessage
 from mendflow.core.xml.declarations import builtin_of
+from mendflow.core.xml.plain import plain
 
 
 def variable_value(case: Case, env: int, name: str) -> Value:

@@ -1,0 +1,56 @@
+"""An assign whose copies go through style sheets. The engine runs none: it asks the world for each, one at a time.
+
+Until a result is known the copies are tried and undone; what was made stays with the item, so each try comes further,
+and the last one does all of it at once."""
+
+from hashlib import sha256
+
+import msgspec
+
+from mendflow.core.engine.activities.basic import assign
+from mendflow.core.engine.activities.items import ItemKind
+from mendflow.core.engine.messages import Transform
+from mendflow.core.engine.run import Run
+from mendflow.core.engine.state import End, Transforming
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.values import Value
+
+Params = tuple[tuple[str, Value], ...]
+
+
+class Unknown(Exception):
+    """The copies need a result that was not asked for yet."""
+
+    def __init__(self, key: str, sheet: str, source: str, params: Params) -> None:
+        super().__init__(key)
+        self.key, self.sheet, self.source, self.params = key, sheet, source, params
+
+
+class TransformKind(ItemKind[Transforming]):
+    makes = Transforming
+
+    def ask(self, run: Run, instance: Transforming) -> None:
+        def made(sheet: str, source: str, params: Params) -> Value:
+            key = sha256(msgspec.json.encode((sheet, source, params), order="deterministic")).hexdigest()
+            if key not in instance.made:
+                raise Unknown(key, sheet, source, params)
+            return instance.made[key]
+
+        try:
+            assign(run, instance, made)
+        except Unknown as unknown:
+            instance.wanted = unknown.key
+            instance.order = Transform(
+                serial=0, item=instance.item, sheet=unknown.sheet, source=unknown.source, params=unknown.params
+            )
+            super().ask(run, instance)
+        else:
+            run.end(instance, End.COMPLETED)
+
+    def succeed(self, run: Run, instance: Transforming, outcome: Outcome) -> None:
+        made = outcome.outputs.get("result") if isinstance(outcome.outputs, dict) else None
+        instance.made[instance.wanted] = "" if made is None else made
+        self.ask(run, instance)
+
+    def phase(self, _instance: Transforming, /) -> str:
+        return "transforming"

@@ -1,0 +1,102 @@
+"""What XPath asks of a case: variables, links, properties, and the results of style sheets."""
+
+from collections.abc import Mapping
+from typing import Final
+
+from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, Thrown, thrown
+from mendflow.core.engine.names import Names
+from mendflow.core.engine.state import Case
+from mendflow.core.engine.xml.declared import variable_at, world_of
+from mendflow.core.engine.xml.properties import property_of
+from mendflow.core.expressions import xpath
+from mendflow.core.expressions.xpath.run import Transform
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.values import Value
+from mendflow.core.xml.times import deadline_ms, duration_ms
+from mendflow.core.xml.tree import Node
+
+COUNTER_MAX: Final = 2**32 - 1
+"""The most that an xsd:unsignedInt can say."""
+
+
+class Asking:
+    """The variables that an expression sees. `trees` are shown instead of what the variables hold; `links` are the
+    states of links, in a join condition."""
+
+    def __init__(self, case: Case, env: int, links: Mapping[str, bool] | None = None) -> None:
+        self.case, self.env = case, env
+        self.names = Names(case, env)
+        self.links = links or {}
+        self.trees: dict[str, Value | Node] = {}
+        self.transform: Transform | None = None
+
+    def lookup(self, name: str) -> Value | Node:
+        if name in self.links:
+            return self.links[name]
+        return self.trees[name] if name in self.trees else self.names(name)
+
+    def property_of(self, variable: str, name: str) -> Value:
+        _, type = variable_at(self.case, self.env, variable)
+        try:
+            value = self.names(variable)
+        except KeyError:
+            raise xpath.Uninitialised(variable) from None
+        return property_of(world_of(self.case), name, type, value)
+
+    @property
+    def world(self) -> xpath.World:
+        return xpath.World(self.lookup, self.property_of, self.transform)
+
+
+def fault_of(error: xpath.XPathError, expr: Expr) -> Thrown:
+    return thrown(error.fault, f"`{expr.text:.200}`: {error}")
+
+
+def truth(case: Case, env: int, expr: Expr, links: Mapping[str, bool] | None = None) -> bool:
+    """Whether a condition holds."""
+    try:
+        return xpath.truth(expr, Asking(case, env, links).world)
+    except xpath.XPathError as error:
+        raise fault_of(error, expr) from None
+
+
+def result(case: Case, env: int, expr: Expr) -> Value:
+    """What an expression gives, as data."""
+    try:
+        return xpath.value_of(xpath.evaluate(expr, Asking(case, env).world))
+    except xpath.XPathError as error:
+        raise fault_of(error, expr) from None
+
+
+def number(case: Case, env: int, expr: Expr) -> float:
+    try:
+        return xpath.number(expr, Asking(case, env).world)
+    except xpath.XPathError as error:
+        raise fault_of(error, expr) from None
+
+
+def duration(case: Case, env: int, expr: Expr, since: Instant) -> int:
+    """How long an xsd:duration lasts, in milliseconds from an instant on."""
+    text = _text(case, env, expr)
+    found = duration_ms(text, since)
+    if found is None:
+        raise thrown(INVALID_EXPRESSION_VALUE, f"`{expr.text:.200}` gives {text!r:.80}; it must be an xsd:duration")
+    return found
+
+
+def deadline(case: Case, env: int, expr: Expr) -> Instant:
+    """The instant of an xsd:dateTime or xsd:date."""
+    text = _text(case, env, expr)
+    found = deadline_ms(text)
+    if found is None:
+        wanted = "an xsd:dateTime or an xsd:date"
+        raise thrown(INVALID_EXPRESSION_VALUE, f"`{expr.text:.200}` gives {text!r:.80}; it must be {wanted}")
+    return found
+
+
+def _text(case: Case, env: int, expr: Expr) -> str:
+    try:
+        return xpath.text(expr, Asking(case, env).world)
+    except xpath.XPathError as error:
+        raise fault_of(error, expr) from None

@@ -1,0 +1,54 @@
+"""The copies of an assign, and the values that variables of a scope begin with.
+
+All copies happen, or none. Each sees what the ones before it did."""
+
+from collections.abc import Iterable
+
+from mendflow.core.engine.faults import INVALID_VARIABLES, UNINITIALIZED_VARIABLE, thrown
+from mendflow.core.engine.state import Case, Env
+from mendflow.core.engine.xml.declared import variable_at, world_of
+from mendflow.core.engine.xml.places import Places
+from mendflow.core.engine.xml.sources import Sources
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import Declared, XmlCopy
+from mendflow.core.soap.references import service_reference
+from mendflow.core.xml.schema import violations
+
+
+def copy_all(places: Places, sources: Sources, copies: Iterable[XmlCopy]) -> None:
+    for copy in copies:
+        given = sources.given(copy.source, ignore_missing=copy.ignore_missing)
+        if given is not None:
+            places.put(copy.target, given, keep_name=copy.keep_name)
+
+
+def demand_valid(case: Case, env: int, names: Iterable[str]) -> None:
+    """Throw `invalidVariables` if one of them is not as its schema wants it."""
+    problems: list[str] = []
+    for name in names:
+        holder, type = variable_at(case, env, name)
+        if name not in holder.variables:
+            raise thrown(UNINITIALIZED_VARIABLE, f"the variable {name} has no value yet")
+        found = violations(world_of(case), holder.variables[name], type)
+        problems += [f"{name}: {problem}" for problem in found]
+    if problems:
+        raise thrown(INVALID_VARIABLES, "; ".join(problems[:5]))
+
+
+def declare(case: Case, env: Env, declared: Declared) -> None:
+    """Begin a scope: where its partners are, as far as that is known, and what its variables hold at first."""
+    for name, link in declared.partner_links.items():
+        known = link.initialize is not False
+        env.variables[f"@{name}"] = {
+            "mine": _reference(case, link.mine),
+            "partner": _reference(case, link.partner) if known else None,
+        }
+    if declared.first:
+        copy_all(Places(case, env.id), Sources(case, env.id), declared.first)
+
+
+def _reference(case: Case, port_type: str) -> Value:
+    """Where the first port of that type is."""
+    ports = (port for port in world_of(case).ports if port_type and port.port_type == port_type and port.address)
+    found = next(ports, None)
+    return service_reference(found.address) if found is not None else None

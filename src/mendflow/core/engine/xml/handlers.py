@@ -1,0 +1,60 @@
+"""Which fault handler takes a fault, after WS-BPEL 2.0 (12.5): the one that says most about it.
+
+A handler can ask for a name, for a kind of data, for both, or take all. A message of one element can be taken as that
+element. A fault without data goes to who asks for none."""
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Catch
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import XmlType, XmlWorld
+
+
+class Held(msgspec.Struct, frozen=True):
+    """The XML data of a fault, and what it is."""
+
+    type: XmlType
+    value: Value
+
+
+def fault_data(type: XmlType, value: Value) -> dict[str, Value]:
+    """XML data as a fault carries it."""
+    return {"type": msgspec.to_builtins(type), "value": value}
+
+
+def held_by(fault: Fault) -> Held | None:
+    data = fault.data
+    if not isinstance(data, dict) or data.keys() != {"type", "value"} or not isinstance(data["type"], dict):
+        return None
+    try:
+        return Held(msgspec.convert(data["type"], XmlType), data["value"])
+    except msgspec.ValidationError:
+        return None
+
+
+def choose(catches: Sequence[Catch], fault: Fault, world: XmlWorld) -> tuple[int, dict[str, Value]]:
+    """The place of the handler, or -1, and what its variable holds when it begins."""
+    faces = list(_faces(fault, world))
+    for name in (fault.name, None):
+        for face in faces:
+            for place, catch in enumerate(catches):
+                if catch.fault == name and catch.holds == face.type:
+                    return place, {catch.variable: face.value}
+        for place, catch in enumerate(catches):
+            if catch.fault == name and catch.holds is None:
+                return place, {}
+    return -1, {}
+
+
+def _faces(fault: Fault, world: XmlWorld) -> Iterator[Held]:
+    """The data as handlers may ask for it."""
+    held = held_by(fault)
+    if held is None:
+        return
+    yield held
+    parts = world.messages.get(held.type.message, ())
+    if len(parts) == 1 and parts[0].element and isinstance(held.value, dict) and parts[0].name in held.value:
+        yield Held(XmlType(element=parts[0].element), held.value[parts[0].name])

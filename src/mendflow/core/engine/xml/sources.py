@@ -1,0 +1,92 @@
+"""What a copy takes: a variable or something in it, a property, a partner link, an expression, a literal."""
+
+from mendflow.core.engine.faults import SELECTION_FAILURE, UNINITIALIZED_PARTNER_ROLE, thrown
+from mendflow.core.engine.state import Case
+from mendflow.core.engine.xml.asking import Asking, fault_of
+from mendflow.core.engine.xml.copying import Given, given_of, root_of
+from mendflow.core.engine.xml.declared import link_at, variable_at
+from mendflow.core.engine.xml.parts import part_value, variable_value, whole_message
+from mendflow.core.engine.xml.places import Message
+from mendflow.core.expressions import xpath
+from mendflow.core.expressions.xpath.run import Transform
+from mendflow.core.model.expr import Expr
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import XmlSource, XmlType, element_text
+from mendflow.core.xml.reading import shared
+from mendflow.core.xml.tree import Element, Node, Text
+
+
+class Sources:
+    """Reads for one activity."""
+
+    def __init__(self, case: Case, env: int, transform: Transform | None = None) -> None:
+        self.case, self.env = case, env
+        self.asking = Asking(case, env)
+        self.asking.transform = transform
+
+    def given(self, source: XmlSource, *, ignore_missing: bool = False) -> Given | Message | None:
+        """What is to be copied; None if there is nothing, and that is no matter."""
+        if source.expression is not None:
+            return self._asked(source.expression, None, ignore_missing=ignore_missing)
+        if source.literal is not None:
+            return literal(source.literal)
+        if source.partner_link:
+            return self._reference(source.partner_link, source.endpoint)
+        if source.variable:
+            return self._variable(source, ignore_missing=ignore_missing)
+        raise thrown(SELECTION_FAILURE, "nothing is said of what is to be copied")
+
+    def _variable(self, source: XmlSource, *, ignore_missing: bool) -> Given | Message | None:
+        name = source.variable
+        _, type = variable_at(self.case, self.env, name)
+        if source.property:
+            return given_of(self.asking.property_of(name, source.property))
+        if type.message and not source.part:
+            return Message(whole_message(self.case, self.env, name, type.message), type.message)
+        value = (
+            part_value(self.case, self.env, name, source.part)
+            if source.part
+            else variable_value(self.case, self.env, name)
+        )
+        if source.query is None:
+            return given_of(value)
+        return self._asked(source.query, _context(value, source.part or name), ignore_missing=ignore_missing)
+
+    def _asked(self, expr: Expr, context: Node | None, *, ignore_missing: bool) -> Given | None:
+        try:
+            found = xpath.evaluate(expr, self.asking.world, context)
+        except xpath.XPathError as error:
+            raise fault_of(error, expr) from None
+        if not isinstance(found, list):
+            return found
+        if not found and ignore_missing:
+            return None
+        if len(found) != 1:
+            raise thrown(SELECTION_FAILURE, f"`{expr.text:.200}` selects {len(found)} nodes to copy; it must be one")
+        return found[0]
+
+    def _reference(self, name: str, endpoint: str) -> Given:
+        holder, _ = link_at(self.case, self.env, name)
+        known = holder.variables.get(f"@{name}") or {}
+        reference: Value = known.get("mine" if endpoint == "myRole" else "partner")
+        if reference is None:
+            raise thrown(UNINITIALIZED_PARTNER_ROLE, f"nobody has said where the {endpoint} of {name} is")
+        return given_of(reference)
+
+
+def _context(value: Value, label: str) -> Element:
+    """The tree that a query looks at."""
+    text = element_text(value)
+    return root_of(value, XmlType(), label) if text is None else shared(text)
+
+
+def literal(text: str) -> Given:
+    """What a literal is: its one element, or its text."""
+    root = shared(text)
+    elements = list(root.elements())
+    texts = "".join(node.value for node in root.children if type(node) is Text)
+    if not elements:
+        return texts
+    if len(elements) > 1 or texts.strip():
+        raise thrown(SELECTION_FAILURE, "a literal is one element, or a text, and nothing besides it")
+    return elements[0]
