@@ -24,6 +24,7 @@ COMMANDS: dict[str, Entry] = {
     "rerun": _entry("run", "Run a case again; unchanged completed jobs are taken over.", _RUN),
     "check": _entry("check", "Report every problem of the flow files at once.", _RUN),
     "graph": _entry("graph", "Draw a flow: its jobs, and what waits for what.", _RUN),
+    "adapt": _entry("adapting", "Put interceptors of the proxy at the invokes of a BPEL process.", _RUN),
     "schema": _entry("check", "Print the JSON Schema of flow files, for editors.", _RUN),
     "sim": _entry("sim", "Play flows in virtual time: what one would take, and the paper's experiments.", _RUN),
     "cases": _entry("lists", "List the cases, newest first.", _LOOK),

@@ -1,0 +1,86 @@
+"""The flow adapter: a process in BPEL with interceptors at its invokes, still in standard BPEL, so that any engine runs
+it. What it calls is then called by the proxy, which mends what goes wrong."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.core.xml import parse
+from mendflow.core.xml.encodings import decoded
+from mendflow.formats.bpel import parse_bpel, read_bpel
+from mendflow.formats.bpel.adapter.aliases import Aliases
+from mendflow.formats.bpel.adapter.calls import Calls
+from mendflow.formats.bpel.adapter.carrying import carried, serialized
+from mendflow.formats.bpel.adapter.splicing import Splice
+from mendflow.formats.bpel.adapter.weaving import Woven, chosen_calls, weave
+from mendflow.formats.bpel.ports import port_wsdl
+from mendflow.formats.bpel.reading import Reading
+from mendflow.formats.bpel.vocabulary import SOAP
+from mendflow.formats.files import flow_bytes
+
+__all__ = ["IN_PROCESS", "Adapted", "adapt"]
+
+IN_PROCESS: Final = "mendflow:proxy"
+"""The proxy of whichever server runs the process."""
+
+
+PROXY_FILE: Final = "mendflow-proxy.wsdl"
+
+
+class Adapted(msgspec.Struct, frozen=True, kw_only=True):
+    """The files to write, the process first; and what was done."""
+
+    files: dict[Path, bytes]
+    woven: Woven
+
+
+def adapt(path: str | Path, out: str | Path, proxy: str = IN_PROCESS, only: Sequence[str] = ()) -> Adapted:
+    """The process at `path` as it will stand at `out`. Raises BadFlow if it is broken, or for what in it cannot be
+    intercepted."""
+    path, out = Path(path), Path(out)
+    data = flow_bytes(path, str(path))
+    world = read_bpel(data, path).xml
+    assert world is not None, "a process in BPEL knows its WSDL files"
+    given = parse_bpel(data, path)
+    root, reading = given.document.root, Reading(str(path), given.problems)
+    folder, aliases, splice = f"{out.stem}.files", Aliases(reading, world), Splice(decoded(data), root)
+    chosen, left = chosen_calls(root, Calls(reading, given.definitions, world), only, reading)
+    weave(splice, root, chosen, aliases, f"{folder}/{PROXY_FILE}")
+    if given.problems:
+        raise BadFlow(problems=given.problems)
+    beside: dict[Path, bytes] = {}
+    if path.parent.resolve() != out.parent.resolve():
+        copies = carried(splice, root, given.definitions.documents, folder)
+        beside = {out.parent / name: data for name, data in copies.items()} | _sheets(out, world.sheets)
+    if chosen:
+        beside[out.parent / folder / PROXY_FILE] = _proxy_wsdl(proxy, aliases)
+    woven = Woven(calls=tuple(call.activity for call in chosen), left=left)
+    return Adapted(files={out: splice.result(), **beside}, woven=woven)
+
+
+def _proxy_wsdl(address: str, aliases: Aliases) -> bytes:
+    root = parse(port_wsdl("proxy"), "proxy.wsdl")
+    for each in root.iter(f"{{{SOAP}}}address"):
+        each.set("location", address)
+    aliases.write(root)
+    return serialized(root)
+
+
+def _sheets(out: Path, sheets: dict[str, str]) -> dict[Path, bytes]:
+    """Style sheets are called by what expressions say, so each keeps its address, and stands where that leads."""
+    found = {}
+    for address, text in sheets.items():
+        place = out.parent / address
+        if not place.resolve().is_relative_to(out.parent.resolve()):
+            raise _unfit(out, f"the style sheet {address} would stand outside its folder; write it where it stood")
+        if place.exists() and place.read_bytes() != text.encode():
+            raise _unfit(out, f"another style sheet {address} stands there already; choose another folder")
+        found[place] = text.encode()
+    return found
+
+
+def _unfit(out: Path, message: str) -> BadFlow:
+    return BadFlow(problems=[Problem(file=str(out), message=message)])

@@ -1,0 +1,133 @@
+"""A call that is to be intercepted: what an invoke says, with what is declared around it and in the WSDL files."""
+
+import msgspec
+
+from mendflow.core.model.xml import Bound, Operation, Part, Port, XmlWorld
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.definitions import Definitions
+from mendflow.formats.bpel.names import local, own
+from mendflow.formats.bpel.reading import Reading
+
+MESSAGE, ELEMENT, TYPE = "message", "element", "type"
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """A part of a message, and where the process keeps it: a variable, or a part of one."""
+
+    part: Part
+    variable: str
+    whole: bool
+    element: bool
+    """Whether what is kept there is an element, which has a name of its own."""
+
+
+class DeclaredFault(msgspec.Struct, frozen=True, kw_only=True):
+    """`name` is the one that handlers know it by."""
+
+    name: str
+    message: str
+    parts: tuple[Part, ...]
+
+
+class Call(msgspec.Struct, frozen=True, kw_only=True):
+    at: Node
+    activity: str
+    link: str
+    port_type: str
+    operation: Operation
+    bound: Bound
+    address: str
+    sends: tuple[Held, ...]
+    gets: tuple[Held, ...]
+    answer: tuple[Part, ...]
+    faults: tuple[DeclaredFault, ...]
+
+
+class Calls:
+    """Reads the invokes of one process, of which the rest is known to be right."""
+
+    def __init__(self, reading: Reading, definitions: Definitions, world: XmlWorld) -> None:
+        self._reading, self._definitions, self._world = reading, definitions, world
+
+    def of(self, at: Node) -> Call:
+        link = at.get("partnerLink", "").strip()
+        port_type = self._port_type(at, link)
+        operation = self._world.port_types[port_type][at.get("operation", "").strip()]
+        port = self._port(port_type)
+        parts = self._world.messages[operation.input]
+        answer = self._world.messages[operation.output] if operation.output else ()
+        return Call(
+            at=at,
+            activity=at.get("name", "").strip() or operation.name,
+            link=link,
+            port_type=port_type,
+            operation=operation,
+            bound=port.operations.get(operation.name, Bound(style=port.style)),
+            address=port.address,
+            sends=self._held(at, "inputVariable", "toPart", "fromVariable", parts),
+            gets=self._held(at, "outputVariable", "fromPart", "toVariable", answer),
+            answer=answer,
+            faults=self._faults(port_type, operation),
+        )
+
+    def _port_type(self, at: Node, link: str) -> str:
+        declared = next(
+            each
+            for around in at.iterancestors()
+            for links in own(around, "partnerLinks")
+            for each in own(links, "partnerLink")
+            if each.get("name", "").strip() == link
+        )
+        kind = self._reading.qname(declared, "partnerLinkType")
+        return self._definitions.partner_link_types[kind][declared.get("partnerRole", "").strip()]
+
+    def _port(self, port_type: str) -> Port:
+        """Where the port type is spoken; if nowhere, the address is known only when the process runs."""
+        spoken = (port for port in self._world.ports if port.port_type == port_type)
+        return next(spoken, Port(service="", name="", port_type=port_type))
+
+    def _held(self, at: Node, whole: str, one: str, variable: str, parts: tuple[Part, ...]) -> tuple[Held, ...]:
+        by_name = {part.name: part for part in parts}
+        singly = [each for around in own(at, f"{one}s") for each in own(around, one)]
+        if singly:
+            return tuple(
+                self._single(at, each.get(variable, "").strip(), by_name[each.get("part", "").strip()])
+                for each in singly
+            )
+        name = at.get(whole, "").strip()
+        if not name:
+            return ()
+        if self._kind(at, name) == ELEMENT:
+            return (Held(part=parts[0], variable=name, whole=True, element=True),)
+        return tuple(Held(part=part, variable=name, whole=False, element=bool(part.element)) for part in parts)
+
+    def _single(self, at: Node, variable: str, part: Part) -> Held:
+        return Held(part=part, variable=variable, whole=True, element=self._kind(at, variable) == ELEMENT)
+
+    def _kind(self, at: Node, variable: str) -> str:
+        """What a variable is, by the declaration that is the nearest around."""
+        for around in at.iterancestors():
+            if (declared := _declaration(around, variable)) is not None:
+                names = {name.lower() for name in map(str, declared.keys())}
+                if any("messagetype" in name for name in names):
+                    return MESSAGE
+                return ELEMENT if any(name.endswith("element") for name in names) else TYPE
+        return MESSAGE
+
+    def _faults(self, port_type: str, operation: Operation) -> tuple[DeclaredFault, ...]:
+        space = port_type.rpartition("}")[0]
+        return tuple(
+            DeclaredFault(
+                name=f"{space}}}{name}" if space else name, message=message, parts=self._world.messages[message]
+            )
+            for name, message in operation.faults.items()
+        )
+
+
+def _declaration(around: Node, variable: str) -> Node | None:
+    """The element that declares a variable of this name for what stands inside `around`."""
+    for each in (each for variables in own(around, "variables") for each in own(variables, "variable")):
+        if each.get("name", "").strip() == variable:
+            return each
+    implied = {"catch": "faultVariable", "onEvent": "variable"}.get(local(around), "")
+    return around if implied and around.get(implied, "").strip() == variable else None

@@ -1,0 +1,148 @@
+"""The flow adapter: puts an interceptor in the place of each invoke of a process, and leaves all else as it stands.
+
+It works on the text of the document, not on the flow that is read from it, so that comments, prefixes, what others have
+added, and the very blanks stay. What an invoke has around it goes to the scope that takes its place: its links and its
+join condition, and, since an invoke with handlers of its own means a scope with those handlers around a plain invoke,
+the handlers with the name that compensations know it by."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+from lxml import etree
+
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.adapter.aliases import Aliases
+from mendflow.formats.bpel.adapter.calls import Call, Calls
+from mendflow.formats.bpel.adapter.fresh import Fresh
+from mendflow.formats.bpel.adapter.interceptor import PROXY, Interceptor, own_prefixes
+from mendflow.formats.bpel.adapter.splicing import Splice
+from mendflow.formats.bpel.names import needs_scope, own
+from mendflow.formats.bpel.ports import PORTS
+from mendflow.formats.bpel.reading import Reading
+from mendflow.formats.bpel.vocabulary import BPEL, WSDL, XPATH_1_0
+from mendflow.formats.spelling import nearest
+
+STANDARD: Final = frozenset(f"{{{BPEL}}}{name}" for name in ("documentation", "targets", "sources"))
+SLICE: Final = "mendflow-slice"
+OWN_ADDRESS: Final = "mendflow:"
+
+
+class Woven(msgspec.Struct, frozen=True, kw_only=True):
+    """Which invokes were intercepted; and which were left as they were, each with the reason."""
+
+    calls: tuple[str, ...]
+    left: tuple[tuple[str, str], ...]
+
+
+def chosen_calls(
+    process: Node, calls: Calls, only: Sequence[str], reading: Reading
+) -> tuple[list[Call], tuple[tuple[str, str], ...]]:
+    """The invokes to intercept, in the order of the document; and the others, each with the reason."""
+    invokes = list(process.iter(f"{{{BPEL}}}invoke"))
+    named = {each.get("name", "").strip() for each in invokes}
+    for name in only:
+        if name not in named:
+            reading.problem(process, f"there is no invoke named {name}", nearest(name, named))
+    chosen, left = [], []
+    for call in map(calls.of, invokes):
+        if reason := _reason_to_leave(call, only):
+            left.append((call.activity, reason))
+        else:
+            chosen.append(call)
+    if chosen and any(each.get("namespace", "").strip() == PROXY for each in own(process, "import")):
+        reading.problem(process, "it has interceptors already; adapt the process that it was made from")
+    return chosen, tuple(left)
+
+
+def _reason_to_leave(call: Call, only: Sequence[str]) -> str:
+    name = call.at.get("name", "").strip()
+    if call.port_type.startswith(f"{{{PROXY}}}"):
+        return "it calls the proxy already"
+    if only and name not in only:
+        return "not chosen"
+    at_home = call.address.startswith(OWN_ADDRESS) and call.port_type.startswith(f"{{{PORTS['jobs']}}}")
+    return "what it calls is in the server itself, and mended there" if at_home and not only else ""
+
+
+def weave(splice: Splice, process: Node, chosen: Sequence[Call], aliases: Aliases, location: str) -> None:
+    """Change the text. `location` is where the process will find the proxy's WSDL."""
+    for call in chosen:
+        aliases.add(call)
+    if not chosen:
+        return
+    _import(splice, process, location)
+    fresh, language = Fresh(process), process.get("expressionLanguage", "").strip() or XPATH_1_0
+    for call in reversed(chosen):  # the inner ones first: handlers of an invoke may have invokes in them
+        _replace(splice, call, Interceptor(call, fresh, language).scope())
+
+
+def _import(splice: Splice, process: Node, location: str) -> None:
+    """The proxy's WSDL, after the imports that are there."""
+    before = list(own(process, "import")) or list(own(process, "extensions", "documentation"))
+    tag = f"{process.prefix}:import" if process.prefix else "import"
+    made = f'<{tag} namespace="{PROXY}" location="{location}" importType="{WSDL}"/>'
+    if before:
+        splice.put_after(before[-1], f"\n{splice.indent_of(before[-1])}{made}")
+    else:
+        splice.put_inside(process, f"\n    {made}")
+
+
+def _replace(splice: Splice, call: Call, scope: Node) -> None:
+    invoke = call.at
+    indent = splice.indent_of(invoke)
+    parent = invoke.getparent()
+    assert parent is not None, "an invoke is never a whole process"
+    around = splice.indent_of(parent)
+    step = indent[len(around) :] if indent.startswith(around) and len(indent) > len(around) else "    "
+    outer = _with_handlers(invoke, scope) if needs_scope(invoke) else scope
+    _keep(invoke, outer)
+    etree.indent(outer, space=step)
+    text = etree.tostring(outer, encoding="unicode").replace("\n", f"\n{indent}")
+    for number, child in enumerate(invoke):
+        if isinstance(child.tag, str):
+            text = text.replace(f"<?{SLICE} {number}?>", splice.text_of(child))
+    splice.replace(invoke, _without_known(text, parent))
+
+
+def _with_handlers(invoke: Node, scope: Node) -> Node:
+    """A scope with the handlers of the invoke, and the interceptor in it."""
+    outer = etree.Element(f"{{{BPEL}}}scope", nsmap=own_prefixes(invoke))
+    if name := invoke.get("name"):
+        outer.set("name", name)
+    if caught := _slices(invoke, "catch", "catchAll"):
+        etree.SubElement(outer, f"{{{BPEL}}}faultHandlers").extend(caught)
+    outer.extend(_slices(invoke, "compensationHandler"))
+    outer.append(scope)
+    return outer
+
+
+def _slices(invoke: Node, *names: str) -> list[Node]:
+    """Marks for children of an invoke, where their texts will stand as they are."""
+    wanted = {f"{{{BPEL}}}{name}" for name in names}
+    return [_slice(number) for number, child in enumerate(invoke) if child.tag in wanted]
+
+
+def _slice(number: int) -> Node:
+    return etree.ProcessingInstruction(SLICE, str(number))
+
+
+def _keep(invoke: Node, outer: Node) -> None:
+    """What is said of the activity itself: links, documentation, and whatever others have added to it."""
+    for name in ("suppressJoinFailure", *(name for name in map(str, invoke.attrib) if name.startswith("{"))):
+        if (value := invoke.get(name)) is not None:
+            outer.set(name, value)
+    for number, child in reversed(list(enumerate(invoke))):
+        if not isinstance(child.tag, str):
+            outer.insert(0, etree.Comment(child.text))
+        elif child.tag in STANDARD or not child.tag.startswith(f"{{{BPEL}}}"):
+            outer.insert(0, _slice(number))
+
+
+def _without_known(text: str, parent: Node) -> str:
+    """The text without what its first tag says of BPEL's own prefix, where that is said around it already."""
+    head, end, rest = text.partition(">")
+    for prefix in (prefix for prefix, uri in parent.nsmap.items() if uri == BPEL):
+        word = f"xmlns:{prefix}" if prefix else "xmlns"
+        head = head.replace(f' {word}="{BPEL}"', "")
+    return head + end + rest
