@@ -5,7 +5,7 @@ from lxml import etree
 from mendflow.formats.bpel.adapter.splicing import Splice
 
 TEXT = """<?xml version='1.0' encoding='ISO-8859-1'?>\r
-<a one = '>' two="</b>"><!-- <b> --><b  x='1'\ty="2" ><![CDATA[<c/>]]>\u00fc<c/></b><c /></a><?end?>"""
+<a one = '>' two="/b>"><!-- <b> --><b  x='1'\ty="2" ><![CDATA[<c/>]]>\u00fc<c/></b><c /></a><?end?>"""
 
 
 def splice() -> tuple[Splice, etree._Element]:
@@ -39,5 +39,5 @@ def test_a_change_within_another_is_seen_in_what_the_outer_one_takes_over() -> N
     assert (
         changed.result()
         .decode()
-        .endswith('two="</b>">?<!-- <b> -->[<b  x=\'1\'\ty="2" ><![CDATA[<c/>]]>\u00fc<d/></b>]<c />!</a><?end?>')
+        .endswith('two="/b>">?<!-- <b> -->[<b  x=\'1\'\ty="2" ><![CDATA[<c/>]]>\u00fc<d/></b>]<c />!</a><?end?>')
     )
