@@ -2,7 +2,6 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
-from urllib.parse import quote
 
 import typer
 
@@ -33,17 +32,17 @@ def deploy(
     """Give a flow to the server."""
     loaded = [load_one(path) for path in flow]
 
-    async def give(client: Client) -> tuple[list[FlowView], str]:
-        return [await give_flow(client, each) for each in loaded], client.url
+    async def give(client: Client) -> list[tuple[FlowView, str]]:
+        return [(await give_flow(client, each), client.endpoint(each.name)) for each in loaded]
 
-    views, url = ask.of(give)
+    given = ask.of(give)
     if ask.json:
-        print_json(views)
+        print_json([view for view, _ in given])
         return
-    for view, given in zip(views, loaded, strict=True):
+    for each, (view, endpoint) in zip(loaded, given, strict=True):
         say(f"{view.name} version {view.version} ({view.digest[:12]})")
-        if given.xml is not None:
-            say(f"{url}/soap/flows/{quote(view.name, safe='')}")
+        if each.xml is not None:
+            say(endpoint)
 
 
 @app.command("start")

@@ -5,13 +5,15 @@ from pathlib import Path
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import Invalid
 from mendflow.formats import load
+from mendflow.formats.bpel import BPEL_ENDING
 from mendflow.formats.check import flows_of
 from mendflow.formats.jsdl import JSDL_ENDING
 from mendflow.formats.wfformat import TRACE, Scale, load_trace_flow
 
 
 def load_one(text: str, scale: Scale | None = None) -> Flow:
-    """The flow of `flow.yaml`, `flow.py`, `flow.py:name`, `job.jsdl` or `trace.json`; only a trace can be scaled."""
+    """The flow of `flow.yaml`, `flow.py`, `flow.py:name`, `process.bpel`, `job.jsdl` or `trace.json`; only a trace
+    can be scaled."""
     if scale is not None:
         if not text.endswith(TRACE):
             raise Invalid(f"{text} is no trace, so its times cannot be scaled; leave --scale and --size-scale away")
@@ -33,4 +35,6 @@ def main_first(flows: list[Flow]) -> list[Flow]:
 
 def is_flow_file(text: str) -> bool:
     """Whether a word names a file: a name of a deployed flow has no ending and no folder."""
-    return Path(text).suffix in (".yaml", ".yml", ".py", JSDL_ENDING, TRACE) or ".py:" in text or "/" in text
+    return (
+        Path(text).suffix in (".yaml", ".yml", ".py", BPEL_ENDING, JSDL_ENDING, TRACE) or ".py:" in text or "/" in text
+    )

@@ -15,6 +15,7 @@ import msgspec
 import typer
 
 from mendflow import wiring
+from mendflow.cli.conversing import Conversation, conversation, tell_reply
 from mendflow.cli.deploying import deploy
 from mendflow.cli.embedded import Crew, here
 from mendflow.cli.ending import drained, ending_of
@@ -80,9 +81,23 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
 
 @app.command("run")
 def run(
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python or JSDL, or a trace.")],
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python, BPEL or JSDL, or a trace.")],
     input: Inputs = None,
     inputs: InputsFile = "",
+    operation: Annotated[
+        str,
+        typer.Option("--operation", metavar="OP", help="By which operation a BPEL process begins.", show_default=False),
+    ] = "",
+    message: Annotated[
+        str,
+        typer.Option(
+            "--message", metavar="FILE", help="The XML message that a BPEL process begins with.", show_default=False
+        ),
+    ] = "",
+    part: Annotated[
+        list[str] | None,
+        typer.Option("--part", metavar="NAME=VALUE", help="A part of that message.", show_default=False),
+    ] = None,
     rules: Annotated[
         str,
         typer.Option(
@@ -114,14 +129,18 @@ def run(
     again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data, rules, scaled), "--reuse"]
     wanted = msgspec.structs.replace(wanted, source=shlex.join(again))
 
+    talk = conversation(loaded, operation, message, part or []) if loaded.xml is not None else None
+
     async def begin(client: Client) -> CaseView:
         await deploy(client, loaded)
         if given is not None:
             await put_once(client, given)
+        if talk is not None:
+            return await talk.begin(client)
         kept = await kept_inputs(client, loaded, values)
         return await client.start(loaded.name, kept, reuse="last" if reuse else "", notify=notify)
 
-    raise typer.Exit(wiring.run(_here(wanted, begin)))
+    raise typer.Exit(wiring.run(_here(wanted, begin, talk)))
 
 
 @app.command("resume")
@@ -241,7 +260,7 @@ async def _there(target: Target, begin: Begin, *, json: bool) -> Exit:
     return Exit.OK
 
 
-async def _here(wanted: Wanted, begin: Begin) -> Exit:
+async def _here(wanted: Wanted, begin: Begin, talk: Conversation | None = None) -> Exit:
     refuse_if_taken(wanted.folder)
     with interrupts() as caught:
         async with here(wanted.folder, caught.event, slots=wanted.slots, keep=wanted.keep) as crew:
@@ -249,6 +268,8 @@ async def _here(wanted: Wanted, begin: Begin) -> Exit:
             ended, wish = await _seen_through(crew, case, wanted, caught)
             if ended is not None:
                 ended = await drained(crew.client, ended, caught.event, quiet=wanted.quiet)
+                if talk is not None and not wanted.json:
+                    tell_reply(await talk.end())
                 return await _told(crew.client, ended, wanted)
             say(LEAVING[wish], err=True)
             await crew.leave()

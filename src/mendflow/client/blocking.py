@@ -8,6 +8,7 @@ from typing import Literal
 from mendflow.client.blocking_data import BlockingData
 from mendflow.client.blocking_data_sets import BlockingDataSets
 from mendflow.client.blocking_sites import BlockingSites
+from mendflow.client.blocking_soap import BlockingSoap
 from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
@@ -61,7 +62,7 @@ from mendflow.core.model.views import (
 from mendflow.core.recovery.patterns import Patterns
 
 
-class SyncClient(BlockingSites, BlockingData, BlockingDataSets):
+class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
     """A client of one server. Use it as a context manager, or call `close` in the end."""
 
     def deploy(self, flow: Flow) -> FlowView:

@@ -23,6 +23,7 @@ from mendflow.client.events import follow
 from mendflow.client.files import content_of, digest_of, fetch, fetch_archive
 from mendflow.client.repairs import RepairCalls
 from mendflow.client.sites import SiteCalls
+from mendflow.client.soap import SoapCalls
 from mendflow.client.transport import UNBOUNDED, Transport
 from mendflow.client.watching import WatchCalls
 from mendflow.core.model.flow import Flow
@@ -57,7 +58,7 @@ _to_pack = msgspec.msgpack.Encoder()
 _from_pack = msgspec.msgpack.Decoder(SyncAnswer)
 
 
-class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls):
+class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCalls):
     """A client of one server, or of several on one store: then `url` has all of them, with commas in between. Use it as
     an async context manager, or call `close` in the end."""
 

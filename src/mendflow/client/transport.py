@@ -188,6 +188,18 @@ class Transport:
         if self.url == url:
             self._at = (self._at + 1) % len(self.urls)
 
+    async def post(self, path: str, body: bytes, headers: Mapping[str, str]) -> tuple[int, bytes]:
+        """Send something that is no question of ours, and take whatever is answered as it is, whenever it comes."""
+        if self._session is None:
+            self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
+        try:
+            async with self._session.post(
+                self.url + path, data=body, headers=headers, timeout=UNBOUNDED, allow_redirects=False
+            ) as response:
+                return response.status, await response.read()
+        except _AWAY as away:
+            raise Unreachable(f"no answer from {self.url}: {_cause(away)}; is the server running?") from away
+
     async def ask(
         self,
         method: str,
