@@ -12,7 +12,7 @@ from msgspec.structs import asdict
 from mendflow.core.data.paths import name_flaw
 from mendflow.core.data.protocols import target_flaw
 from mendflow.core.model.data import LOGICAL
-from mendflow.core.model.expr import Expr
+from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.flow import (
     DURATION_MS_MAX,
     Assign,
@@ -43,6 +43,7 @@ MADE_UP_CHARS_MAX: Final = 1000
 """Names that formats make up have a dot in them, and grow with the depth of what they name."""
 
 VARIABLE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+XML_VARIABLE: Final = re.compile(r"[^\W\d][\w.-]*")
 VARIABLE_PATH: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
 REFERENCE: Final = re.compile(r"[\w-]+(\.[\w-]+)*")
 NAMING: Final = frozenset({"site", "hosts", "system", "machine"})
@@ -154,8 +155,8 @@ def _data(*templates: Value) -> Iterator[str]:
             yield f"what it is given cannot be kept: {reason}"
 
 
-def _variable(name: str) -> Iterator[str]:
-    if name and not VARIABLE.fullmatch(name):
+def _variable(name: str, *, xml: bool = False) -> Iterator[str]:
+    if name and not (XML_VARIABLE if xml else VARIABLE).fullmatch(name):
         yield f"{name!r:.80} cannot be a variable: use letters, digits and _, first a letter"
 
 
@@ -179,7 +180,7 @@ def _for_each(loop: ForEach) -> Iterator[str]:
     yield from _number("last", loop.last, SIZE_MAX)
     yield from _number("enough", loop.enough, COUNT_MAX)
     yield from _number("turns_at_once", loop.turns_at_once, COUNT_MAX)
-    yield from _variable(loop.variable)
+    yield from _variable(loop.variable, xml=isinstance(loop.first, Expr) and loop.first.language == XPATH)
     yield from _data(loop.items)
 
 
@@ -227,7 +228,7 @@ _CHECKS: Final[dict[type, Callable[[Any], Iterator[str]]]] = {
     OnMessage: _heard,
     Pick: _pick,
     Scope: _scope,
-    Catch: lambda catch: _variable(catch.variable),
+    Catch: lambda catch: _variable(catch.variable, xml=catch.holds is not None),
     Stage: lambda stage: _data(stage.files),
     Call: lambda call: _data(call.inputs),
     Mend: lambda mend: _data(mend.item, mend.settings),
