@@ -21,6 +21,7 @@ from mendflow.core.engine.messages import (
     ItemEnded,
     ItemFailed,
     ItemSkipped,
+    Listens,
     OfferTask,
     Order,
     Proceed,
@@ -50,6 +51,7 @@ from mendflow.services.happenings import Happenings
 from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
 from mendflow.services.partners.calling import Partners
+from mendflow.services.partners.mailroom import Mailroom
 from mendflow.services.reuse import Reuse
 from mendflow.services.soon import Soon
 from mendflow.services.staging import Staging
@@ -102,6 +104,7 @@ class OrderDesk:
         happenings: Happenings,
         notices: Notices,
         partners: Partners,
+        mailroom: Mailroom,
     ) -> None:
         self._manager = manager
         self._gates = gates
@@ -116,6 +119,7 @@ class OrderDesk:
         self._happenings = happenings
         self._notices = notices
         self._partners = partners
+        self._mailroom = mailroom
         self.mending: Mending | None = None
         self.failed: Callable[[LiveCase, int, Outcome], None] | None = None  # told of jobs that failed for good
         self._soon = Soon(ledger)
@@ -135,6 +139,7 @@ class OrderDesk:
             SendReply: self._send_reply,
             DoMend: self._mend,
             GoOn: self._go_on,
+            Listens: self._listens,
             ItemSkipped: self._skipped,
             ItemFailed: self._failed_early,
             ItemDone: self._done,
@@ -299,9 +304,14 @@ class OrderDesk:
 
     async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
         self._happenings.tell(self._clock.now(), "notice", live.id, state="reply", message=order.channel)
-        if not again:
+        if live.flow.xml is not None:
+            self._mailroom.replied(live, order)
+        elif not again:
             self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
         self._soon.do(self._manager.finish(live.id, order.serial, Outcome()))
+
+    async def _listens(self, live: LiveCase, order: Listens, again: bool) -> None:
+        self._mailroom.listens(live, order.channel)
 
     # Ends
 
@@ -386,7 +396,7 @@ class OrderDesk:
             message = document.fault.message if document.fault else ""
             self._happenings.tell(document.ended_at, "case", live.id, state=document.status, message=message)
             self._happenings.ended(live.id)
-            if document.parent is not None:
+            if document.parent is not None and document.parent_serial:  # else nobody there waits for it
                 self._soon.do(self.finished(document.parent, document.parent_serial, outcome_of(document)))
             self._gates.forget(live)
             if self.mending is not None:

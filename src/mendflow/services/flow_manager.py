@@ -236,10 +236,14 @@ class FlowManager:
 
     async def called_by(self, case: CaseId) -> dict[ItemId, CaseDocument]:
         """The cases that a case has called, by the item that called them."""
+        called = sorted(await self.begun_by(case), key=lambda each: each.parent_serial)
+        return {each.parent_item: each for each in called if each.parent_item is not None}
+
+    async def begun_by(self, case: CaseId) -> list[CaseDocument]:
+        """The cases that a case has begun, whether or not it waits for them."""
         await self._ledger.settled()
         found = [_decode_document(found.body) async for found in self._store.scan(CASE_KIND, f"{case}.")]
-        called = sorted((each for each in found if each.parent == case), key=lambda each: each.parent_serial)
-        return {each.parent_item: each for each in called if each.parent_item is not None}
+        return [each for each in found if each.parent == case]
 
     async def begin(
         self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job], *, later: bool = False

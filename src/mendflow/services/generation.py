@@ -51,6 +51,8 @@ from mendflow.services.notices import Notices
 from mendflow.services.notifier.contract import Poster
 from mendflow.services.partners.calling import Partners
 from mendflow.services.partners.contract import Caller, Port
+from mendflow.services.partners.jobs_port import JobReader
+from mendflow.services.partners.ports import Ports
 from mendflow.services.provisioning.contract import BatchSystems
 from mendflow.services.provisioning.pilot_monitor import LOOK_MS as SITES_LOOK_MS
 from mendflow.services.provisioning.provisioning import Provisioning
@@ -98,6 +100,7 @@ class Roof(Protocol):
     neighbours: Neighbours
     poster: Poster
     caller: Caller
+    read_job: JobReader
     elements: Elements
     batches: BatchSystems | None
     domains: Mapping[str, MetaScheduler]
@@ -208,6 +211,8 @@ class Services:
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         self._data = self._data_wing(house)
         self.data_sets, self.watches = self._data.sets, self._data.watches
+        self.port_wing = Ports(self, house)
+        self.ports.update(self.port_wing.table)
         self.catalogue.added = self.data_sets.added
         self.sites = self._provisioning(house)
         self._clock = clock
@@ -304,6 +309,7 @@ class Services:
         def ended(document: CaseDocument) -> None:
             tell_clients(document)
             wing.case_ended(document)
+            self.port_wing.ended(document)
 
         self.manager.ended = ended
         return wing
@@ -360,12 +366,14 @@ class Services:
         self._promised |= {each.root: now + each.promised_ms for each in trees if each.promised_ms is not None}
         self.homes.coming(trees)
         await self.watch.load(roots)
+        await self.port_wing.load(roots)
         await self.mending.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
         await self.manager.give_again(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
         await self.mending.resume(roots)
+        await self.port_wing.resume(roots)
         self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.came(trees)
         self.meta.came()
@@ -395,6 +403,7 @@ class Services:
         await self.submitter.stop()
         await self.staging.stop()
         await self.partners.stop()
+        await self.port_wing.stop()
         await self.desk.stop()
         await self.calls.stop()
         await self.proxy.stop()

@@ -22,6 +22,8 @@ from mendflow.services.generation import HouseRules, Services
 from mendflow.services.metering import Counts, store_name
 from mendflow.services.notifier.contract import NO_POSTER, Poster
 from mendflow.services.partners.contract import NO_CALLER, Caller
+from mendflow.services.partners.jobs_port import JobReader
+from mendflow.services.partners.ports import reads_no_jobs
 from mendflow.services.provisioning.contract import BatchSystems
 from mendflow.services.provisioning.pilot_monitor import groups_of
 from mendflow.services.proxy.recovery import OUR_QUEUE
@@ -44,7 +46,8 @@ class House:
     queue, where something lies between the two. `server` says who this is to others on the same store, and
     `neighbours` is the way to them; without it this server is alone there. `meter` measures what is promised to pilots
     and to other servers. `batches` is where pilots are submitted; without it none are. `elements` is the way to storage
-    elements that are watched. `chance` gives new names: so many random bytes, in hexadecimal."""
+    elements that are watched. `read_job` makes the flow of a job description. `chance` gives new names: so many random
+    bytes, in hexadecimal."""
 
     def __init__(
         self,
@@ -63,6 +66,7 @@ class House:
         meter: Meter | None = None,
         poster: Poster = NO_POSTER,
         caller: Caller = NO_CALLER,
+        read_job: JobReader = reads_no_jobs,
         elements: Elements = NO_ELEMENTS,
         counts: Counts | None = None,
         tracer: Tracer | None = None,
@@ -73,6 +77,7 @@ class House:
         self.domains = domains
         self.poster = poster
         self.caller = caller
+        self.read_job = read_job
         self.elements = elements
         self.batches = batches
         self.chance = chance

@@ -9,7 +9,7 @@ from mendflow.core.model.alerts import Notification, WebhookView, WebhookWish
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Job
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.notifier.deliveries import LANES, wait_ms
+from mendflow.services.notifier.carrier import LANES, wait_ms
 from mendflow.services.notifier.signing import EVENT
 from tests.services.cluster.kit import Cluster, Server, pilot_of, run
 from tests.services.exceptions.kit import flow

@@ -32,8 +32,9 @@ def read_document(data: bytes | str, path: Path, shown: str = "") -> Flow:
     return flow_of(parse(data, shown), shown, path.parent, path.stem)
 
 
-def flow_of(root: Node, file: str, folder: Path, stem: str = UNNAMED) -> Flow:
-    """The flow of a JobDefinition. `stem` is what it is called if it has no name."""
+def flow_of(root: Node, file: str, folder: Path | None, stem: str = UNNAMED) -> Flow:
+    """The flow of a JobDefinition. `stem` is what it is called if it has no name; without a `folder` it stands nowhere,
+    and names no files beside it."""
     reading = Reading(file, folder)
     if (namespace(root), local(root)) != (JSDL, "JobDefinition"):
         whose = f"of {namespace(root)!r:.100}" if namespace(root) else "of no namespace"
@@ -70,7 +71,7 @@ def _described(reading: Reading, at: Node, stem: str) -> Flow:
         body=job,
         outputs={stream: f"${{{{ jobs.{job.name}.files.{stream} }}}}" for stream in STREAMS if stream in job.files},
         description="\n".join([*words, *said]),
-        folder=str(reading.folder),
+        folder=str(reading.folder) if reading.folder is not None else "",
     )
 
 

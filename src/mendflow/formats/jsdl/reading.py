@@ -19,9 +19,9 @@ TRUTHS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
 class Reading:
-    """`folder` is where the document stands, or would stand."""
+    """`folder` is where the document stands, or would stand; None: nowhere, as it came over a line."""
 
-    def __init__(self, file: str, folder: Path) -> None:
+    def __init__(self, file: str, folder: Path | None) -> None:
         self.file = file
         self.folder = folder
         self.problems: list[Problem] = []

@@ -154,6 +154,9 @@ def _source(reading: Reading, at: Node) -> str:
 
 def _demand_file(reading: Reading, at: Node, text: str) -> None:
     """A file beside the document must be there."""
+    if reading.folder is None:
+        reading.problem(at, f"<URI> {shown(text)} is a file beside the document, and this one came alone: give a URL")
+        return
     try:
         there = Path(reading.folder, text).is_file()
     except (OSError, ValueError):

@@ -1,0 +1,139 @@
+"""Words that the ports of a server have in common: what they refuse, and how addresses and elements are read and made.
+
+A port speaks in elements, as text: one comes in, and one goes out or a `PortFault`. Whether they come in an envelope
+over a line or straight from a case is no matter of the port."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from typing import Final
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.problems import BadFlow, Mistake, NotNow, StoreUnavailable
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import element_text, element_value
+from mendflow.core.xml.door import BadXml
+from mendflow.core.xml.reading import shared
+from mendflow.core.xml.tree import Element, Text
+from mendflow.core.xml.writing import NEVER, write
+
+PART: Final = "parameters"
+FAULT_PART: Final = "fault"
+REFUSED: Final = "refused"
+SHOWN_CHARS: Final = 200
+ADDRESS: Final = "Address"
+LOCATION: Final = "location"
+
+
+class PortFault(Exception):
+    """A fault that a port answers with: its name, what it says, and the element that comes with it. A `partner` fault
+    is none of the port's own: it is told as it came."""
+
+    def __init__(self, name: str, text: str, element: str = "", *, partner: Fault | None = None) -> None:
+        super().__init__(text)
+        self.name = name
+        self.text = text
+        self.element = element
+        self.partner = partner
+
+
+def refused(namespace: str, problems: Iterable[object]) -> PortFault:
+    """What was asked cannot be done, for these reasons."""
+    told = [str(each) for each in problems]
+    children = [texted(namespace, "problem", each) for each in told]
+    return PortFault(f"{{{namespace}}}{REFUSED}", "; ".join(told), write(made(namespace, REFUSED, *children)))
+
+
+def refused_as(namespace: str, mistake: Mistake) -> PortFault:
+    problems = mistake.problems if isinstance(mistake, BadFlow) and mistake.problems else [mistake.message]
+    return refused(namespace, problems)
+
+
+@contextmanager
+def told_by(namespace: str) -> Iterator[None]:
+    """Mistakes of whoever asks become the port's fault; what is nobody's mistake stays what it is."""
+    try:
+        yield
+    except (StoreUnavailable, NotNow):
+        raise
+    except Mistake as mistake:
+        raise refused_as(namespace, mistake) from mistake
+
+
+def request(namespace: str, text: str, operations: Iterable[str]) -> Element:
+    """The element of a request, which is named after its operation."""
+    try:
+        element = shared(text)
+    except BadXml as mistake:
+        raise refused_as(namespace, mistake) from mistake
+    if element.ns != namespace or element.local not in operations:
+        known = ", ".join(operations)
+        told = f"{{{element.ns}}}{element.local}"[:SHOWN_CHARS]
+        raise refused(
+            namespace, [f"{told} is nothing that can be asked of this port; there are {known} of {namespace}"]
+        )
+    return element
+
+
+def child(element: Element, local: str) -> Element | None:
+    """The first child by this name, in the element's own namespace."""
+    return next((each for each in element.elements() if each.local == local and each.ns == element.ns), None)
+
+
+def children(element: Element, local: str) -> list[Element]:
+    return [each for each in element.elements() if each.local == local and each.ns == element.ns]
+
+
+def text_in(element: Element, local: str) -> str:
+    """The text of a child, without blanks around it; empty if there is none."""
+    found = child(element, local)
+    return found.string().strip() if found is not None else ""
+
+
+def address_in(element: Element) -> str:
+    """The address that an element holds: that of an endpoint reference anywhere in it, or its own text."""
+    for node in element.descendants():
+        if isinstance(node, Element):
+            found = node.string() if node.local == ADDRESS else node.get(LOCATION) or ""
+            if found.strip():
+                return found.strip()
+    return "".join(each.value for each in element.children if type(each) is Text).strip()
+
+
+def made(namespace: str, local: str, *inner: Element) -> Element:
+    element = Element(namespace, local, "", {"": namespace})
+    for each in inner:
+        element.append(each)
+    return element
+
+
+def texted(namespace: str, local: str, text: str, **attributes: str) -> Element:
+    element = Element(namespace, local)
+    for name, value in attributes.items():
+        element.set("", name, value)
+    element.set_text(readable(text))
+    return element
+
+
+def readable(text: str) -> str:
+    """A text with no character that XML cannot hold: what jobs say of themselves may have any."""
+    return NEVER.sub("\ufffd", text)
+
+
+def asked(value: Value) -> str:
+    """The element that a message of a case holds."""
+    part = value.get(PART) if isinstance(value, dict) else None
+    text = element_text(part)
+    return text if text is not None else ""
+
+
+def answered(text: str) -> dict[str, Value]:
+    """An element as the message that a case gets."""
+    return {PART: element_value(text)}
+
+
+def thrown(fault: PortFault, message: str) -> Fault:
+    """A port's fault as the fault of an invoke. `message` is the name of the message that WSDL gives to it."""
+    if fault.partner is not None:
+        return fault.partner
+    data: Value = {"type": {"message": message}, "value": {FAULT_PART: element_value(fault.element)}}
+    return Fault(name=fault.name, category=Category.FLOW, message=fault.text, data=data)

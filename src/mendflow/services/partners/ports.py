@@ -1,0 +1,76 @@
+"""The ports of a server, put together: each does what it is asked as a case of its own, and tells who wants to hear."""
+
+import random
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Protocol
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.problems import Invalid
+from mendflow.services.beginning import Beginning, Begins
+from mendflow.services.case_book import CaseDocument
+from mendflow.services.contracts import Clock
+from mendflow.services.notices import Notices
+from mendflow.services.notifier.contract import Poster
+from mendflow.services.partners.callbacks import Callbacks
+from mendflow.services.partners.contract import Port
+from mendflow.services.partners.jobs_port import JobReader, JobsPort
+from mendflow.services.partners.port_cases import PortCases
+from mendflow.stores.contract import Store
+
+
+class Around(Begins, Protocol):
+    """The services that ports make use of."""
+
+    notices: Notices
+
+
+class Ground(Protocol):
+    """What they stand on. `read_job` makes the flow of a job description."""
+
+    store: Store
+    clock: Clock
+    poster: Poster
+    chance: Callable[[int], str]
+    read_job: JobReader
+
+
+class Ports:
+    """`table` are the ports by their names."""
+
+    def __init__(self, services: Around, ground: Ground) -> None:
+        beginning = Beginning(services, ground.store, ground.clock, ground.chance)
+        self._cases = PortCases(services.manager, services.flows, beginning, services.ledger, ground.clock)
+        self.callbacks = Callbacks(
+            store=ground.store,
+            ledger=services.ledger,
+            clock=ground.clock,
+            homes=services.homes,
+            notices=services.notices,
+            poster=ground.poster,
+            find=self._cases.find,
+            chance=random.random,
+        )
+        self.table: dict[str, Port] = {"jobs": JobsPort(self._cases, self.callbacks, ground.read_job)}
+
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Before the cases of these trees are taken up."""
+        await self.callbacks.load(roots)
+
+    async def resume(self, roots: Collection[CaseId]) -> None:
+        """After the cases of these trees were taken up."""
+        await self.callbacks.resume(roots)
+
+    async def stop(self) -> None:
+        await self.callbacks.stop()
+        await self._cases.stop()
+
+    def ended(self, document: CaseDocument) -> None:
+        """To be called in the same step as the end of a case."""
+        self.callbacks.ended(document)
+        self._cases.ended(document)
+
+
+def reads_no_jobs(_description: str, _folder: Path | None, /) -> Flow:
+    raise Invalid("this server reads no job descriptions")
