@@ -127,6 +127,10 @@ class Flows:
     def all(self) -> list[FlowView]:
         return [document.view(whole=False) for _, document in sorted(self._newest.items())]
 
+    def deployed(self, name: str) -> FlowDocument | None:
+        """The newest version of a flow, if it is known here."""
+        return self._newest.get(name)
+
     def newest(self, name: str) -> FlowDocument:
         document = self._newest.get(name)
         if document is None:

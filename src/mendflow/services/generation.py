@@ -52,6 +52,7 @@ from mendflow.services.notifier.contract import Poster
 from mendflow.services.partners.calling import Partners
 from mendflow.services.partners.contract import Caller, Port
 from mendflow.services.partners.jobs_port import JobReader
+from mendflow.services.partners.mailroom import Mailroom
 from mendflow.services.partners.ports import Ports
 from mendflow.services.provisioning.contract import BatchSystems
 from mendflow.services.provisioning.pilot_monitor import LOOK_MS as SITES_LOOK_MS
@@ -100,6 +101,7 @@ class Roof(Protocol):
     neighbours: Neighbours
     poster: Poster
     caller: Caller
+    url: str
     read_job: JobReader
     elements: Elements
     batches: BatchSystems | None
@@ -171,7 +173,17 @@ class Services:
         self.staging = Staging(house.keeper, self.catalogue.resolve, self._finished, rules.files_roots, ledger)
         self.calls = CalledCases(self.manager, self.flows, ledger, self._finished)
         self.ports: dict[str, Port] = {}
-        self.partners = Partners(house.caller, self.ports, ledger, self._finished)
+        self.partners = Partners(
+            caller=house.caller,
+            ports=self.ports,
+            ledger=ledger,
+            finished=self._finished,
+            url=lambda: house.url,
+            mail=lambda: self.mailroom,
+        )
+        self.mailroom = Mailroom(
+            store=store, ledger=ledger, clock=clock, manager=self.manager, flows=self.flows, homes=self.homes
+        )
         self.desk = OrderDesk(
             manager=self.manager,
             calls=self.calls,
@@ -187,6 +199,7 @@ class Services:
             happenings=happenings,
             notices=self.notices,
             partners=self.partners,
+            mailroom=self.mailroom,
         )
         self.manager.errands = self.desk
         self.manager.checkpoints = self.checkpoints
@@ -308,6 +321,7 @@ class Services:
 
         def ended(document: CaseDocument) -> None:
             tell_clients(document)
+            self.mailroom.case_ended(document)
             wing.case_ended(document)
             self.port_wing.ended(document)
 
@@ -369,10 +383,12 @@ class Services:
         await self.port_wing.load(roots)
         await self.mending.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
+        await self.mailroom.load(roots)
         await self.manager.give_again(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
         await self.mending.resume(roots)
+        await self.mailroom.resume(roots, cases)
         await self.port_wing.resume(roots)
         self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.came(trees)
@@ -405,6 +421,7 @@ class Services:
         await self.partners.stop()
         await self.port_wing.stop()
         await self.desk.stop()
+        await self.mailroom.stop()
         await self.calls.stop()
         await self.proxy.stop()
         await self.meta.stop()

@@ -19,7 +19,7 @@ from mendflow.core.engine.faults import (
     Thrown,
     thrown,
 )
-from mendflow.core.engine.messages import Deliver, Listens
+from mendflow.core.engine.messages import Deliver, Listens, SendReply
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Item, Listener, Picking, ReceiveItem, ScopeInstance
 from mendflow.core.engine.xml import exchanges, hearing
@@ -204,17 +204,18 @@ def taken(run: Run, env: int, activity: Hearing, message: Value) -> None:
     message_taken(run.case, env, activity.xml, operation_for(run.case, env, activity).input, message)
 
 
-def replied(run: Run, env: int, activity: Reply, how: XmlMessage) -> tuple[str, dict[str, Value]]:
-    """The message that a reply in XML answers, and what it says."""
+def replied(run: Run, env: int, activity: Reply, how: XmlMessage) -> SendReply:
+    """What a reply in XML says, and to which message."""
     case = run.case
     request = exchanges.find_request(case, env, activity)
     operation = operation_of(case, env, how, mine=True)
-    fault = activity.fault.rpartition("}")[2]
-    message_type = operation.faults.get(fault, "") if activity.fault else operation.output
-    value = message_made(case, env, how, message_type)
-    correlate_with(run, env, how.correlations, message_type, value)
+    kind = operation.faults.get(activity.fault.rpartition("}")[2], "") if activity.fault else operation.output
+    value = message_made(case, env, how, kind)
+    correlate_with(run, env, how.correlations, kind, value)
     exchanges.close_request(case, env, activity)
-    return request, value
+    return SendReply(
+        serial=0, message=request, channel=activity.channel, value=value, fault=activity.fault, message_type=kind
+    )
 
 
 def missing_reply(run: Run, scope: ScopeInstance) -> Fault | None:

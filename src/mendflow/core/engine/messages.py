@@ -276,13 +276,15 @@ class CallPartner(Message, frozen=True, tag="call-partner"):
 
 
 class SendReply(Message, frozen=True, tag="send-reply"):
-    """`message` is the id of the delivered message that is answered."""
+    """`message` is the id of the delivered message that is answered. In XML the value is a message of a WSDL, and
+    `message_type` its name there."""
 
     serial: int
     message: str
     channel: str
     value: Value = None
     fault: str = ""
+    message_type: str = ""
 
 
 class DoMend(Message, frozen=True, tag="do-mend"):
@@ -367,13 +369,11 @@ class ItemEnded(Message, frozen=True, tag="item-ended"):
 
 
 class EndCase(Message, frozen=True, tag="end-case"):
-    """The case is over; tell whoever waits. `unheard` are messages that it had got and nobody in it had listened to, in
-    flows with XML: somebody else may."""
+    """The case is over; tell whoever waits."""
 
     status: Literal["completed", "failed", "cancelled"]
     outputs: dict[str, Value] = {}
     fault: Fault | None = None
-    unheard: tuple[str, ...] = ()
 
 
 Order = Union[

@@ -31,8 +31,7 @@ def owed(case: Case) -> list[Order]:
     if case.over:
         status = case.status
         assert status in ("completed", "failed", "cancelled")
-        unheard = tuple(case.unheard)
-        return [*orders, EndCase(status=status, outputs=case.outputs, fault=case.fault, unheard=unheard)]
+        return [*orders, EndCase(status=status, outputs=case.outputs, fault=case.fault)]
     if case.going_on:
         orders.append(GoOn(serial=case.going_on))
     for instance in case.instances.values():

@@ -35,7 +35,7 @@ from mendflow.core.model.flow import (
     While,
 )
 from mendflow.core.model.problems import BadFlow
-from mendflow.core.model.xml import Declared, XmlCopy, XmlType
+from mendflow.core.model.xml import Declared, XmlCopy, XmlMessage, XmlType
 
 FLOW: Final = "flow"
 CATCH: Final = "catch"
@@ -103,6 +103,7 @@ class Plan(msgspec.Struct):
     channels: frozenset[str]  # channels that somebody listens to, at some time
     called: dict[str, Flow]
     begins: frozenset[str]  # channels whose messages begin a case, in flows with XML
+    requests: frozenset[str]  # channels whose messages are to be answered, in flows with XML
     process: int  # the node of what a flow is, which in BPEL is a scope
 
 
@@ -159,19 +160,30 @@ class _Compiler:
             self.links,
             self.default,
             asked,
-            frozenset(each.channel for each in heard),
+            frozenset(each.channel for _, each in heard),
             called_flows(self.flow),
-            frozenset(each.channel for each in heard if each.xml is not None and each.xml.creates),
+            frozenset(each.channel for _, each in heard if each.xml is not None and each.xml.creates),
+            frozenset(each.channel for node, each in heard if each.xml is not None and self.answers(node, each.xml)),
             self.nodes[0].children[0],
         )
 
-    def heard(self) -> Iterator[Receive | OnMessage]:
+    def heard(self) -> Iterator[tuple[PlanNode, Receive | OnMessage]]:
         """Whoever listens to messages, at some time."""
         for node in self.nodes:
             if isinstance(node.activity, (Receive, OnMessage)):
-                yield node.activity
+                yield node, node.activity
             elif isinstance(node.activity, Pick):
-                yield from node.activity.messages
+                yield from ((node, each) for each in node.activity.messages)
+
+    def answers(self, node: PlanNode, heard: XmlMessage) -> bool:
+        """Whether a message that is heard at a node is to be answered."""
+        assert self.flow.xml is not None, "only flows with XML have such"
+        for each in (node, *self.above(node)):
+            link = each.declared.partner_links.get(heard.partner_link) if each.declared is not None else None
+            if link is not None:
+                operation = self.flow.xml.port_types.get(link.mine, {}).get(heard.operation)
+                return operation is not None and bool(operation.output)
+        return False
 
     def add(self, kind: str, activity: Any, parent: int) -> int:
         name = getattr(activity, "name", "") or ""

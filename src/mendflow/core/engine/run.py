@@ -372,7 +372,7 @@ class Run:
         for each in live:
             each.clear()
         case.root = case.isolated = case.going_on = 0
-        self.orders.append(EndCase(status=status, outputs=case.outputs, fault=fault, unheard=tuple(case.unheard)))
+        self.orders.append(EndCase(status=status, outputs=case.outputs, fault=fault))
 
 
 _STEPS: Final = (Run.start, Run.join, Run.tell_parent, Run.step)

@@ -298,6 +298,7 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     completions: int = 0
     done: dict[int, Done] = {}  # completed items of remembered tasks, in order
     created: bool = False  # in flows with XML: the message that a case begins with was taken
+    exited: bool = False  # in flows with XML: it was told to end at once by itself
     unheard: list[str] = []  # in flows with XML: messages that it had when it ended, and nobody had listened to
 
     @classmethod

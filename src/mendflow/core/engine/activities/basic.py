@@ -31,6 +31,7 @@ class ExitKind(ActivityKind[Instance]):
     def start(self, run: Run, _instance: Instance, /) -> None:
         root = run.instances[run.case.root]
         assert isinstance(root, ScopeInstance)
+        run.case.exited = run.plan.flow.xml is not None
         run.finish("completed", outputs=outputs_so_far(run, root))
 
 

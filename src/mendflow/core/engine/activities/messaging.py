@@ -1,5 +1,7 @@
 """Receive, reply and pick: messages from outside the case."""
 
+from msgspec.structs import replace
+
 from mendflow.core.engine import data, mail
 from mendflow.core.engine.activities.events import created, drop_alarms, set_alarm, take_timer
 from mendflow.core.engine.activities.items import ItemKind
@@ -66,12 +68,13 @@ class ReplyKind(ActivityKind[Instance]):
     def start(self, run: Run, instance: Instance) -> None:
         activity: Reply = run.nodes[instance.node].activity
         if activity.xml is not None:
-            message, value = mail.replied(run, instance.env, activity, activity.xml)
+            order = mail.replied(run, instance.env, activity, activity.xml)
         else:
             value = data.value_of(run.case, instance.env, activity.value)
             message = mail.close_request(run, instance.env, activity)
+            order = SendReply(serial=0, message=message, channel=activity.channel, value=value, fault=activity.fault)
         serial = run.serial()
-        order = SendReply(serial=serial, message=message, channel=activity.channel, value=value, fault=activity.fault)
+        order = replace(order, serial=serial)
         run.case.posted[serial] = order
         run.orders.append(order)
         run.end(instance, End.COMPLETED)
