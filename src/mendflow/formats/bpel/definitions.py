@@ -25,10 +25,10 @@ class Twice(msgspec.Struct, frozen=True):
 
 class Definitions(msgspec.Struct, kw_only=True):
     """Names are `{namespace}local`. A partner link type has port types by its roles. `places` says where something of
-    a kind and name is defined; an operation's name there is `PORTTYPE#OPERATION`, and an alias has none but its turn:
-    `aliases` and `alias_places` go together. What is defined again is in `twice`, and the first one counts. `unspoken`
-    says of port types why some port of theirs cannot be spoken to. `documents` are all files, in the order in which
-    they were read. `left_out` are namespaces whose documents were not read, since nothing is fetched."""
+    a kind and name is defined; an operation's name there is `PORTTYPE#OPERATION`, an alias's `PROPERTY@WHAT`.
+    `alias_places` goes with `aliases`. What is defined again is in `twice`, and the first one counts. `unspoken` says
+    of port types why some port of theirs cannot be spoken to. `documents` are all files, in the order in which they were
+    read. `left_out` are namespaces that nothing defines, since nothing is fetched."""
 
     messages: dict[str, tuple[Part, ...]] = {}
     port_types: dict[str, dict[str, Operation]] = {}

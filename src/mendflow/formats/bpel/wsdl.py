@@ -103,9 +103,10 @@ class Described:
             part=at.get("part", "").strip(),
             query=self._query(query) if query is not None else None,
         )
-        if alias not in self.into.aliases:
+        place = self.place(at)
+        if self.into.is_new("propertyAlias", f"{alias.property}@{of.message or of.element or of.type}", place):
             self.into.aliases.append(alias)
-            self.into.alias_places.append(self.place(at))
+            self.into.alias_places.append(place)
 
     def _query(self, at: Node) -> Expr | None:
         return query_of(self.reading, at, Languages())
