@@ -69,12 +69,22 @@ class ForEachKind(ActivityKind[Turns]):
         activity: ForEach = run.nodes[instance.node].activity
         at_once = (activity.turns_at_once or instance.total) if activity.parallel else 1
         room = min(at_once - len(instance.children), instance.total - instance.next)
+        if room > 0 and activity.parallel and instance.enough >= 0 and run.plan.flow.xml is not None:
+            self.one_more(run, instance, activity)
+            return
         for _ in range(min(room, TURNS_MAX)):
             self.turn(run, instance, activity)
         if room > TURNS_MAX:
             run.agenda.append((STEP, instance.id))
         if not instance.children and instance.ended == instance.total:
             self.complete(run, instance, activity)
+
+    def one_more(self, run: Run, instance: Turns, activity: ForEach) -> None:
+        """Begin a turn when those before it have come to rest: it may be one too many. Whoever else only waits for that
+        too is not waited for."""
+        if all(what == STEP for what, _ in run.agenda):
+            self.turn(run, instance, activity)
+        run.agenda.append((STEP, instance.id))
 
     def turn(self, run: Run, instance: Turns, activity: ForEach) -> None:
         place = instance.next

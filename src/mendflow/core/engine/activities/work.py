@@ -17,6 +17,7 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Alarm, End, Item, TimedItem
+from mendflow.core.engine.xml.assigning import deployed
 from mendflow.core.engine.xml.declared import link_at, operation_of
 from mendflow.core.engine.xml.parts import message_made, message_taken
 from mendflow.core.model.faults import Category, Fault
@@ -144,7 +145,8 @@ class InvokeKind(ItemKind[Item]):
         operation = operation_of(case, env, sends, mine=False)
         value = message_made(case, env, sends, operation.input)
         holder, link = link_at(case, env, sends.partner_link)
-        reference = (holder.variables.get(f"@{sends.partner_link}") or {}).get("partner")
+        known = holder.variables.get(f"@{sends.partner_link}") or {}
+        reference = known.get("partner") or deployed(case, link.partner)
         if reference is None:
             raise thrown(UNINITIALIZED_PARTNER_ROLE, f"nobody has said where the partner of {sends.partner_link} is")
         mail.correlate_with(run, env, sends.correlations, operation.input, value)

@@ -40,15 +40,16 @@ def declare(case: Case, env: Env, declared: Declared) -> None:
     for name, link in declared.partner_links.items():
         known = link.initialize is not False
         env.variables[f"@{name}"] = {
-            "mine": _reference(case, link.mine),
-            "partner": _reference(case, link.partner) if known else None,
+            "mine": deployed(case, link.mine),
+            "partner": deployed(case, link.partner) if known else None,
         }
     if declared.first:
         copy_all(Places(case, env.id), Sources(case, env.id), declared.first)
 
 
-def _reference(case: Case, port_type: str) -> Value:
-    """Where the first port of that type is."""
+def deployed(case: Case, port_type: str) -> Value:
+    """Where the first port of that type is, as far as the flow's WSDL files say. A partner link that is not to know
+    this from the beginning may still be called there: it is known when it is first needed."""
     ports = (port for port in world_of(case).ports if port_type and port.port_type == port_type and port.address)
     found = next(ports, None)
     return service_reference(found.address) if found is not None else None
