@@ -22,6 +22,7 @@ from mendflow.core.engine.faults import (
     thrown,
 )
 from mendflow.core.engine.messages import Deliver
+from mendflow.core.engine.plan import ON_MESSAGE
 from mendflow.core.engine.run import ActivityKind, Run
 from mendflow.core.engine.state import End, Instance, Record, ScopeInstance, Stage
 from mendflow.core.engine.xml.assigning import declare
@@ -44,8 +45,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         if not self.enter_isolation(run, scope):
             return
         scope.stage = Stage.BODY
-        home = self.home or (scope.node == run.plan.process and run.plan.flow.xml is not None)
-        scope.inner = data.open_env(run.case, scope.env, {}, scope.node, home=home).id
+        scope.inner = data.open_env(run.case, scope.env, {}, scope.node, home=self.keeps_requests(run, scope)).id
         try:
             self.initialise(run, scope)
         except Thrown as problem:
@@ -56,6 +56,12 @@ class ScopeKind(ActivityKind[ScopeInstance]):
             events.enable(run, scope)
         except Thrown as problem:
             self.catch(run, scope, problem.fault)
+
+    def keeps_requests(self, run: Run, scope: ScopeInstance) -> bool:
+        """Whether it declares the exchange that has no name. In BPEL a process does, and what handles a message."""
+        if run.plan.flow.xml is None:
+            return self.home
+        return scope.node in (0, run.plan.process) or run.nodes[scope.node].kind == ON_MESSAGE
 
     def enter_isolation(self, run: Run, scope: ScopeInstance) -> bool:
         """Whether the scope may run now; an isolated one may have to wait for its turn."""
