@@ -110,6 +110,12 @@ def test_a_partner_that_cannot_be_spoken_to_is_refused(tmp_path: Path, before: s
     assert len(told) == 1 and "{urn:orders}Shop cannot be called" in told[0] and why in told[0]
 
 
+def test_partner_link_types_of_an_earlier_bpel_are_refused_by_name(tmp_path: Path) -> None:
+    earlier = WSDL.replace("http://docs.oasis-open.org/wsbpel/2.0/plnktype", "urn:earlier/partner-link/")
+    told = complaints(tmp_path, sequence(), orders_wsdl=earlier)
+    assert told and all("{urn:orders}Buying in the words of WS-BPEL 2.0" in each for each in told)
+
+
 def test_what_is_defined_twice_is_told_and_the_first_one_counts(tmp_path: Path) -> None:
     again = '<message name="orderMessage"><part name="other" type="xsd:int"/></message>'
     found = definitions(tmp_path, sequence(), orders_wsdl=WSDL.replace("<portType ", f"{again}\n<portType "))

@@ -10,6 +10,8 @@ from mendflow.formats.bpel.copies import source_of
 from mendflow.formats.bpel.expressions import TRANSFORM
 from mendflow.formats.bpel.names import own
 from mendflow.formats.bpel.reading import MANY
+from mendflow.formats.bpel.vocabulary import PARTNER_LINKS
+from mendflow.formats.spelling import nearest
 
 DECLARING: Final = {"partnerLinks": 1, "messageExchanges": 1, "variables": 1, "correlationSets": 1}
 
@@ -70,7 +72,10 @@ def _link(process: Process, at: Node) -> PartnerLink:
     mine, partner = at.get("myRole", "").strip(), at.get("partnerRole", "").strip()
     roles = process.definitions.partner_link_types.get(type, {})
     if type and type not in process.definitions.partner_link_types:
-        process.problem(at, f"no WSDL that is imported defines the partner link type {type}")
+        told = f"no WSDL that is imported defines the partner link type {type}"
+        if type in process.definitions.earlier:
+            told += f" in the words of WS-BPEL 2.0, whose namespace for it is {PARTNER_LINKS}"
+        process.problem(at, told, nearest(type, process.definitions.partner_link_types))
     else:
         for role in filter(None, (mine, partner)):
             if role not in roles:

@@ -27,8 +27,9 @@ class Definitions(msgspec.Struct, kw_only=True):
     """Names are `{namespace}local`. A partner link type has port types by its roles. `places` says where something of
     a kind and name is defined; an operation's name there is `PORTTYPE#OPERATION`, an alias's `PROPERTY@WHAT`.
     `alias_places` goes with `aliases`. What is defined again is in `twice`, and the first one counts. `unspoken` says
-    of port types why some port of theirs cannot be spoken to. `documents` are all files, in the order in which they were
-    read. `left_out` are namespaces that nothing defines, since nothing is fetched."""
+    of port types why some port of theirs cannot be spoken to. `earlier` are partner link types in the words of an
+    earlier BPEL. `documents` are all files, in the order in which they were read. `left_out` are namespaces that nothing
+    defines, since nothing is fetched."""
 
     messages: dict[str, tuple[Part, ...]] = {}
     port_types: dict[str, dict[str, Operation]] = {}
@@ -43,6 +44,7 @@ class Definitions(msgspec.Struct, kw_only=True):
     twice: list[Twice] = []
     documents: list[Document] = []
     left_out: set[str] = set()
+    earlier: set[str] = set()
 
     def is_new(self, kind: Kind, name: str, place: Place) -> bool:
         """Whether it is the first definition of it."""

@@ -24,6 +24,8 @@ class Described:
         for child in elements(self.root):
             if read := READERS.get((namespace(child), local(child))):
                 read(self, child)
+            elif local(child) == "partnerLinkType":
+                self.into.earlier.add(named(self.namespace, child.get("name", "")))
 
     def place(self, at: Node) -> Place:
         return Place(self.reading.file, at.sourceline or 0)
