@@ -53,11 +53,6 @@ class TakesMail(Protocol):
     async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> object: ...
 
 
-class NoMail:
-    async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> object:
-        raise NotFound(f"this server takes no messages for {flow}")
-
-
 Find = Callable[[str], Awaitable[CaseDocument | None]]
 _decode = msgspec.json.Decoder(Callback).decode
 
@@ -75,6 +70,7 @@ class Callbacks:
         notices: Notices,
         poster: Poster,
         find: Find,
+        mail: TakesMail,
         chance: Callable[[], float],
     ) -> None:
         self._store = store
@@ -85,7 +81,7 @@ class Callbacks:
         self._poster = poster
         self._find = find
         self._carrier = Carrier(clock, chance)
-        self.mail: TakesMail = NoMail()
+        self.mail = mail
         self._known: dict[CaseId, dict[str, Callback]] = {}
         self._tasks: set[asyncio.Task[None]] = set()
 

@@ -16,7 +16,9 @@ from mendflow.services.notifier.contract import Poster
 from mendflow.services.partners.callbacks import Callbacks
 from mendflow.services.partners.contract import Port
 from mendflow.services.partners.jobs_port import JobReader, JobsPort
+from mendflow.services.partners.mailroom import Mailroom
 from mendflow.services.partners.port_cases import PortCases
+from mendflow.services.partners.proxy_port import ProxyPort
 from mendflow.stores.contract import Store
 
 
@@ -24,6 +26,7 @@ class Around(Begins, Protocol):
     """The services that ports make use of."""
 
     notices: Notices
+    mailroom: Mailroom
 
 
 class Ground(Protocol):
@@ -50,9 +53,13 @@ class Ports:
             notices=services.notices,
             poster=ground.poster,
             find=self._cases.find,
+            mail=services.mailroom,
             chance=random.random,
         )
-        self.table: dict[str, Port] = {"jobs": JobsPort(self._cases, self.callbacks, ground.read_job)}
+        self.table: dict[str, Port] = {
+            "jobs": JobsPort(self._cases, self.callbacks, ground.read_job),
+            "proxy": ProxyPort(self._cases),
+        }
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are taken up."""
