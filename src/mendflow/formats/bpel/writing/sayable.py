@@ -1,0 +1,130 @@
+"""What of a flow BPEL cannot say, each thing by its name."""
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from mendflow.core.engine.plan import below
+from mendflow.core.model.flow import (
+    Assign,
+    Call,
+    Choose,
+    Flow,
+    ForEach,
+    Invoke,
+    Job,
+    Mend,
+    Node,
+    OnMessage,
+    Parallel,
+    Pick,
+    Receive,
+    Reply,
+    Scope,
+    Stage,
+    Task,
+    Throw,
+    Wait,
+)
+
+NO_WORDS: Final[dict[type[Node], str]] = {
+    Job: "a job",
+    Task: "a task of a person",
+    Stage: "a stage",
+    Call: "a call of another flow",
+    Mend: "a repair",
+}
+
+
+def unsaid(flow: Flow) -> Iterator[str]:
+    """A sentence for each."""
+    if flow.xml is None:
+        yield f"{flow.name}: it knows no partners and no messages, so that nobody could begin it as a process"
+    elif not isinstance(flow.body, Scope):
+        yield f"{flow.name}: a process is a scope as a whole"
+    if flow.inputs or flow.outputs:
+        yield f"{flow.name}: BPEL has no inputs and outputs; what a process takes and gives are messages"
+    for each in below(flow):
+        name = each.label or each.name
+        if type(each) in NO_WORDS:
+            yield f"{name}: BPEL has no word for {NO_WORDS[type(each)]}"
+        if each.when is not None:
+            yield f"{name}: BPEL has no `when` on activities; put it into a choice"
+        if each.join == "all":
+            yield f"{name}: its links are joined by `all`; write a join condition that names them"
+        if said := SAID.get(type(each)):
+            yield from (f"{name}: {reason}" for reason in said(each))
+
+
+def _assign(at: Assign) -> Iterator[str]:
+    if at.copies:
+        yield "it writes variables that have no type in XML"
+
+
+def _throw(at: Throw) -> Iterator[str]:
+    if at.data is not None or at.message:
+        yield "it throws data or a text that is no variable's"
+
+
+def _wait(at: Wait) -> Iterator[str]:
+    if isinstance(at.until, int):
+        yield "it waits for an instant in milliseconds; write it as a date"
+
+
+def _parallel(at: Parallel) -> Iterator[str]:
+    if at.on_fault == "finish":
+        yield "in BPEL the first fault ends the other branches"
+
+
+def _choose(at: Choose) -> Iterator[str]:
+    if at.many:
+        yield "in BPEL only the first branch that holds is taken"
+
+
+def _for_each(at: ForEach) -> Iterator[str]:
+    if at.items is not None or at.first is None:
+        yield "BPEL counts from a number to a number, and has no loop over a list"
+    if at.collect is not None or at.turns_at_once or at.on_fault == "finish":
+        yield "BPEL collects nothing from turns, bounds not how many run at once, and ends them all at a fault"
+
+
+def _message(at: Receive | Reply | OnMessage) -> Iterator[str]:
+    if at.xml is None:
+        yield f"the channel {at.channel} is no partner link's"
+
+
+def _invoke(at: Invoke) -> Iterator[str]:
+    if at.sends is None:
+        yield f"{at.partner} is no partner link"
+
+
+def _pick(at: Pick) -> Iterator[str]:
+    for each in at.messages:
+        yield from _message(each)
+    if not at.messages:
+        yield "it waits for time alone; BPEL's pick has a message"
+
+
+def _scope(at: Scope) -> Iterator[str]:
+    if at.variables:
+        yield "its variables have no type in XML"
+    for each in at.messages:
+        yield from _message(each)
+        if not isinstance(each.body, Scope):
+            yield f"the handler of {each.channel} is no scope"
+    if any(isinstance(each.until, int) for each in at.alarms):
+        yield "an alarm is set to an instant in milliseconds; write it as a date"
+
+
+SAID: Final[dict[type[Node], Callable[[Any], Iterator[str]]]] = {
+    Assign: _assign,
+    Throw: _throw,
+    Wait: _wait,
+    Parallel: _parallel,
+    Choose: _choose,
+    ForEach: _for_each,
+    Receive: _message,
+    Reply: _message,
+    Invoke: _invoke,
+    Pick: _pick,
+    Scope: _scope,
+}

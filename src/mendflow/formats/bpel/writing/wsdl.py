@@ -1,0 +1,175 @@
+"""The WSDL files of a process, written from what the flow knows of them: one for each namespace."""
+
+from collections.abc import Iterable, Iterator
+from typing import Final, TypeVar
+
+from mendflow.core.model.xml import Alias, Bound, Operation, Part, PartnerLink, Port, XmlWorld
+from mendflow.formats.bpel.reading import split
+from mendflow.formats.bpel.vocabulary import PARTNER_LINKS, PROPERTIES, SCHEMA, SOAP, WSDL
+from mendflow.formats.bpel.writing.parts import Parts
+from mendflow.formats.bpel.writing.spaces import Spaces
+from mendflow.formats.bpel.writing.tags import Tag, document, tag
+
+FIXED: Final = {
+    "wsdl": WSDL,
+    "soap": SOAP,
+    "xsd": SCHEMA,
+    "plnk": PARTNER_LINKS,
+    "vprop": PROPERTIES,
+}
+T = TypeVar("T")
+HTTP: Final = "http://schemas.xmlsoap.org/soap/http"
+
+
+def namespaces(world: XmlWorld, links: Iterable[PartnerLink]) -> list[str]:
+    """Those that a WSDL file is needed for, in the order in which they are met."""
+    names = [*world.messages, *world.port_types, *world.properties, *(link.type for link in links)]
+    names += [port.service for port in world.ports]
+    return list(dict.fromkeys(split(name)[0] for name in names))
+
+
+def written(world: XmlWorld, links: Iterable[PartnerLink], namespace: str) -> str:
+    """The WSDL file of a namespace."""
+    return _Wsdl(world, namespace).document(links)
+
+
+class _Wsdl:
+    def __init__(self, world: XmlWorld, namespace: str) -> None:
+        self.world, self.namespace = world, namespace
+        self.aliases = [alias for alias in world.aliases if split(_home(alias))[0] == namespace]
+        queries = [alias.query for alias in self.aliases if alias.query is not None]
+        self.spaces = Spaces(FIXED, queries)
+        self.parts = Parts(self.spaces)
+
+    def document(self, links: Iterable[PartnerLink]) -> str:
+        inside = [
+            *(self.message(name, parts) for name, parts in self.mine(self.world.messages)),
+            *(self.port_type(name, operations) for name, operations in self.mine(self.world.port_types)),
+            *self.services(),
+            *self.link_types(links),
+            *self.properties(),
+            *(self.alias(alias) for alias in self.aliases),
+        ]
+        root = tag("wsdl:definitions", {**self.spaces.attributes(), "targetNamespace": self.namespace}, *inside)
+        return document(root)
+
+    def mine(self, named: dict[str, T]) -> Iterator[tuple[str, T]]:
+        return ((split(name)[1], each) for name, each in named.items() if split(name)[0] == self.namespace)
+
+    def message(self, name: str, parts: tuple[Part, ...]) -> Tag:
+        inside = [
+            tag(
+                "wsdl:part",
+                {
+                    "name": part.name,
+                    "element": self.spaces.name(part.element),
+                    "type": self.spaces.name(part.type),
+                },
+            )
+            for part in parts
+        ]
+        return tag("wsdl:message", {"name": name}, *inside)
+
+    def port_type(self, name: str, operations: dict[str, Operation]) -> Tag:
+        return tag("wsdl:portType", {"name": name}, *map(self.operation, operations.values()))
+
+    def operation(self, operation: Operation) -> Tag:
+        ways = {"wsdl:input": operation.input, "wsdl:output": operation.output}
+        return tag(
+            "wsdl:operation",
+            {"name": operation.name},
+            *(tag(way, {"message": self.spaces.name(message)}) for way, message in ways.items() if message),
+            *(
+                tag("wsdl:fault", {"name": name, "message": self.spaces.name(message)})
+                for name, message in operation.faults.items()
+            ),
+        )
+
+    # ports
+
+    def services(self) -> list[Tag]:
+        """A binding for each port, and each service with its ports."""
+        bindings, services = [], {}
+        for port in (port for port in self.world.ports if split(port.service)[0] == self.namespace):
+            name = f"{split(port.service)[1]}{port.name}"
+            bindings.append(self.binding(name, port))
+            services.setdefault(port.service, tag("wsdl:service", {"name": split(port.service)[1]})).put(
+                tag(
+                    "wsdl:port",
+                    {"name": port.name, "binding": self.spaces.name(f"{{{self.namespace}}}{name}")},
+                    tag("soap:address", {"location": port.address}) if port.address else None,
+                )
+            )
+        return [*bindings, *services.values()]
+
+    def binding(self, name: str, port: Port) -> Tag:
+        known = self.world.port_types.get(port.port_type, {})
+        return tag(
+            "wsdl:binding",
+            {"name": name, "type": self.spaces.name(port.port_type)},
+            tag("soap:binding", {"style": port.style, "transport": HTTP}),
+            *(self.bound(each, bound, known.get(each)) for each, bound in port.operations.items()),
+        )
+
+    def bound(self, name: str, bound: Bound, operation: Operation | None) -> Tag:
+        body = tag("soap:body", {"use": "literal", "namespace": bound.namespace})
+        ways = ["wsdl:input"] + (["wsdl:output"] if operation is not None and operation.output else [])
+        return tag(
+            "wsdl:operation",
+            {"name": name},
+            tag("soap:operation", {"soapAction": bound.action, "style": bound.style}),
+            *(tag(way, {}, body) for way in ways),
+            *(
+                tag("wsdl:fault", {"name": fault}, tag("soap:fault", {"name": fault, "use": "literal"}))
+                for fault in (operation.faults if operation is not None else ())
+            ),
+        )
+
+    # what BPEL adds
+
+    def link_types(self, links: Iterable[PartnerLink]) -> list[Tag]:
+        """As far as the process speaks of their roles."""
+        found: dict[str, dict[str, str]] = {}
+        for link in links:
+            roles = found.setdefault(link.type, {})
+            roles |= {
+                role: port_type
+                for role, port_type in ((link.my_role, link.mine), (link.partner_role, link.partner))
+                if role
+            }
+        return [
+            tag(
+                "plnk:partnerLinkType",
+                {"name": name},
+                *(
+                    tag("plnk:role", {"name": role, "portType": self.spaces.name(port_type)})
+                    for role, port_type in roles.items()
+                ),
+            )
+            for name, roles in self.mine(found)
+        ]
+
+    def properties(self) -> list[Tag]:
+        return [
+            tag("vprop:property", {"name": name, self.kind(full): self.spaces.name(full)})
+            for name, full in self.mine(self.world.properties)
+        ]
+
+    def kind(self, full: str) -> str:
+        """A property is of a type, or of an element if the schemas here declare one of that name."""
+        space, local = split(full)
+        declared = f'name="{local}"'
+        texts = (schema.text for schema in self.world.schemas if schema.namespace == space)
+        return "element" if any(f"element {declared}" in text for text in texts) else "type"
+
+    def alias(self, alias: Alias) -> Tag:
+        query = self.parts.expression("query", alias.query) if alias.query is not None else None
+        if query is not None:
+            query.name = "vprop:query"
+        attributes = {"propertyName": self.spaces.name(alias.property), **self.parts.type(alias.of), "part": alias.part}
+        return tag("vprop:propertyAlias", attributes, query)
+
+
+def _home(alias: Alias) -> str:
+    """The name whose namespace an alias is written with."""
+    return alias.of.message or alias.of.element or alias.property
