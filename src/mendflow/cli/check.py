@@ -21,7 +21,9 @@ app = typer.Typer()
 
 @app.command("check")
 def check(
-    flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python or JSDL, or traces.")],
+    flow: Annotated[
+        list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python, BPEL or JSDL, or traces.")
+    ],
     json: Json = False,
 ) -> None:
     """Report every problem of the flow files at once."""

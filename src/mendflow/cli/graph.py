@@ -22,7 +22,7 @@ app = typer.Typer()
 
 @app.command("graph")
 def graph(
-    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python or JSDL, or a trace.")],
+    flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python, BPEL or JSDL, or a trace.")],
     out: Annotated[
         str,
         typer.Option("--out", metavar="FILE", help="The HTML page to write; else NAME.html here.", show_default=False),

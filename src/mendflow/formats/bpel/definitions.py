@@ -28,8 +28,8 @@ class Definitions(msgspec.Struct, kw_only=True):
     a kind and name is defined; an operation's name there is `PORTTYPE#OPERATION`, an alias's `PROPERTY@WHAT`.
     `alias_places` goes with `aliases`. What is defined again is in `twice`, and the first one counts. `unspoken` says
     of port types why some port of theirs cannot be spoken to. `earlier` are partner link types in the words of an
-    earlier BPEL. `documents` are all files, in the order in which they were read. `left_out` are namespaces that nothing
-    defines, since nothing is fetched."""
+    earlier BPEL. `documents` are all files, in the order in which they were read. `left_out` are namespaces that
+    nothing defines, since nothing is fetched."""
 
     messages: dict[str, tuple[Part, ...]] = {}
     port_types: dict[str, dict[str, Operation]] = {}

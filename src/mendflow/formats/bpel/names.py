@@ -51,23 +51,21 @@ class Names:
 
     def __init__(self, process: Node) -> None:
         self._of: dict[Node, str] = {}
-        self._taken: set[str] = set()
+        self._claims: dict[str, int] = {}
         inside = [each for each in process.iter(f"{{{BPEL}}}*") if local(each) in ACTIVITIES]
         for each in inside:
             if local(each) in LEAVES:
                 self._of[each] = self.claim(written(each))
+        self._around: dict[Node, str] = {}
         for each in (process, *inside):
             if each not in self._of:
                 self._of[each] = self.claim(written(each))
-        self._around = {each: self.claim(written(each)) for each in inside if needs_scope(each)}
+            elif needs_scope(each):
+                self._around[each] = self.claim(written(each))
 
     def claim(self, name: str) -> str:
-        found, number = name, 1
-        while found in self._taken:
-            number += 1
-            found = f"{name}~{number}"
-        self._taken.add(found)
-        return found
+        self._claims[name] = number = self._claims.get(name, 0) + 1
+        return name if number == 1 else f"{name}~{number}"
 
     def of(self, at: Node) -> str:
         return self._of[at]

@@ -16,6 +16,8 @@ TRUTHS: Final = {"yes": True, "no": False}
 MANY: Final = 1_000_000
 OPAQUE: Final = "##opaque"
 SHOWN_CHARS: Final = 80
+PROBLEMS_MAX: Final = 500
+"""Nobody mends more at once."""
 
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,7 +38,7 @@ class Reading:
 
     def problem(self, at: Node, message: str, suggestion: str = "") -> None:
         found = Problem(file=self.file, line=at.sourceline or 0, message=message, suggestion=suggestion)
-        if found not in self.problems:
+        if len(self.problems) < PROBLEMS_MAX and found not in self.problems:
             self.problems.append(found)
 
     # elements
