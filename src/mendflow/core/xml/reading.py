@@ -47,7 +47,7 @@ def _made(parsed: Node, outer: dict[str | None, str]) -> Element:
     inner = parsed.nsmap
     found = Element(*_name(parsed.tag), parsed.prefix or "", _declared(inner, outer) if inner != outer else {})
     if parsed.attrib:
-        prefixes = {uri: prefix for prefix, uri in inner.items() if prefix}
+        prefixes = {uri: prefix for prefix, uri in reversed(inner.items()) if prefix}
         for name, value in parsed.items():
             ns, local = _name(name)
             found.set(ns, local, value, prefixes.get(ns, "xml") if ns else "")

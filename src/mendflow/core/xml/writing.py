@@ -5,21 +5,17 @@ a text or an attribute within may use as part of a name (`xsi:type="t:Order"`). 
 what is larger or deeper than the door lets in is refused here, before anybody keeps it."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Final, NoReturn
 
 from mendflow.core.xml.door import USUAL, BadXml, Bounds
-from mendflow.core.xml.tree import XML_NAMESPACE, Attribute, Child, Comment, Element, Instruction, Text, rooted
+from mendflow.core.xml.prefixes import BARE, Scope, Tag
+from mendflow.core.xml.tree import Child, Comment, Element, Instruction, Text, rooted
 
 PREFIXED: Final = re.compile(r"([A-Za-z_][\w.\-]*):[A-Za-z_]")
 NEVER: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]")
 IN_TEXT: Final = str.maketrans({"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"})
 IN_ATTRIBUTE: Final = IN_TEXT | str.maketrans({'"': "&quot;", "\t": "&#9;", "\n": "&#10;"})
-
-Scope = Mapping[str, str]
-"""Which prefix means which namespace at a place; the default one as ""."""
-
-BARE: Final[Scope] = {"": "", "xml": XML_NAMESPACE}
 
 
 def write(element: Element, bounds: Bounds = USUAL) -> str:
@@ -97,27 +93,22 @@ class _Writing:
     def element(self, element: Element, outer: Scope, brought: dict[str, str], depth: int) -> None:
         self._count += 1
         self._check(element, depth)
-        declared = _declarations(element, outer, brought)
-        scope = {**outer, **declared} if declared else outer
-        tag = _tag(element, scope)
-        self.pieces.append(f"<{tag}")
-        self._attributes(element, declared, scope)
+        tag = Tag(element, outer, brought)
+        self.pieces.append(f"<{tag.name}")
+        for prefix, uri in tag.declared.items():
+            self.pieces.append(f' xmlns{":" if prefix else ""}{prefix}="{_attribute(uri)}"')
+        for name, attribute in tag.attributes:
+            self.pieces.append(f' {name}="{_attribute(attribute.value)}"')
         if not element.children:
             self.pieces.append("/>")
             return
         self.pieces.append(">")
         for child in element.children:
             if isinstance(child, Element):
-                self.element(child, scope, {}, depth + 1)
+                self.element(child, tag.scope, {}, depth + 1)
             else:
                 self.pieces.append(_written(child))
-        self.pieces.append(f"</{tag}>")
-
-    def _attributes(self, element: Element, declared: dict[str, str], scope: Scope) -> None:
-        for prefix, uri in declared.items():
-            self.pieces.append(f' xmlns{":" if prefix else ""}{prefix}="{_attribute(uri)}"')
-        for each in element.attributes.values():
-            self.pieces.append(f' {_tag(each, scope)}="{_attribute(each.value)}"')
+        self.pieces.append(f"</{tag.name}>")
 
     def _check(self, element: Element, depth: int) -> None:
         bounds = self._bounds
@@ -131,40 +122,6 @@ class _Writing:
             _refuse(f"an attribute would have more than {bounds.attribute_chars:,} characters")
         if sum(len(child.value) for child in element.children if type(child) is Text) > bounds.text_chars:
             _refuse(f"the text of <{element.local:.80}> would have more than {bounds.text_chars:,} characters")
-
-
-def _declarations(element: Element, outer: Scope, brought: dict[str, str]) -> dict[str, str]:
-    """What the element has to declare: what it says itself or brings along, and what its names need besides."""
-    wanted = brought | element.nsmap
-    found = {prefix: uri for prefix, uri in wanted.items() if outer.get(prefix) != uri and (uri or not prefix)}
-    names: list[Element | Attribute] = [element, *(each for each in element.attributes.values() if each.ns)]
-    for each in names:
-        bare = each is element
-        scope = {**outer, **found}
-        if _prefix_for(each.ns, each.prefix, scope, bare=bare) is not None:
-            continue
-        taken = each.prefix in found or (not each.prefix and not bare)
-        found[_another(scope) if taken and each.ns else each.prefix] = each.ns
-    return found
-
-
-def _prefix_for(ns: str, prefix: str, scope: Scope, *, bare: bool = True) -> str | None:
-    """The prefix that a name has at a place: its own if that means the right thing there, else the first that does."""
-    if (prefix or bare) and scope.get(prefix) == ns:
-        return prefix
-    return next((each for each, uri in scope.items() if uri == ns and (each or bare)), None)
-
-
-def _tag(node: Element | Attribute, scope: Scope) -> str:
-    """The name as it is written there. Attributes without a prefix have no namespace, whatever the default is."""
-    bare = isinstance(node, Element)
-    prefix = _prefix_for(node.ns, node.prefix, scope, bare=bare) if bare or node.ns else ""
-    assert prefix is not None, "a namespace was not declared"
-    return f"{prefix}:{node.local}" if prefix else node.local
-
-
-def _another(scope: Scope) -> str:
-    return next(f"ns{number}" for number in range(len(scope) + 1) if f"ns{number}" not in scope)
 
 
 def _written(node: Text) -> str:

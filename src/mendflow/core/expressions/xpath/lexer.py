@@ -43,16 +43,16 @@ def tokens(text: str) -> list[Token]:
         if word is None:
             raise XPathError(_unknown(text[at]), at)
         assert word.lastgroup is not None
-        found.append(Token(_kind(word.lastgroup, word.group(), found), word.group(), at))
+        found.append(Token(_kind(word.lastgroup, word.group(), found, at), word.group(), at))
         at = _after_blanks(text, word.end())
     return [*found, Token("end", "", len(text))]
 
 
-def _kind(group: str, text: str, before: list[Token]) -> Kind:
+def _kind(group: str, text: str, before: list[Token], at: int) -> Kind:
     follows_operand = bool(before) and before[-1].kind != "operator" and before[-1].text not in BEFORE_OPERAND
     if group == "name" and follows_operand:
         if text != "*" and text not in NAMED:
-            raise XPathError(f"`{text:.40}` stands where an operator should")
+            raise XPathError(f"`{text:.40}` stands where an operator should", at)
         return "operator"
     if group == "sign" and text in SIGNS:
         return "operator"

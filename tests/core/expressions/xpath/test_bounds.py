@@ -1,0 +1,114 @@
+"""No expression takes more work, or more of the stack, than one may, whatever it is and whatever it looks at."""
+
+import sys
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from mendflow.core.expressions import xpath
+from mendflow.core.expressions.xpath.run import WORK_MAX
+from mendflow.core.model.expr import XPATH, Expr
+from mendflow.core.model.values import Value
+from mendflow.core.xml.reading import read
+from mendflow.core.xml.tree import Element
+
+WIDE = read(f"<r>{'<a><b>1</b></a>' * 2000}</r>")
+DEEP = read(f"{'<a>' * 90}{'</a>' * 90}")
+NOTHING = xpath.World(dict[str, Value]().__getitem__)
+NESTED = [
+    "0 or 1 and 1=1<2+3*- -(/a|/a[{}])",
+    "0 or 1 and 1=1<2+3*- -/a[{}]",
+    "0 or 0=1<2+3*-string-length(string({}))",
+    "({})",
+]
+
+
+def said(text: str, context: Element = DEEP, **variables: str) -> str:
+    with pytest.raises(xpath.XPathError) as caught:
+        xpath.evaluate(Expr(text, XPATH), xpath.World(variables.__getitem__), context)
+    return caught.value.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "//*[//*[//*[//*]]]",
+        "//*[count(//*) > 1]",
+        "//*/following::*",
+        "//a/preceding-sibling::a[last()]",
+        "//a[contains(string(/), 'x')]",
+        "count(//*[. = //*])",
+    ],
+)
+def test_predicates_that_explode_end_at_the_bound(text: str) -> None:
+    assert "too much work" in said(text, WIDE)
+
+
+def test_the_bound_is_the_same_each_time() -> None:
+    """Documents that differ by a little, of which one is the first that is too large: wherever that is, it stays."""
+    text = Expr("count(//b[count(//b) > 0])", XPATH)
+
+    def first() -> int:
+        for count in range(600, 1100, 20):
+            try:
+                xpath.evaluate(text, NOTHING, read(f"<r>{'<b/>' * count}</r>"))
+            except xpath.XPathError:
+                return count
+        return 0
+
+    found = first()
+    assert found == first()
+    assert found > max(600, WORK_MAX // 1100)
+
+
+def test_a_text_that_would_be_too_long_is_not_made() -> None:
+    long = "x" * 400_000
+    assert "at most 1,048,576 are made" in said("concat($s, $s, $s)", s=long)
+    assert "too much work" in said(f"concat({', '.join(['$s'] * 1000)})", s=long)
+
+
+def test_an_expression_that_is_too_long_or_too_deep_is_refused() -> None:
+    assert "at most 32,768 characters" in said("1" * 40_000)
+    assert "nested deeper than 30 levels" in said("(" * 500 + "1" + ")" * 500)
+    assert "nested deeper than 30 levels" in said("/a" + "[a" * 500 + "]" * 500)
+
+
+@pytest.mark.parametrize(
+    ("text", "wanted"),
+    [
+        ("1" + "+1" * 15_000, 15_001.0),
+        ("0" + " or 0" * 6000, False),
+        ("-" * 30_000 + "1", 1.0),
+        ("/a" + "[1]" * 10_000, [DEEP]),
+        ("|".join(["/a"] * 10_000), [DEEP]),
+        ("a/" * 15_000 + "a", []),
+    ],
+)
+def test_a_long_expression_is_no_deep_one(text: str, wanted: xpath.XValue) -> None:
+    assert xpath.evaluate(Expr(text, XPATH), NOTHING, DEEP) == wanted
+
+
+@pytest.mark.parametrize("shape", NESTED)
+def test_the_deepest_expression_leaves_half_of_the_stack_to_others(shape: str) -> None:
+    deepest = text = "1"
+    while xpath.flaw(Expr(text := shape.format(text), XPATH)) is None:
+        deepest = text
+    frame, depth = sys._getframe(), 0
+    while frame is not None:
+        frame, depth = frame.f_back, depth + 1  # type: ignore[assignment]  # the last one has none
+    usual = sys.getrecursionlimit()
+    sys.setrecursionlimit(depth + usual // 2 + 10)
+    try:
+        xpath.evaluate(Expr(deepest + " ", XPATH), NOTHING, DEEP)
+        xpath.names(Expr(deepest, XPATH))
+    finally:
+        sys.setrecursionlimit(usual)
+
+
+@given(st.text(alphabet="ab$/[]()@.*|+-=<>!'\", 01:", max_size=40))
+def test_no_text_does_more_than_evaluate_or_refuse(text: str) -> None:
+    try:
+        xpath.evaluate(Expr(text, XPATH), xpath.World({"a": 1, "b": "x"}.__getitem__), DEEP)
+    except xpath.XPathError as error:
+        assert error.message

@@ -1,0 +1,161 @@
+"""Trees of XML: what is written stands for itself and can be read again, and nobody changes what others read."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from lxml import etree
+
+from mendflow.core.xml import BadXml, Bounds
+from mendflow.core.xml.reading import SHARED_CHARS_MAX, read, shared
+from mendflow.core.xml.tree import Comment, Element, Instruction, Text, cut, position, replace, rooted
+from mendflow.core.xml.writing import copied, write
+
+ORDER = (
+    '<o:order xmlns:o="urn:o" xmlns:x="urn:x" xmlns:t="urn:t" xmlns="urn:d">'
+    '<item x:kind="t:Pen">a &amp; b &lt; c</item><o:plain xmlns="">1<inner/></o:plain><!--c--><?go on?> tail</o:order>'
+)
+prefixes = st.sampled_from(["", "p", "q", "ns0"])
+namespaces = st.sampled_from(["", "urn:1", "urn:2", "urn:3"])
+texts = st.text(alphabet="a<>&\"' \r\n\t\u00e9\U0001f600:", max_size=8)
+
+
+@st.composite
+def elements(draw: st.DrawFn, depth: int = 0) -> Element:
+    """Trees as assignments leave them: prefixes and declarations that need not fit the names at all."""
+    declared = draw(st.dictionaries(st.sampled_from(["p", "q"]), st.sampled_from(["urn:1", "urn:2"]), max_size=2))
+    made = Element(draw(namespaces), draw(st.sampled_from("abc")), draw(prefixes), declared)
+    for ns in draw(st.lists(namespaces, unique=True, max_size=3)):
+        made.set(ns, "x", draw(texts), draw(prefixes) if ns else "")
+    for _ in range(draw(st.integers(0, 3 if depth < 3 else 0))):
+        made.append(draw(st.one_of(elements(depth + 1), st.builds(Text, texts.filter(bool)))))
+    return made
+
+
+def shape(element: Element) -> object:
+    """All that an element means, whatever its prefixes are."""
+    pieces: list[object] = []
+    for child in element.children:
+        if isinstance(child, Element):
+            pieces.append(shape(child))
+        elif pieces and isinstance(pieces[-1], str):
+            pieces[-1] += child.value
+        else:
+            pieces.append(child.value)
+    return element.name, {name: each.value for name, each in element.attributes.items()}, pieces
+
+
+@given(elements())
+def test_what_is_written_means_the_same_when_it_is_read(made: Element) -> None:  # FM-1
+    text = write(rooted(made))
+    assert shape(read(text)) == shape(made)
+    again = write(read(text))
+    assert write(read(again)) == again
+    assert etree.fromstring(text) is not None
+
+
+@given(elements())
+def test_a_copy_of_any_part_means_the_same_and_is_its_own(made: Element) -> None:
+    rooted(made)
+    for part in [made, *(node for node in made.descendants() if isinstance(node, Element))]:
+        again = copied(part)
+        assert shape(again) == shape(part)
+        assert again.document is not part.document
+        assert write(again) == write(part)
+
+
+def test_a_text_is_written_as_it_was_read() -> None:
+    assert write(read(ORDER)) == ORDER
+
+
+def test_an_element_takes_along_what_its_names_and_contents_mean() -> None:
+    item = next(read(ORDER).elements())
+    assert write(item) == '<item xmlns:x="urn:x" xmlns:t="urn:t" xmlns="urn:d" x:kind="t:Pen">a &amp; b &lt; c</item>'
+    bare = list(read(ORDER).elements())[1]
+    assert write(bare) == '<o:plain xmlns:o="urn:o">1<inner/></o:plain>'
+
+
+def test_an_element_keeps_its_namespace_where_its_prefix_means_another() -> None:
+    outer = read('<p:a xmlns:p="urn:1"/>')
+    outer.append(Element("urn:2", "b", "p"))
+    outer.set("urn:3", "x", "1", "p")
+    outer.set("urn:4", "y", "2")
+    text = write(outer)
+    assert (
+        text
+        == '<p:a xmlns:p="urn:1" xmlns:ns0="urn:3" xmlns:ns1="urn:4" ns0:x="1" ns1:y="2"><p:b xmlns:p="urn:2"/></p:a>'
+    )
+    assert shape(read(text)) == shape(outer)
+
+
+def test_an_element_without_a_namespace_takes_the_default_one_back() -> None:
+    outer = read('<a xmlns="urn:1"/>')
+    outer.append(Element("", "b"))
+    assert write(outer) == '<a xmlns="urn:1"><b xmlns=""/></a>'
+
+
+def test_nodes_are_cut_replaced_and_put_in() -> None:
+    root = read("<a x='1'>t<b/><c/></a>")
+    text, first, second = root.children
+    replace(first, Text("now"))
+    cut(text)
+    cut(root.attributes["x"])
+    root.insert(0, Comment("here"))
+    root.append(Instruction("go", "on"))
+    assert position(second) == 2
+    assert write(root) == "<a><!--here-->now<c/><?go on?></a>"
+    root.set_text("<new>")
+    assert write(root) == "<a>&lt;new&gt;</a>"
+    assert second.parent is None
+
+
+def test_a_tree_that_is_shared_is_not_changed() -> None:
+    text = "<a x='1'><b/></a>"
+    assert shared(text) is shared(text)
+    root = shared(text)
+    for change in (
+        root.clear,
+        lambda: root.set("", "x", "2"),
+        lambda: cut(root.children[0]),
+        lambda: root.set_text("x"),
+    ):
+        with pytest.raises(AssertionError):
+            change()
+    assert write(root) == '<a x="1"><b/></a>'
+    assert read(text) is not read(text)
+
+
+def test_long_texts_are_not_kept() -> None:
+    long = f"<a>{'x' * SHARED_CHARS_MAX}</a>"
+    assert shared(long) is not shared(long)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("<a><b></a>", "not XML"),
+        ("", "not XML"),
+        ('<!DOCTYPE a [<!ENTITY x "y">]><a>&x;</a>', "a document type is not taken"),
+        ("<a>" * 200 + "</a>" * 200, "more than 100 deep"),
+    ],
+)
+def test_what_does_not_pass_the_door_is_refused(text: str, said: str) -> None:
+    with pytest.raises(BadXml, match=said):
+        read(text)
+
+
+def test_nothing_is_written_that_could_not_be_read_again() -> None:
+    """A value that is put into itself again and again must not become one that nobody can look at any more."""
+    small = Bounds(bytes=200, depth=4, elements=6, attributes=2, attribute_chars=10, text_chars=20)
+    deep = read("<a><a><a><a><a/></a></a></a></a>")
+    many = read("<a><b/><b/><b/><b/><b/><b/></a>")
+    attributes = read("<a x='1' y='2' z='3'/>")
+    long = read(f"<a x='{'1' * 11}'/>")
+    wordy = read(f"<a>{'1' * 11}<b/>{'1' * 11}</a>")
+    large = read(f"<a><b>{'1' * 20}</b><b>{'1' * 20}</b><c x='&amp;&amp;&amp;&amp;&amp;&amp;&amp;&amp;'/></a>")
+    large.set_text("&" * 20)
+    large.append(Comment("x" * 100))
+    odd = read("<a/>")
+    odd.set_text("\x00")
+    for tree in (deep, many, attributes, long, wordy, large, odd):
+        with pytest.raises(BadXml):
+            write(tree, small)
