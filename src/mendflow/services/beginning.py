@@ -11,6 +11,7 @@ from typing import Final, NoReturn, Protocol
 
 import msgspec
 
+from mendflow.core.engine.plan import compile_flow
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.problems import Conflict, NotNow, StoreUnavailable
@@ -65,6 +66,10 @@ class Beginning:
         flows = self._services.flows
         await flows.look_again(name)
         known = flows.newest(name)
+        if known.flow.xml is not None and compile_flow(known.flow, taken=True).begins:
+            raise Conflict(
+                f"a case of {name} begins with a message: send one to /soap/flows/{name}, or try it with mendflow run"
+            )
         wanted = CaseDocument(
             id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
         )
