@@ -77,6 +77,7 @@ class House:
         self.domains = domains
         self.poster = poster
         self.caller = caller
+        self.url = ""  # where others reach this server, once it listens
         self.read_job = read_job
         self.elements = elements
         self.batches = batches

@@ -19,6 +19,7 @@ from mendflow.core.soap import CONTENT_TYPE
 from mendflow.core.soap.endpoints import Endpoint, Inbound
 from mendflow.core.soap.envelope import BadEnvelope, Envelope, element_of, read_envelope, write_envelope, write_fault
 from mendflow.core.soap.messages import answer_body, asked, fault_detail, fault_words
+from mendflow.core.soap.references import outward
 from mendflow.core.soap.wsdl import Served, at_address, schema_of, wsdl_of
 from mendflow.server import answers
 from mendflow.server.access import Caller
@@ -95,9 +96,11 @@ class SoapFace:
 
     def _address(self, scope: HTTPScope) -> str:
         """Where the caller has found us, or where we say that we are found."""
+        return self._base(scope) + scope["raw_path"].decode("latin-1").partition("?")[0]
+
+    def _base(self, scope: HTTPScope) -> str:
         host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
-        base = self._url or f"{scope['scheme']}://{host}"
-        return base + scope["raw_path"].decode("latin-1").partition("?")[0]
+        return self._url or f"{scope['scheme']}://{host}"
 
     async def _endpoint(self, words: Sequence[str]) -> Endpoint:
         """What there is at an address: a flow with all its links, or one of them."""
@@ -128,10 +131,11 @@ class SoapFace:
         if not said.operation.output:
             await tell(send, Told(202))
             return
-        await until_gone(receive, self._answer(posted.id, endpoint, inbound, send), self._holds)
+        await until_gone(receive, self._answer(posted.id, endpoint, inbound, self._base(scope), send), self._holds)
 
-    async def _answer(self, id: str, endpoint: Endpoint, inbound: Inbound, send: Send) -> None:
-        await tell(send, answer_of(endpoint, inbound, await self._office.answer(id)))
+    async def _answer(self, id: str, endpoint: Endpoint, inbound: Inbound, base: str, send: Send) -> None:
+        told = answer_of(endpoint, inbound, await self._office.answer(id))
+        await tell(send, Told(told.status, outward(told.body, base)))
 
     async def _ask_port(self, words: Sequence[str], data: bytes, send: Send, caller: Caller) -> None:
         port = self._office.port(words[0]) if len(words) == 1 else None

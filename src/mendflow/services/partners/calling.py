@@ -13,14 +13,15 @@ from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.problems import Elsewhere, NotFound, StoreUnavailable
+from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlWorld, element_text, element_value
 from mendflow.core.soap import messages, split
 from mendflow.core.soap.envelope import MESSAGE_ID, OURS, BadEnvelope, header, read_envelope, write_envelope
-from mendflow.core.soap.references import address_of
+from mendflow.core.soap.references import OWN, address_of, outward, own_link
 from mendflow.services.case_book import LiveCase
 from mendflow.services.ledger import Ledger
-from mendflow.services.partners.contract import Called, Caller, CallFailed, Port
+from mendflow.services.partners.contract import Called, Caller, CallFailed, Mail, Port
 from mendflow.services.partners.port_words import PortFault, thrown
 
 log = logging.getLogger("mendflow.partners")
@@ -36,13 +37,24 @@ Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
 class Partners:
-    """`ports` are those of this server, by name."""
+    """`ports` are those of this server, by name. `url` says where it is reached, and `mail` takes messages for flows."""
 
-    def __init__(self, caller: Caller, ports: Mapping[str, Port], ledger: Ledger, finished: Finished) -> None:
+    def __init__(
+        self,
+        *,
+        caller: Caller,
+        ports: Mapping[str, Port],
+        ledger: Ledger,
+        finished: Finished,
+        url: Callable[[], str],
+        mail: Callable[[], Mail],
+    ) -> None:
         self._caller = caller
         self._ports = ports
         self._ledger = ledger
         self._finished = finished
+        self._url = url
+        self._mail = mail
         self._calls: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
@@ -75,12 +87,33 @@ class Partners:
         assert world is not None, "only flows that speak XML have port types"
         address = address_of(order.reference)
         said = messages.spoken(world, order.port_type, order.operation, address=address)
+        message = order.value if isinstance(order.value, dict) else {}
+        if address.startswith(OWN):
+            return await self._posted_here(address, said, message, live, order)
         if address.startswith(IN_PROCESS):
             return await self._called_here(address, said, live, order)
-        message = order.value if isinstance(order.value, dict) else {}
         id = header(OURS, MESSAGE_ID, f"urn:mendflow:{live.id}/{order.serial}")
-        body = write_envelope(messages.request_body(world, said, message), [id])
+        body = outward(write_envelope(messages.request_body(world, said, message), [id]), self._url())
         return _heard(world, said, address, await self._caller.call(address, body, action=said.bound.action))
+
+    async def _posted_here(
+        self, address: str, said: messages.Spoken, message: dict[str, Value], live: LiveCase, order: CallPartner
+    ) -> Outcome:
+        """Give a message to a flow of this server."""
+        flow, link = own_link(address)
+        channel, id = f"{link}.{order.operation}", f"{live.id}/{order.serial}"
+        try:
+            posted = await self._mail().post(flow, channel, message, id=id, who=live.document.owner)
+        except (NotFound, Elsewhere) as mistake:
+            fault = Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=mistake.message)
+            raise CallFailed(fault) from mistake
+        if not said.operation.output:
+            return Outcome()
+        answer = await self._mail().answer(posted.id)
+        if answer.ended:
+            sentence = f"{flow} ended without a reply"
+            return Outcome(fault=Fault(name=answer.ended, category=Category.FLOW, message=sentence))
+        return Outcome(outputs=answer.value, fault=answer.fault)
 
     async def _called_here(self, address: str, said: messages.Spoken, live: LiveCase, order: CallPartner) -> Outcome:
         """Ask a port of this server, with no line in between."""

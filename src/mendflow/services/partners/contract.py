@@ -55,6 +55,13 @@ class Port(Protocol):
         ...
 
 
+class Mail(Protocol):
+    """Takes messages for flows, and tells what answers them."""
+
+    async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> Posted: ...
+    async def answer(self, id: str) -> Answer: ...
+
+
 class Office(Protocol):
     """What those who come with SOAP ask of a server."""
 
