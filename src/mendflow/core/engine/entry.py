@@ -9,11 +9,13 @@ from msgspec.structs import astuple, replace
 
 from mendflow.core.engine.messages import Deliver, ForceComplete, ForceFail
 from mendflow.core.engine.plan import Plan
+from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.expressions.cel import nearest
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value, check_value
+from mendflow.core.model.xml import XmlType
 
 NOT_DATA: Final = "notData"
 
@@ -31,6 +33,9 @@ def demand_message(plan: Plan, message: Deliver) -> None:
         raise Mistake(f"flow {plan.flow.name} has no channel {message.channel:.80}; it has {known}{guess}")
     demand_value(message.id, "the message's id")
     demand_value(message.value, "the message")
+    operation, world = plan.operations.get(message.channel), plan.flow.xml
+    if operation and world and (reason := flaw(world, XmlType(message=operation.input), message.value)):
+        raise Mistake(f"the message cannot be taken: {reason}")
     demand_value(message.correlation, "the correlation")
 
 

@@ -8,21 +8,18 @@ from typing import Any, Final
 
 import msgspec
 
+from mendflow.core.engine.anatomy import Body, declared_by, kind_of, parts_of
 from mendflow.core.engine.sense import nonsense
 from mendflow.core.engine.wording import misworded
+from mendflow.core.engine.xml.sensible import Around, misfits, speaks_xml
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
-    Assign,
     Call,
-    Catch,
-    Choose,
     Compensate,
     Flow,
-    ForEach,
     Mend,
     Node,
-    OnAlarm,
     OnMessage,
     Parallel,
     Pick,
@@ -30,12 +27,9 @@ from mendflow.core.model.flow import (
     Reply,
     Rethrow,
     Scope,
-    Sequence,
-    Until,
-    While,
 )
 from mendflow.core.model.problems import BadFlow
-from mendflow.core.model.xml import Declared, XmlCopy, XmlMessage, XmlType
+from mendflow.core.model.xml import Declared, Operation, XmlType
 
 FLOW: Final = "flow"
 CATCH: Final = "catch"
@@ -44,8 +38,6 @@ TERMINATION: Final = "termination"
 ON_MESSAGE: Final = "on-message"
 ON_ALARM: Final = "on-alarm"
 DEFAULT: Final = "default"
-TRANSFORM: Final = "transform"
-"""An assign that waits for style sheets."""
 
 WORK: Final = frozenset({"job", "task", "call", "stage"})
 """Kinds that people count."""
@@ -103,8 +95,13 @@ class Plan(msgspec.Struct):
     channels: frozenset[str]  # channels that somebody listens to, at some time
     called: dict[str, Flow]
     begins: frozenset[str]  # channels whose messages begin a case, in flows with XML
-    requests: frozenset[str]  # channels whose messages are to be answered, in flows with XML
+    operations: dict[str, Operation]  # by channel, in flows with XML
     process: int  # the node of what a flow is, which in BPEL is a scope
+
+    @property
+    def requests(self) -> frozenset[str]:
+        """Channels whose messages are to be answered, in flows with XML."""
+        return frozenset(channel for channel, operation in self.operations.items() if operation.output)
 
 
 def compile_flow(flow: Flow, *, taken: bool = False, alone: bool = False) -> Plan:
@@ -148,6 +145,8 @@ class _Compiler:
             self.expand(self.pending.pop())
         self.connect()
         self.leave()
+        if judging:
+            self.demand_what_is_declared()
         if not self.problems:
             self.demand_an_order()
 
@@ -163,7 +162,7 @@ class _Compiler:
             frozenset(each.channel for _, each in heard),
             called_flows(self.flow),
             frozenset(each.channel for _, each in heard if each.xml is not None and each.xml.creates),
-            frozenset(each.channel for node, each in heard if each.xml is not None and self.answers(node, each.xml)),
+            {each.channel: found for node, each in heard if (found := self.operation(node, each)) is not None},
             self.nodes[0].children[0],
         )
 
@@ -175,15 +174,30 @@ class _Compiler:
             elif isinstance(node.activity, Pick):
                 yield from ((node, each) for each in node.activity.messages)
 
-    def answers(self, node: PlanNode, heard: XmlMessage) -> bool:
-        """Whether a message that is heard at a node is to be answered."""
-        assert self.flow.xml is not None, "only flows with XML have such"
-        for each in (node, *self.above(node)):
-            link = each.declared.partner_links.get(heard.partner_link) if each.declared is not None else None
-            if link is not None:
-                operation = self.flow.xml.port_types.get(link.mine, {}).get(heard.operation)
-                return operation is not None and bool(operation.output)
-        return False
+    def operation(self, node: PlanNode, heard: Receive | OnMessage) -> Operation | None:
+        """The operation whose messages are heard at a node, in a flow with XML."""
+        if self.flow.xml is None or heard.xml is None:
+            return None
+        return self.around(node).operation(heard.xml, mine=True)
+
+    def around(self, node: PlanNode) -> Around:
+        assert self.flow.xml is not None, "only flows with XML declare"
+        nodes = (node, *self.above(node))
+        return Around(
+            self.flow.xml,
+            [each.types for each in nodes if each.types],
+            [each.declared for each in nodes if each.declared is not None],
+        )
+
+    def demand_what_is_declared(self) -> None:
+        """Refuse XML that names what is not there."""
+        for node in self.nodes:
+            said = [node.activity, *(node.activity.messages if isinstance(node.activity, Pick) else ())]
+            if self.flow.xml is not None:
+                found = [problem for each in said for problem in misfits(each, self.around(node))]
+                self.problems.extend(f"{node.name or node.kind}: {problem}" for problem in found)
+            elif any(speaks_xml(each) for each in said):
+                self.problems.append(f"{node.name or node.kind}: it speaks XML, and the flow knows no WSDL files")
 
     def add(self, kind: str, activity: Any, parent: int) -> int:
         name = getattr(activity, "name", "") or ""
@@ -324,59 +338,6 @@ class _Compiler:
         stuck = [link.name for link in self.links if waits[2 * link.target]]
         if stuck:
             self.problems.append(f"links {', '.join(stuck)} make activities wait for each other in a circle")
-
-
-class Body(msgspec.Struct, frozen=True):
-    """A handler that is no more than an activity."""
-
-    body: Activity
-
-
-COUNTER: Final = "{http://www.w3.org/2001/XMLSchema}unsignedInt"
-"""The type of what a for-each counts with."""
-
-WITH_A_BODY: Final = frozenset({Flow, Scope, ForEach, While, Until, Catch, OnMessage, OnAlarm, Body})
-
-
-def declared_by(activity: Any) -> tuple[dict[str, XmlType], Declared | None]:
-    """What an activity or a handler declares for all that stands in it, in a flow with XML."""
-    match activity:
-        case Scope(declared=declared) | OnMessage(declared=declared) if declared is not None:
-            return declared.types, declared
-        case Catch(variable=variable, holds=XmlType() as held):
-            return {variable: held}, None
-        case ForEach(variable=variable, items=None):
-            return {variable: XmlType(type=COUNTER)}, None
-    return {}, None
-
-
-def kind_of(activity: Activity) -> str:
-    if isinstance(activity, Assign) and any(_transforms(copy) for copy in activity.xml):
-        return TRANSFORM
-    tag = type(activity).__struct_config__.tag
-    assert isinstance(tag, str)
-    return tag
-
-
-def _transforms(copy: XmlCopy) -> bool:
-    return copy.source.expression is not None and "doXslTransform" in copy.source.expression.text
-
-
-def parts_of(activity: Any) -> tuple[Activity, ...]:
-    """The activities directly inside an activity or a handler; its handlers are not among them."""
-    match activity:
-        case Sequence(body=steps):
-            return steps
-        case Parallel(branches=branches):
-            return branches
-        case Choose(branches=branches, otherwise=otherwise):
-            return (*(branch.body for branch in branches), *((otherwise,) if otherwise is not None else ()))
-        case Pick(messages=messages, alarms=alarms):
-            return (*(each.body for each in messages), *(each.body for each in alarms))
-    if type(activity) not in WITH_A_BODY:
-        return ()
-    body: Activity = activity.body
-    return (body,)
 
 
 def called_flows(flow: Flow) -> dict[str, Flow]:

@@ -23,6 +23,7 @@ from mendflow.core.engine.activities.scope import (
 from mendflow.core.engine.activities.sequence import SequenceKind
 from mendflow.core.engine.activities.transform import TransformKind
 from mendflow.core.engine.activities.work import CallKind, InvokeKind, MendKind, StageKind, TaskKind, WaitKind
+from mendflow.core.engine.anatomy import TRANSFORM
 from mendflow.core.engine.run import ActivityKind
 
 KINDS: Final[Mapping[str, ActivityKind[Any]]] = {
@@ -36,7 +37,7 @@ KINDS: Final[Mapping[str, ActivityKind[Any]]] = {
     "empty": EmptyKind(),
     "exit": ExitKind(),
     "assign": AssignKind(),
-    plan.TRANSFORM: TransformKind(),
+    TRANSFORM: TransformKind(),
     "validate": ValidateKind(),
     "wait": WaitKind(),
     "throw": ThrowKind(),

@@ -22,12 +22,12 @@ COUNTER_MAX: Final = 2**32 - 1
 
 class Asking:
     """The variables that an expression sees. `trees` are shown instead of what the variables hold; `links` are the
-    states of links, in a join condition."""
+    states of links, in a join condition, which knows them by the names that they had before these were made unique."""
 
     def __init__(self, case: Case, env: int, links: Mapping[str, bool] | None = None) -> None:
         self.case, self.env = case, env
         self.names = Names(case, env)
-        self.links = links or {}
+        self.links = {name.partition("~")[0]: state for name, state in (links or {}).items()}
         self.trees: dict[str, Value | Node] = {}
         self.transform: Transform | None = None
 

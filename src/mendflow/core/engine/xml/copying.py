@@ -29,9 +29,22 @@ def given_of(value: Value) -> Given:
     """What a variable's value, or a part's, is to a copy."""
     text = element_text(value)
     if text is not None:
-        return shared(text)
-    assert isinstance(value, (str, int, float)), "a plain value"
+        return readable(text)
+    assert isinstance(value, (str, int, float)), "what is in a variable was looked at when it came in"
     return value
+
+
+def readable(text: str) -> Element:
+    """The tree of a text, for those who only look."""
+    try:
+        return shared(text)
+    except BadXml as refusal:
+        raise thrown(SELECTION_FAILURE, f"what is to be copied cannot be read: {refusal}") from None
+
+
+def copyable(node: Node) -> bool:
+    """Whether a copy may take it or go to it: it is an element, an attribute or a text."""
+    return isinstance(node, (Element, Attribute)) or type(node) is Text
 
 
 def element_named(name: str) -> Element:
@@ -94,10 +107,9 @@ def _replace_content(target: Node, text: str) -> None:
         assert target.parent is not None
         target.parent.own()
         target.value = text
-    elif type(target) is Text:
-        cut(target)
     else:
-        raise thrown(SELECTION_FAILURE, "a copy goes to an element, an attribute or a text, and this is neither")
+        assert isinstance(target, Text), "a copy goes to what is copyable"
+        cut(target)
 
 
 def content_of(given: Given) -> str:

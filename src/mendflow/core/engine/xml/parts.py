@@ -7,8 +7,9 @@ from mendflow.core.engine.faults import UNINITIALIZED_VARIABLE, thrown
 from mendflow.core.engine.state import Case
 from mendflow.core.engine.xml.copying import given_of, placed
 from mendflow.core.engine.xml.declared import parts_of, type_of_part, variable_at, world_of
+from mendflow.core.engine.xml.shapes import demand_shape
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import Part, XmlMessage
+from mendflow.core.model.xml import Part, XmlMessage, XmlType
 from mendflow.core.xml.declarations import builtin_of
 from mendflow.core.xml.plain import plain
 
@@ -58,8 +59,9 @@ def _part_made(case: Case, env: int, how: XmlMessage, part: Part) -> Value:
 
 def message_taken(case: Case, env: int, how: XmlMessage, message: str, value: Value) -> None:
     """Put a message that came into the variables that it is for."""
-    known = parts_of(case, message)
-    given = {part.name: _part_taken(case, part, value[part.name]) for part in known if part.name in (value or {})}
+    known, value = parts_of(case, message), {} if value is None else value
+    demand_shape(world_of(case), XmlType(message=message), value, f"a message {message}")
+    given = {part.name: _part_taken(case, part, value[part.name]) for part in known if part.name in value}
     for each in how.parts:
         if each.part in given:
             holder, type = variable_at(case, env, each.variable)

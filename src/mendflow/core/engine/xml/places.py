@@ -10,7 +10,7 @@ from typing import Final
 from mendflow.core.engine.faults import MISMATCHED_ASSIGNMENT, SELECTION_FAILURE, thrown
 from mendflow.core.engine.state import Case, Env
 from mendflow.core.engine.xml.asking import Asking, fault_of
-from mendflow.core.engine.xml.copying import Given, placed, put, root_of, written
+from mendflow.core.engine.xml.copying import Given, copyable, placed, put, root_of, written
 from mendflow.core.engine.xml.declared import link_at, parts_of, type_of_part, variable_at, world_of
 from mendflow.core.engine.xml.properties import alias_of
 from mendflow.core.expressions import xpath
@@ -106,11 +106,7 @@ class Places:
         holder, type = self._type(place.variable, place.part)
         root = self._tree(holder, type, place.variable, place.part)
         node = self._one(query, Asking(self.case, self.env), root)
-        if node is root:
-            self._put_variable(XmlPlace(variable=place.variable, part=place.part), given, keep_name=keep_name)
-        else:
-            changed = written(put(node, given, keep_name=keep_name))
-            self._keep(holder, place.variable, place.part, element_value(changed))
+        self._put_node(place.variable, place.part, node, given, keep_name=keep_name)
 
     def _put_property(self, place: XmlPlace, given: Given) -> None:
         _, type = variable_at(self.case, self.env, place.variable)
@@ -130,15 +126,21 @@ class Places:
             if not type.message:
                 shown = {"": self._shown(holder, name, "")}
             asking.trees[name] = shown if type.message else shown[""]
-            trees.update({id(tree): (name, part) for part, tree in shown.items()})
+            trees.update({id(tree.document): (name, part) for part, tree in shown.items() if isinstance(tree, Element)})
         node = self._one(expr, asking, None)
-        document = node.document
-        assert document is not None
-        variable, part = trees[id(document.root)]
-        if node is document.root:
+        if id(node.document) not in trees:
+            raise thrown(SELECTION_FAILURE, f"`{expr.text:.200}` selects nothing that stands in a variable")
+        variable, part = trees[id(node.document)]
+        self._put_node(variable, part, node, given, keep_name=keep_name)
+
+    def _put_node(self, variable: str, part: str, node: Node, given: Given, *, keep_name: bool) -> None:
+        """Copy to a node in the tree of a variable or a part, and keep that tree."""
+        if isinstance(node, Element) and not isinstance(node.parent, Element):
             self._put_variable(XmlPlace(variable=variable, part=part), given, keep_name=keep_name)
             return
-        holder, _ = variable_at(self.case, self.env, variable)
+        holder, type = self._type(variable, part)
+        if not type.element and builtin_of(world_of(self.case), type) is not None:
+            raise thrown(SELECTION_FAILURE, f"{part or variable} is of a simple type; there is nothing in it to select")
         self._keep(holder, variable, part, element_value(written(put(node, given, keep_name=keep_name))))
 
     def _shown(self, holder: Env, name: str, part: str) -> Value | Element:
@@ -155,6 +157,8 @@ class Places:
             raise fault_of(error, expr) from None
         if len(found) != 1:
             raise thrown(SELECTION_FAILURE, f"`{expr.text:.200}` selects {len(found)} nodes to copy to; it must be one")
+        if not copyable(found[0]):
+            raise thrown(SELECTION_FAILURE, f"`{expr.text:.200}` selects no element, no attribute and no text")
         return found[0]
 
     def _tree(self, holder: Env, type: XmlType, name: str, part: str) -> Element:

@@ -1,18 +1,23 @@
 """What a copy takes: a variable or something in it, a property, a partner link, an expression, a literal."""
 
-from mendflow.core.engine.faults import SELECTION_FAILURE, UNINITIALIZED_PARTNER_ROLE, thrown
+from mendflow.core.engine.faults import (
+    SELECTION_FAILURE,
+    SUB_LANGUAGE_FAULT,
+    UNINITIALIZED_PARTNER_ROLE,
+    UNINITIALIZED_VARIABLE,
+    thrown,
+)
 from mendflow.core.engine.state import Case
 from mendflow.core.engine.xml.asking import Asking, fault_of
-from mendflow.core.engine.xml.copying import Given, given_of, root_of
+from mendflow.core.engine.xml.copying import Given, copyable, given_of, readable, root_of
 from mendflow.core.engine.xml.declared import link_at, variable_at
 from mendflow.core.engine.xml.parts import part_value, variable_value, whole_message
 from mendflow.core.engine.xml.places import Message
-from mendflow.core.expressions import xpath
+from mendflow.core.expressions import ExpressionError, evaluate, xpath
 from mendflow.core.expressions.xpath.run import Transform
-from mendflow.core.model.expr import Expr
+from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlSource, XmlType, element_text
-from mendflow.core.xml.reading import shared
 from mendflow.core.xml.tree import Element, Node, Text
 
 
@@ -53,6 +58,8 @@ class Sources:
         return self._asked(source.query, _context(value, source.part or name), ignore_missing=ignore_missing)
 
     def _asked(self, expr: Expr, context: Node | None, *, ignore_missing: bool) -> Given | None:
+        if expr.language != XPATH:
+            return self._reckoned(expr)
         try:
             found = xpath.evaluate(expr, self.asking.world, context)
         except xpath.XPathError as error:
@@ -63,7 +70,20 @@ class Sources:
             return None
         if len(found) != 1:
             raise thrown(SELECTION_FAILURE, f"`{expr.text:.200}` selects {len(found)} nodes to copy; it must be one")
+        if not copyable(found[0]):
+            raise thrown(SELECTION_FAILURE, f"`{expr.text:.200}` selects no element, no attribute and no text")
         return found[0]
+
+    def _reckoned(self, expr: Expr) -> Given:
+        """What an expression in another language gives."""
+        try:
+            value = evaluate(expr, self.asking.names)
+        except ExpressionError as error:
+            missing = self.asking.names.missing
+            raise thrown(UNINITIALIZED_VARIABLE if missing else SUB_LANGUAGE_FAULT, str(error)) from None
+        if element_text(value) is None and not isinstance(value, (str, int, float)):
+            raise thrown(SELECTION_FAILURE, f"`{expr.text:.200}` gives neither a plain value nor an element")
+        return given_of(value)
 
     def _reference(self, name: str, endpoint: str) -> Given:
         holder, _ = link_at(self.case, self.env, name)
@@ -77,12 +97,12 @@ class Sources:
 def _context(value: Value, label: str) -> Element:
     """The tree that a query looks at."""
     text = element_text(value)
-    return root_of(value, XmlType(), label) if text is None else shared(text)
+    return root_of(value, XmlType(), label) if text is None else readable(text)
 
 
 def literal(text: str) -> Given:
     """What a literal is: its one element, or its text."""
-    root = shared(text)
+    root = readable(text)
     elements = list(root.elements())
     texts = "".join(node.value for node in root.children if type(node) is Text)
     if not elements:

@@ -1,0 +1,98 @@
+"""Whether what an activity says of XML can be meant: names that are declared around it, literals that can be read.
+
+Whoever wrote BPEL has been told before, with the line; this is for flows that come in another way, so that what runs
+finds everything that it asks for. XPath is not judged here: what is wrong with it is found when it is evaluated."""
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import msgspec
+
+from mendflow.core.model.flow import Assign, Catch, Invoke, OnMessage, Receive, Reply, Scope, Throw, Validate
+from mendflow.core.model.xml import Declared, Operation, XmlCopy, XmlMessage, XmlType, XmlWorld
+from mendflow.core.xml.door import BadXml
+from mendflow.core.xml.reading import shared
+
+
+class Around(msgspec.Struct, frozen=True):
+    """What is declared around an activity, from the inside outwards."""
+
+    world: XmlWorld
+    types: Sequence[dict[str, XmlType]]
+    declared: Sequence[Declared]
+
+    def variable(self, name: str) -> bool:
+        return any(name in each for each in self.types)
+
+    def operation(self, how: XmlMessage, *, mine: bool) -> Operation | None:
+        """The operation that a message belongs to: one that the flow offers, or one that it calls."""
+        for each in self.declared:
+            if (link := each.partner_links.get(how.partner_link)) is not None:
+                port_type = link.mine if mine else link.partner
+                return self.world.port_types.get(port_type, {}).get(how.operation)
+        return None
+
+
+def speaks_xml(activity: Any) -> bool:
+    """Whether it makes sense only in a flow that knows its WSDL files."""
+    match activity:
+        case Assign(xml=copies, validate=validates):
+            return bool(copies) or validates
+        case Validate():
+            return True
+        case Throw(variable=variable):
+            return bool(variable)
+        case Scope(declared=given) | Catch(holds=given) | Invoke(sends=given):
+            return given is not None
+        case Receive(xml=given) | Reply(xml=given) | OnMessage(xml=given):
+            return given is not None
+    return False
+
+
+def misfits(activity: Any, around: Around) -> Iterator[str]:
+    """What an activity or a handler names that is not there."""
+    match activity:
+        case Assign(xml=copies):
+            yield from _copies(copies, around)
+        case Validate(variables=names):
+            yield from _variables(names, around)
+        case Throw(variable=name):
+            yield from _variables((name,), around)
+        case Scope(declared=Declared(first=first)):
+            yield from _copies(first, around)
+        case OnMessage(declared=Declared(first=first)):
+            yield from _copies(first, around)
+    for how, mine in messages_of(activity):
+        if around.operation(how, mine=mine) is None:
+            yield f"no partner link {how.partner_link:.80} with an operation {how.operation:.80} is declared around it"
+        yield from _variables((how.variable, *(each.variable for each in how.parts)), around)
+        sets = (each.set for each in how.correlations)
+        known = {name for each in around.declared for name in each.correlation_sets}
+        yield from (f"no correlation set {name:.80} is declared around it" for name in sets if name not in known)
+
+
+def messages_of(activity: Any) -> Iterator[tuple[XmlMessage, bool]]:
+    """The messages that an activity takes or makes, and whether the operation is one that the flow offers."""
+    match activity:
+        case Receive(xml=how) | Reply(xml=how) | OnMessage(xml=how) if how is not None:
+            yield how, True
+        case Invoke(sends=sends, gets=gets):
+            yield from ((how, False) for how in (sends, gets) if how is not None)
+
+
+def _copies(copies: Sequence[XmlCopy], around: Around) -> Iterator[str]:
+    for copy in copies:
+        source, target = copy.source, copy.target
+        yield from _variables((source.variable, target.variable), around)
+        for name in filter(None, (source.partner_link, target.partner_link)):
+            if not any(name in each.partner_links for each in around.declared):
+                yield f"no partner link {name:.80} is declared around it"
+        if source.literal is not None:
+            try:
+                shared(source.literal)
+            except BadXml as refusal:
+                yield f"a literal in it cannot be read: {refusal.message}"
+
+
+def _variables(names: Sequence[str], around: Around) -> Iterator[str]:
+    return (f"no variable {name:.80} is declared around it" for name in names if name and not around.variable(name))

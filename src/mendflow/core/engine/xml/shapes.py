@@ -1,0 +1,46 @@
+"""Whether a value from outside is of the shape that variables with XML have: messages by their parts, elements as
+text that can be read, plain values where the type is simple. What the schema says of them is not looked at here."""
+
+from mendflow.core.engine.faults import INVALID_VARIABLES, thrown
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import XML, XmlType, XmlWorld, element_text
+from mendflow.core.xml.declarations import builtin_of
+from mendflow.core.xml.door import BadXml
+from mendflow.core.xml.reading import shared
+
+
+def flaw(world: XmlWorld, type: XmlType, value: Value) -> str:
+    """Nothing, or why no variable of this type can hold the value."""
+    if type.message:
+        return _flaw_of_message(world, type.message, value)
+    if not type.element and builtin_of(world, type) is not None:
+        return "" if isinstance(value, (str, int, float)) else "it must be plain: a text, a number, true or false"
+    text = element_text(value)
+    if text is None:
+        return f'it must be an element, as {{"{XML}": "<name>...</name>"}}'
+    try:
+        shared(text)
+    except BadXml as refusal:
+        return f"its XML cannot be read: {refusal.message}"
+    return ""
+
+
+def _flaw_of_message(world: XmlWorld, message: str, value: Value) -> str:
+    parts = world.messages.get(message, ())
+    names = [part.name for part in parts]
+    if not isinstance(value, dict):
+        return f"it must be a message: a map of its parts, which are {', '.join(names) or 'none'}"
+    if unknown := sorted(value.keys() - set(names)):
+        return f"a message {message} has no part {unknown[0]:.80}; it has {', '.join(names) or 'none'}"
+    for part in parts:
+        if part.name in value:
+            inner = flaw(world, XmlType(element=part.element, type=part.type), value[part.name])
+            if inner:
+                return f"the part {part.name}: {inner}"
+    return ""
+
+
+def demand_shape(world: XmlWorld, type: XmlType, value: Value, what: str) -> None:
+    """Throw `invalidVariables` if no variable can hold it."""
+    if found := flaw(world, type, value):
+        raise thrown(INVALID_VARIABLES, f"{what}: {found}")
