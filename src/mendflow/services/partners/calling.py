@@ -37,7 +37,7 @@ Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
 class Partners:
-    """`ports` are those of this server, by name. `url` says where it is reached, and `mail` takes messages for flows."""
+    """`ports` are those of this server, by name. `url` says where it is reached; `mail` takes messages for flows."""
 
     def __init__(
         self,
