@@ -25,6 +25,7 @@ COMMANDS: dict[str, Entry] = {
     "check": _entry("check", "Report every problem of the flow files at once.", _RUN),
     "graph": _entry("graph", "Draw a flow: its jobs, and what waits for what.", _RUN),
     "adapt": _entry("adapting", "Put interceptors of the proxy at the invokes of a BPEL process.", _RUN),
+    "convert": _entry("converting", "Write a flow as a BPEL process, or a flow of one job in JSDL.", _RUN),
     "schema": _entry("check", "Print the JSON Schema of flow files, for editors.", _RUN),
     "sim": _entry("sim", "Play flows in virtual time: what one would take, and the paper's experiments.", _RUN),
     "cases": _entry("lists", "List the cases, newest first.", _LOOK),

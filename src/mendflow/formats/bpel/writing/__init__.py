@@ -78,11 +78,7 @@ def _beside(world: XmlWorld, links: list[PartnerLink], folder: str) -> dict[str,
 def _shipped(world: XmlWorld) -> list[Tag]:
     """The ports of the product's own, which need no file."""
     known = {name.rpartition("}")[0].removeprefix("{") for name in world.port_types}
-    return [
-        tag("bpel:import", {"namespace": each, "importType": WSDL})
-        for each in PORTS.values()
-        if each in known
-    ]
+    return [tag("bpel:import", {"namespace": each, "importType": WSDL}) for each in PORTS.values() if each in known]
 
 
 def _declared(flow: Flow) -> Iterator[Declared]:

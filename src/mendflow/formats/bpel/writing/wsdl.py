@@ -89,7 +89,8 @@ class _Wsdl:
 
     def services(self) -> list[Tag]:
         """A binding for each port, and each service with its ports."""
-        bindings, services = [], {}
+        bindings: list[Tag] = []
+        services: dict[str, Tag] = {}
         for port in (port for port in self.world.ports if split(port.service)[0] == self.namespace):
             name = f"{split(port.service)[1]}{port.name}"
             bindings.append(self.binding(name, port))
