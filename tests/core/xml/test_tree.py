@@ -124,9 +124,15 @@ def test_a_tree_that_is_shared_is_not_changed() -> None:
     assert read(text) is not read(text)
 
 
-def test_long_texts_are_not_kept() -> None:
+def test_texts_are_kept_as_far_as_there_is_room() -> None:
     long = f"<a>{'x' * SHARED_CHARS_MAX}</a>"
     assert shared(long) is not shared(long)
+    texts = [f"<a>{number}{'x' * (SHARED_CHARS_MAX - 20)}</a>" for number in range(6)]
+    first, *_ = trees = [shared(text) for text in texts]
+    assert shared(texts[5]) is trees[5]
+    assert shared(texts[2]) is trees[2]
+    assert shared(texts[0]) is not first
+    assert shared(texts[2]) is trees[2]
 
 
 @pytest.mark.parametrize(

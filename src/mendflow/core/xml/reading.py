@@ -1,8 +1,7 @@
 """From text to a tree. What comes in comes through the door, as everywhere.
 
-Most texts are looked at many times and changed rarely. So small ones are kept as trees that all readers share."""
+Most texts are looked at many times and changed rarely. So those of the last texts are kept, for all readers."""
 
-from functools import lru_cache
 from typing import Final
 
 from lxml import etree
@@ -10,7 +9,10 @@ from lxml import etree
 from mendflow.core.xml.door import BadXml, Node, parse
 from mendflow.core.xml.tree import Child, Comment, Document, Element, Instruction, Text
 
-SHARED_CHARS_MAX: Final = 1 << 14
+KEPT_CHARS_MAX: Final = 1 << 19
+"""Of all texts together. A tree takes up to seventy times the room of its text."""
+
+SHARED_CHARS_MAX: Final = KEPT_CHARS_MAX // 4
 """A longer text is not kept: it would take the room of many."""
 
 
@@ -29,17 +31,35 @@ def read(text: str) -> Element:
 
 def shared(text: str) -> Element:
     """The same for those who only look: the tree is others' too, and changing it is refused."""
-    return _kept(text) if len(text) <= SHARED_CHARS_MAX else _sealed(text)
+    return _KEPT.tree(text)
 
 
-def _sealed(text: str) -> Element:
-    root = read(text)
-    assert root.document is not None
-    root.document.shared = True
-    return root
+class _Kept:
+    """The trees of the texts that were asked for last, as many as there is room for."""
+
+    def __init__(self) -> None:
+        self._trees: dict[str, Element] = {}
+        self._chars = 0
+
+    def tree(self, text: str) -> Element:
+        found = self._trees.pop(text, None) or self._read(text)
+        if len(text) <= SHARED_CHARS_MAX:
+            self._trees[text] = found
+            while self._chars > KEPT_CHARS_MAX:
+                oldest = next(iter(self._trees))
+                self._chars -= len(oldest)
+                del self._trees[oldest]
+        return found
+
+    def _read(self, text: str) -> Element:
+        root = read(text)
+        assert root.document is not None
+        root.document.shared = True
+        self._chars += len(text) if len(text) <= SHARED_CHARS_MAX else 0
+        return root
 
 
-_kept = lru_cache(maxsize=512)(_sealed)
+_KEPT: Final = _Kept()
 
 
 def _made(parsed: Node, outer: dict[str | None, str]) -> Element:
