@@ -11,7 +11,7 @@ from mendflow.core.engine.xml.places import Places
 from mendflow.core.engine.xml.sources import Sources
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Declared, XmlCopy
-from mendflow.core.soap.references import service_reference
+from mendflow.core.soap.references import own_reference, service_reference
 from mendflow.core.xml.schema import violations
 
 
@@ -40,7 +40,7 @@ def declare(case: Case, env: Env, declared: Declared) -> None:
     for name, link in declared.partner_links.items():
         known = link.initialize is not False
         env.variables[f"@{name}"] = {
-            "mine": deployed(case, link.mine),
+            "mine": own_reference(case.plan.flow.name, name) if link.mine else None,
             "partner": deployed(case, link.partner) if known else None,
         }
     if declared.first:
