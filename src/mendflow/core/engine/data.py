@@ -23,6 +23,9 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value, check_value
 
 NUMBER_MAX: Final = 2**53
+NO_VARIABLES: Final = frozenset("@#%")
+"""What the names begin with under which partner links and the like are kept among variables."""
+
 STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 
@@ -149,12 +152,24 @@ def root_env(case: Case) -> Env | None:
     return case.envs.get(inner)
 
 
+def variables_env(case: Case) -> Env | None:
+    """The environment that holds the variables of the flow, while it runs; in BPEL the process is a scope in it."""
+    root = case.instances.get(case.root)
+    if not isinstance(root, ScopeInstance) or case.plan.flow.xml is None:
+        return root_env(case)
+    for child in root.children:
+        process = case.instances[child]
+        if isinstance(process, ScopeInstance) and process.node == case.plan.process:
+            return case.envs.get(process.inner)
+    return None
+
+
 def flow_variables(case: Case) -> dict[str, Value]:
-    """The variables of the flow itself; its inputs are not among them."""
-    env = root_env(case)
+    """The variables of the flow itself; its inputs are not among them, nor what it knows of partners."""
+    env = variables_env(case)
     if env is None:
         return dict(case.variables)
-    return {name: value for name, value in env.variables.items() if name != "inputs"}
+    return {name: value for name, value in env.variables.items() if name != "inputs" and name[0] not in NO_VARIABLES}
 
 
 def case_data(case: Case) -> dict[str, Value]:

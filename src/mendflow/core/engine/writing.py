@@ -13,10 +13,12 @@ from mendflow.core.engine import data
 from mendflow.core.engine.faults import Thrown
 from mendflow.core.engine.messages import CallPartner, OfferTask, Order, StageFiles, StartCalled, SubmitJob
 from mendflow.core.engine.state import Case, Item, JobItem
+from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.expressions import RESERVED
 from mendflow.core.expressions.texts import as_text
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value, check_value
+from mendflow.core.model.xml import XmlType
 
 PATH: Final = re.compile(r"[A-Za-z_][\w-]*(\.[A-Za-z_][\w-]*|\[\d{1,9}\]){0,63}")
 VARIABLE: Final = re.compile(r"[A-Za-z_]\w*", re.ASCII)
@@ -128,10 +130,13 @@ def case_with(case: Case, values: dict[str, Value]) -> tuple[dict[str, Value], d
     assert case.flow is not None
     inputs: Value = case.inputs
     variables: Value = data.flow_variables(case)
+    declared = case.plan.nodes[case.plan.process].types if case.flow.xml is not None else None
     for path, value in values.items():
         name = re.split(r"[.\[]", path, maxsplit=1)[0]
         if name not in variables and name in case.flow.inputs:
             inputs = _put(inputs, path, value)
+        elif declared is not None:
+            variables = _declared_with(case, declared, variables, path, value)
         elif not VARIABLE.fullmatch(name) or name in RESERVED or name == "inputs":
             raise Mistake(f"{name!r:.80} cannot be a variable: use letters, digits and _, and no word of expressions")
         else:
@@ -139,15 +144,29 @@ def case_with(case: Case, values: dict[str, Value]) -> tuple[dict[str, Value], d
     return inputs, variables
 
 
+def _declared_with(case: Case, declared: dict[str, XmlType], variables: Value, path: str, value: Value) -> Value:
+    """The variables of a process, each of which has a type, with a value at a path."""
+    name = re.split(r"[.\[]", path, maxsplit=1)[0]
+    if name not in declared:
+        raise Mistake(f"the process has no variable {name!r:.80}; it has {', '.join(declared) or 'none'}")
+    variables = _put(variables, path, value)
+    assert case.flow is not None and case.flow.xml is not None
+    if reason := flaw(case.flow.xml, declared[name], variables[name]):
+        raise Mistake(f"`{path:.80}` cannot be written: {reason}")
+    return variables
+
+
 def write_case(case: Case, values: dict[str, Value]) -> None:
     """Put values into the case."""
     inputs, variables = case_with(case, values)
     case.inputs = inputs
-    env = data.root_env(case)
+    root, env = data.root_env(case), data.variables_env(case)
+    if root is not None:
+        root.variables["inputs"] = inputs
     if env is None:
         case.variables = variables
         for path, value in values.items():
             case.early.pop(path, None)
             case.early[path] = value
     else:
-        env.variables.update(variables, inputs=inputs)
+        env.variables.update(variables)

@@ -7,7 +7,7 @@ from mendflow.core.engine.faults import Thrown
 from mendflow.core.engine.names import holder_of
 from mendflow.core.engine.plan import CATCH
 from mendflow.core.engine.run import ActivityKind, Run
-from mendflow.core.engine.state import End, Instance, ScopeInstance
+from mendflow.core.engine.state import Case, End, Instance, ScopeInstance
 from mendflow.core.engine.xml.assigning import copy_all, demand_valid
 from mendflow.core.engine.xml.declared import variable_at
 from mendflow.core.engine.xml.handlers import fault_data
@@ -60,7 +60,7 @@ def assign(run: Run, instance: Instance, transform: Transform | None = None) -> 
         for copy in activity.copies:
             name = _copy(run, instance, copy, places)
             if activity.first:
-                _lay_over(run, instance, name)
+                lay_over(run.case, instance.env, name)
         if activity.xml:
             copy_all(places, Sources(run.case, instance.env, transform), activity.xml)
         if activity.validate:
@@ -80,13 +80,13 @@ def _copy(run: Run, instance: Instance, copy: Copy, places: Places) -> str:
     return name
 
 
-def _lay_over(run: Run, instance: Instance, name: str) -> None:
+def lay_over(case: Case, env: int, name: str) -> None:
     """Write into the variable again what was written before it had its first value. What does not fit that value
     changes nothing."""
-    for path, value in run.case.early.items():
+    for path, value in case.early.items():
         if data.steps_of(path)[0] == name:
             with suppress(Thrown):
-                data.assign(run.case, instance.env, path, value)
+                data.assign(case, env, path, value)
 
 
 class ValidateKind(ActivityKind[Instance]):

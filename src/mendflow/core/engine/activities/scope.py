@@ -90,6 +90,8 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         declared = run.nodes[scope.node].declared
         if declared is not None:
             declare(run.case, run.case.envs[scope.inner], declared)
+            for name in declared.types if scope.node == run.plan.process else ():
+                basic.lay_over(run.case, scope.inner, name)
         for name, template in run.nodes[scope.node].activity.variables.items():
             variables[name] = data.value_of(run.case, scope.inner, template)
 
@@ -204,6 +206,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
     def complete(self, run: Run, scope: ScopeInstance) -> None:
         """All went well: leave a record if there is anything to compensate."""
         self.share_results(run, scope)
+        self.keep_variables(run, scope)
         node = run.nodes[scope.node]
         undoable = node.compensation >= 0 and not scope.failed and not scope.removed
         if self.remembered and (undoable or scope.records):
@@ -222,6 +225,11 @@ class ScopeKind(ActivityKind[ScopeInstance]):
     def share_results(self, run: Run, scope: ScopeInstance) -> None:
         if self.shares_results:
             run.case.envs[scope.env].results.update(run.case.envs[scope.inner].results)
+
+    def keep_variables(self, run: Run, scope: ScopeInstance) -> None:
+        """The variables of a process stay known when it is over."""
+        if scope.node == run.plan.process and run.plan.flow.xml is not None:
+            run.case.variables = data.flow_variables(run.case)
 
     def stop(self, run: Run, scope: ScopeInstance, stack: list[Instance]) -> None:
         if scope.stage in (Stage.FAULTING, Stage.HANDLING):
@@ -243,6 +251,7 @@ class ScopeKind(ActivityKind[ScopeInstance]):
 
     def close(self, run: Run, scope: ScopeInstance) -> None:
         case = run.case
+        self.keep_variables(run, scope)
         events.disable(run, scope)
         compensation.discard(run, scope.records)
         compensation.discard(run, scope.targets)
