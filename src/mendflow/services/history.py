@@ -37,6 +37,7 @@ from mendflow.core.engine.messages import (
     StartCase,
     SubmitJob,
     Suspend,
+    Transform,
     WithdrawTask,
     WriteData,
 )
@@ -70,6 +71,7 @@ _OUT: dict[type, tuple[str, str]] = {
     StartCalled: ("called", "start"),
     CallPartner: ("asked", "start"),
     DoMend: ("mending", "start"),
+    Transform: ("transforming", "start"),
 }
 _BACK: dict[type, tuple[str, str]] = {
     CancelJob: ("cancelled", "withdraw"),
@@ -133,7 +135,7 @@ class _Reader:
             self._add(at, "failed", name=out.name, item=out.item, lifecycle="ate_abort", message=fault.message)
             return
         reused = f"taken over from {fact.outcome.reused_from}" if fact.outcome.reused_from else ""
-        what = {"staging": "staged", "mending": "mended"}.get(out.what, "completed")
+        what = {"staging": "staged", "mending": "mended", "transforming": "transformed"}.get(out.what, "completed")
         self._add(at, what, name=out.name, item=out.item, lifecycle="complete", message=reused)
 
     def _steered(self, at: Instant, fact: Fact) -> None:
@@ -217,6 +219,10 @@ def _wanted(order: Order) -> str:
         return order.name
     if isinstance(order, OfferTask):
         return f"to {order.role}"
+    if isinstance(order, CallPartner):
+        return f"{order.operation} of {order.partner}"
+    if isinstance(order, Transform):
+        return f"by {order.sheet}"
     return ""
 
 

@@ -243,6 +243,8 @@ def of_item(item: ItemView) -> Why:
         "pick": "waits for the first of several messages or alarms",
         "call": "waits for the case that it called",
         "stage": "takes its files into keeping",
+        "invoke": "waits for its partner",
+        "transform": "waits for what a style sheet makes",
     }
     if item.state in ("waiting", "running", "staging"):
         sentence = f"{item.item} {words.get(item.kind, 'is under way')}."
