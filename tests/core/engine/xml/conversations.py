@@ -76,7 +76,7 @@ def put(variable: str, part: str, text: str) -> XmlCopy:
 ANSWERS = tuple(
     put(name, part, text) for name in ("answer", "sorry") for part, text in (("id", "1"), ("text", "'yes'"))
 )
-SETS = {"talk": (ID,), "aside": (ID,)}
+SETS: dict[str, tuple[str, ...]] = {"talk": (ID,), "aside": (ID,)}
 HEARS = {"ask": "question", "begin": "question", "tell": "news", "tellDeep": "deep"}
 
 
@@ -107,7 +107,7 @@ def receive(
 
 def reply(name: str, operation: str = "ask", *, exchange: str = "", fault: str = "", **initiate: Initiate) -> Reply:
     """Says yes, in the conversation 1, unless an assign made it say something else."""
-    made = message(operation, "sorry" if fault else "answer", **initiate)
+    made = message(operation, "sorry" if fault else "answer", creates=False, **initiate)
     return Reply(name=name, channel=f"link.{operation}", exchange=exchange, fault=fault, xml=made)
 
 

@@ -1,0 +1,289 @@
+"""Messages from outside find their cases, survive everything, and are answered once. FM-2"""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.engine.messages import Cancel
+from mendflow.core.model.flow import Activity, Exit, Flow, Parallel, Scope, Throw
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.problems import NotFound, StoreUnavailable
+from mendflow.core.model.values import Value
+from mendflow.services.house import House
+from mendflow.services.local_domain import LocalDomain
+from mendflow.services.partners import mail_book
+from mendflow.services.partners.mailroom import Answer, Posted
+from mendflow.stores.contract import Done, Store, Taken, Write
+from mendflow.stores.memory import MemoryStore
+from tests.core.engine.xml.conversations import on_message, process, receive, reply, said, sequence, step
+from tests.services.conftest import house_on
+
+YES = said(1, "yes")
+"""What every reply here says."""
+
+
+def talk(*steps: Activity) -> Flow:
+    """A process that a request `begin` begins, which it answers."""
+    start = receive("start", "begin", creates=True, talk="yes")
+    return process(sequence("s", start, reply("welcome", "begin"), *steps))
+
+
+QUESTIONS = talk(receive("asked", "ask", talk="no"), reply("told"))
+
+
+class Post:
+    """A mailroom in use."""
+
+    def __init__(self, house: House, flow: Flow) -> None:
+        self.house = house
+        self.flow = flow
+
+    async def send(self, operation: str, message: dict[str, Value], id: str = "") -> Posted:
+        self.sent = getattr(self, "sent", 0) + 1
+        channel, name = f"link.{operation}", id or f"message {self.sent}"
+        return await self.house.services.mailroom.post(self.flow.name, channel, message, id=name, who="ada")
+
+    async def answer(self, posted: Posted) -> Answer:
+        async with asyncio.timeout(5):
+            return await self.house.services.mailroom.answer(posted.id)
+
+    async def ask(self, operation: str, message: dict[str, Value], id: str = "") -> Answer:
+        return await self.answer(await self.send(operation, message, id))
+
+    async def cases(self) -> dict[str, str]:
+        found = await LocalDomain(self.house).cases(flow=self.flow.name)
+        return {each.id: each.status for each in found}
+
+
+async def opened(store: Store, folder: Path, flow: Flow = QUESTIONS) -> Post:
+    house = house_on(store, folder)
+    await house.open()
+    await LocalDomain(house).deploy(flow)
+    return Post(house, flow)
+
+
+@pytest.fixture
+async def post(tmp_path: Path) -> AsyncIterator[Post]:
+    made = await opened(MemoryStore(), tmp_path)
+    yield made
+    await made.house.close()
+
+
+async def test_a_message_begins_a_case_and_is_answered_by_it(post: Post) -> None:
+    answer = await post.ask("begin", said(4))
+    assert answer == Answer(value=YES, case=CaseId("talks-soap.1"))
+    assert await post.cases() == {"talks-soap.1": "running"}
+    assert (await LocalDomain(post.house).case("talks-soap.1")).owner == "ada"
+
+
+async def test_a_message_goes_to_the_case_of_its_conversation(post: Post) -> None:
+    for id in (4, 5, 6):
+        await post.ask("begin", said(id))
+    assert (await post.ask("ask", said(5))).case == "talks-soap.2"
+    assert await post.cases() == {"talks-soap.1": "running", "talks-soap.2": "completed", "talks-soap.3": "running"}
+
+
+async def test_a_message_that_came_too_early_waits_for_its_case(post: Post) -> None:
+    early = await post.send("ask", said(9))
+    other = await post.send("ask", said(8))
+    await post.ask("begin", said(9))
+    assert (await post.answer(early)).case == "talks-soap.1"
+    waiting = asyncio.ensure_future(post.answer(other))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    await post.ask("begin", said(8))
+    assert (await waiting).case == "talks-soap.2"
+
+
+async def test_the_same_message_twice_is_one_message(post: Post) -> None:
+    first = await post.send("begin", said(1), "m")
+    again = await post.send("begin", said(1), "m")
+    assert (first.repeated, again.repeated, first.id) == (False, True, again.id)
+    assert await post.answer(first) == await post.answer(again)
+    assert list(await post.cases()) == ["talks-soap.1"]
+
+
+async def test_the_same_message_twice_at_once_is_one_message(post: Post) -> None:
+    await asyncio.gather(*(post.send("begin", said(1), "m") for _ in range(5)))
+    assert list(await post.cases()) == ["talks-soap.1"]
+
+
+async def test_what_nobody_ever_hears_is_refused(post: Post) -> None:
+    with pytest.raises(NotFound, match=r"takes no messages on link\.tell; it has link\.ask, link\.begin"):
+        await post.send("tell", said(1))
+    post.flow = process(step("x"))
+    with pytest.raises(NotFound, match="there is no flow 'other'"):
+        await post.house.services.mailroom.post("other", "link.tell", {}, id="m", who="ada")
+    with pytest.raises(NotFound, match="nothing is known of this message"):
+        await post.house.services.mailroom.answer("talks-soap/none")
+
+
+async def test_a_request_whose_case_fails_is_answered_with_its_fault(tmp_path: Path) -> None:
+    start = receive("start", "begin", creates=True)
+    post = await opened(
+        MemoryStore(), tmp_path, process(sequence("s", start, Throw(name="t", fault="{urn:t}oops", message="ouch")))
+    )
+    answer = await post.ask("begin", said(1))
+    assert answer.fault is not None and (answer.fault.name, answer.fault.message) == ("{urn:t}oops", "ouch")
+    await post.house.close()
+
+
+async def test_a_message_that_violates_its_set_is_answered_with_that(tmp_path: Path) -> None:
+    post = await opened(MemoryStore(), tmp_path, talk(receive("again", "begin", talk="yes"), reply("r", "begin")))
+    await post.ask("begin", said(1))
+    answer = await post.ask("begin", said(1))
+    assert answer.fault is not None and answer.fault.name == "correlationViolation"
+    assert answer.case == "talks-soap.1", "it was of that case's conversation, so it began none of its own"
+    await post.house.close()
+
+
+async def test_a_request_whose_case_exits_or_is_removed_hears_that_the_process_was_terminated(tmp_path: Path) -> None:
+    start = receive("start", "begin", creates=True, talk="yes")
+    post = await opened(MemoryStore(), tmp_path, process(sequence("s", start, Exit(name="e"))))
+    assert await post.ask("begin", said(1)) == Answer(ended="processTerminated", case=CaseId("talks-soap.1"))
+    post.flow = process(sequence("s", start, step("a")))
+    await LocalDomain(post.house).deploy(post.flow)
+    posted = await post.send("begin", said(1))
+    await post.house.services.manager.command(CaseId("talks-soap.2"), Cancel())
+    assert (await post.answer(posted)).ended == "processTerminated"
+    await post.house.close()
+
+
+async def test_a_request_that_its_case_forgot_hears_of_the_missing_reply(tmp_path: Path) -> None:
+    from_inside = Scope(name="inner", body=sequence("t", receive("start", "begin", creates=True, exchange="x")))
+    flow = process(sequence("s", from_inside), exchanges=("x",))
+    post = await opened(MemoryStore(), tmp_path, flow)
+    answer = await post.ask("begin", said(1))
+    assert answer.fault is not None and answer.fault.name == "missingReply"
+    await post.house.close()
+
+
+async def test_one_way_messages_are_over_when_they_are_heard(tmp_path: Path) -> None:
+    post = await opened(MemoryStore(), tmp_path, process(receive("start", "tell", creates=True)))
+    posted = await post.send("tell", said(1))
+    assert await post.answer(posted) == Answer(case=CaseId("talks-soap.1"))
+    assert await post.cases() == {"talks-soap.1": "completed"}
+    await post.house.close()
+
+
+async def test_several_messages_that_begin_a_case_together_join_in_one(tmp_path: Path) -> None:
+    branches = (
+        sequence("s1", receive("one", "begin", creates=True, talk="join"), reply("r1", "begin")),
+        sequence("s2", receive("two", "ask", creates=True, talk="join"), reply("r2")),
+    )
+    post = await opened(MemoryStore(), tmp_path, process(Parallel(name="p", branches=branches)))
+    for operation, id in (("begin", 1), ("ask", 2), ("ask", 1), ("begin", 2)):
+        assert (await post.ask(operation, said(id))).case == f"talks-soap.{id}"
+    assert await post.cases() == {"talks-soap.1": "completed", "talks-soap.2": "completed"}
+    await post.house.close()
+
+
+async def test_a_message_without_a_conversation_goes_to_the_oldest_case_that_waits_for_any(tmp_path: Path) -> None:
+    post = await opened(MemoryStore(), tmp_path, talk(receive("asked", "ask"), reply("told")))
+    for id in (1, 2):
+        await post.ask("begin", said(id))
+    assert [(await post.ask("ask", said(7))).case for _ in range(2)] == ["talks-soap.1", "talks-soap.2"]
+    await post.house.close()
+
+
+async def test_a_message_that_came_while_its_case_was_suspended_and_never_heard_goes_elsewhere(tmp_path: Path) -> None:
+    post = await opened(MemoryStore(), tmp_path, talk(receive("asked", "ask"), reply("told")))
+    domain = LocalDomain(post.house)
+    await post.ask("begin", said(1))
+    await domain.suspend("talks-soap.1", who="ada")
+    posted = await post.send("ask", said(1))
+    await domain.remove("talks-soap.1", who="ada")
+    await post.ask("begin", said(2))
+    assert (await post.answer(posted)).case == "talks-soap.2"
+    await post.house.close()
+
+
+async def test_an_event_handler_of_a_live_case_answers(tmp_path: Path) -> None:
+    start = receive("start", "begin", creates=True, talk="yes")
+    handlers = Scope(
+        name="x", body=step("x"), messages=(on_message("ask", reply("told"), variable="question", talk="no"),)
+    )
+    flow = process(sequence("s", start, reply("welcome", "begin"), step("a")), scope=handlers)
+    post = await opened(MemoryStore(), tmp_path, flow)
+    await post.ask("begin", said(3))
+    for _ in range(3):
+        assert await post.ask("ask", said(3)) == Answer(value=YES, case=CaseId("talks-soap.1"))
+    await post.house.close()
+
+
+async def test_an_answer_is_found_after_a_restart_and_forgotten_after_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = MemoryStore()
+    post = await opened(store, tmp_path)
+    posted = await post.send("begin", said(1), "m")
+    await post.answer(posted)
+    await post.house.close()
+    post = await opened(store, tmp_path)
+    assert (await post.answer(posted)).value == YES
+    assert (await post.send("begin", said(1), "m")).repeated
+    monkeypatch.setattr(mail_book, "KEPT_MAX", 0)
+    await post.ask("begin", said(2))
+    with pytest.raises(NotFound):
+        await post.answer(posted)
+    kept = [found.id for kind in ("mail", "answer") async for found in store.scan(kind)]
+    assert posted.id not in kept
+    await post.house.close()
+
+
+async def test_whoever_waits_is_told_to_ask_again_when_everything_is_read_again(post: Post) -> None:
+    early = await post.send("ask", said(1))
+    waiting = asyncio.ensure_future(post.answer(early))
+    await asyncio.sleep(0)
+    old = post.house.services
+    old.ledger.give_up("the disk is full")
+    with pytest.raises(StoreUnavailable):
+        await waiting
+    async with asyncio.timeout(10):
+        while post.house.present is None:
+            await asyncio.sleep(0.01)
+    await post.ask("begin", said(1))
+    assert (await post.answer(early)).case == "talks-soap.1"
+
+
+class Dying(MemoryStore):
+    """Takes so many writes, and then no more: what comes after is never written. Each write counts, so that it also
+    dies in the middle of what is given at once."""
+
+    left = 1_000_000
+
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        done = await super().write(writes[: self.left])
+        self.left -= len(done)
+        if len(done) < len(writes):
+            raise StoreUnavailable("it is gone")
+        return done
+
+
+async def converse(post: Post) -> None:
+    """A whole conversation, with a message that comes too early. Who sends says the same again if unsure."""
+    early = await post.send("ask", said(1), "early")
+    first = await post.ask("begin", said(1), "first")
+    second = await post.answer(early)
+    assert first == second and first.value == YES
+
+
+async def test_a_conversation_survives_a_death_between_any_two_writes(tmp_path: Path) -> None:
+    deaths = 0
+    for writes in range(60):
+        store = Dying()
+        post = await opened(store, tmp_path)
+        store.left = writes
+        try:
+            await converse(post)
+        except StoreUnavailable:
+            deaths += 1
+        await post.house.close()
+        store.left = 1_000_000
+        post = await opened(store, tmp_path)
+        await converse(post)
+        assert list((await post.cases()).values()) == ["completed"], f"after {writes} writes"
+        await post.house.close()
+    assert 5 < deaths < 60, "it died in the middle, and also not at all"
