@@ -2,7 +2,6 @@
 
 from typing import Final
 
-from mendflow.core.engine.faults import STANDARD
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
@@ -26,10 +25,11 @@ from mendflow.formats.spelling import nearest
 
 
 def fault_name(reading: Reading, at: Node, attribute: str = "faultName") -> str:
-    """The name of a fault as the engine has it: the standard's own are bare."""
+    """The name of a fault as the engine has it: bare in the standard's own namespace, and in none. Beside the
+    standard's faults these are the engine's own, such as partnerUnreachable."""
     full = reading.qname(at, attribute)
     space, name = split(full) if full else ("", "")
-    return name if space in (BPEL, "") and name in STANDARD else full
+    return name if space == BPEL else full
 
 
 def empty(process: Process, at: Node, _around: Around) -> Activity:

@@ -1,0 +1,158 @@
+"""Flows over SOAP: what is asked for, what is answered, and how refusals are told."""
+
+import asyncio
+import hashlib
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from mendflow.client import Client
+from mendflow.core.soap import ADDRESSING
+from mendflow.core.soap.envelope import header, read_envelope, write_envelope
+from mendflow.formats.bpel import parse_bpel
+from mendflow.server.access import Token
+from mendflow.wiring import RunningServer, ServerOptions, running_server
+from tests.server.soap.shop import ECHO, PROCESS, RECEIVE, REPLY, SHOP, number_in, order, process
+
+FAULT = """<sequence>RECEIVE<assign><copy><from><literal>none left</literal></from>
+<to variable="reason" part="why"/></copy></assign>
+<reply partnerLink="customer" operation="buy" variable="reason" faultName="s:soldOut"/></sequence>""".replace(
+    "RECEIVE", RECEIVE
+)
+
+
+async def test_a_request_is_answered_with_what_the_flow_replies(client: Client, tmp_path: Path) -> None:  # FM-8
+    await client.deploy(process(tmp_path, "echo", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>"))
+    status, body = await client.post("echo", order(7))
+    assert (status, number_in(body)) == (200, 7)
+
+
+async def test_the_wsdl_tells_the_address_by_which_it_was_asked(
+    server: RunningServer, client: Client, http: aiohttp.ClientSession, tmp_path: Path
+) -> None:
+    await client.deploy(process(tmp_path, "echo", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>"))
+    async with http.get(f"{client.endpoint('echo')}?wsdl") as response:
+        assert response.status == 200
+        text = await response.text()
+    folder = tmp_path / "served"
+    folder.mkdir()
+    (folder / "shop.wsdl").write_text(text)
+    again = parse_bpel(PROCESS.replace("NAME", "x").replace("BODY", "<empty/>"), folder / "x.bpel").definitions
+    [port] = again.ports
+    assert port.address == f"{server.url}/soap/flows/echo"
+    assert {name: bound.action for name, bound in port.operations.items()} == {"buy": "urn:buy", "remark": "urn:remark"}
+    assert again.port_types[f"{{{SHOP}}}Shop"]["buy"].faults == {"soldOut": f"{{{SHOP}}}reasonMessage"}
+    assert [part.element for part in again.messages[f"{{{SHOP}}}orderMessage"]] == [f"{{{SHOP}}}order"]
+
+
+async def test_a_one_way_message_is_acknowledged_before_anybody_waits_for_it(client: Client, tmp_path: Path) -> None:
+    hears = '<receive partnerLink="customer" operation="remark" variable="note"/>'
+    await client.deploy(process(tmp_path, "late", f"<sequence>{RECEIVE}{hears}{ECHO}{REPLY}</sequence>"))
+    status, body = await client.post("late", write_envelope([f'<note xmlns="{SHOP}">early</note>']))
+    assert (status, body) == (202, b"")
+    assert await client.cases(flow="late") == []
+    status, body = await client.post("late", order(3))
+    assert (status, number_in(body)) == (200, 3)
+
+
+async def test_a_reply_with_a_fault_is_a_soap_fault_with_the_element_that_the_wsdl_says(
+    client: Client, tmp_path: Path
+) -> None:
+    await client.deploy(process(tmp_path, "empty", FAULT))
+    status, body = await client.post("empty", order(1))
+    fault = read_envelope(body).fault()
+    assert status == 500
+    assert fault is not None
+    assert fault.string.startswith("soldOut")
+    assert [each.tag for each in fault.detail] == [f"{{{SHOP}}}reason"]
+
+
+async def test_the_fault_that_ends_a_case_answers_its_request_by_name(client: Client, tmp_path: Path) -> None:
+    body = f'<sequence>{RECEIVE}<throw faultName="s:burnt"/></sequence>'
+    await client.deploy(process(tmp_path, "burns", body))
+    status, answer = await client.post("burns", order(1))
+    fault = read_envelope(answer).fault()
+    assert status == 500
+    assert fault is not None
+    assert [each.tag for each in fault.detail] == [f"{{{SHOP}}}burnt"]
+
+
+async def test_a_case_that_exits_leaves_no_caller_waiting(client: Client, tmp_path: Path) -> None:
+    await client.deploy(process(tmp_path, "leaves", f"<sequence>{RECEIVE}<exit/></sequence>"))
+    status, body = await client.post("leaves", order(1))
+    assert status == 500
+    assert b"processTerminated" in body
+
+
+async def test_the_same_message_id_is_the_same_request(client: Client, tmp_path: Path) -> None:
+    await client.deploy(process(tmp_path, "echo", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>"))
+    id = header(ADDRESSING, "MessageID", "urn:order:9")
+    envelope = write_envelope([f'<order xmlns="{SHOP}">9</order>'], [id])
+    first, second = await client.post("echo", envelope), await client.post("echo", envelope)
+    assert first == second
+    assert number_in(first[1]) == 9
+    assert len(await client.cases(flow="echo")) == 1
+
+
+async def test_who_hangs_up_finds_the_answer_when_it_asks_again(client: Client, tmp_path: Path) -> None:
+    hears = '<receive partnerLink="customer" operation="remark" variable="note"/>'
+    await client.deploy(process(tmp_path, "slow", f"<sequence>{RECEIVE}{hears}{ECHO}{REPLY}</sequence>"))
+    envelope = write_envelope([f'<order xmlns="{SHOP}">4</order>'], [header(ADDRESSING, "MessageID", "urn:slow")])
+    with pytest.raises(TimeoutError):
+        async with asyncio.timeout(1):
+            await client.post("slow", envelope)
+    await client.post("slow", write_envelope([f'<note xmlns="{SHOP}">now</note>']))
+    status, body = await client.post("slow", envelope)
+    assert (status, number_in(body)) == (200, 4)
+    assert len(await client.cases(flow="slow")) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "code"),
+    [
+        ("flows/nobody", order(1), 404, "Client"),
+        ("flows/echo/nolink", order(1), 404, "Client"),
+        ("nothing", order(1), 404, "Client"),
+        ("flows/echo", b"<a/>", 500, "Client"),
+        ("flows/echo", write_envelope(["<a/>"]), 500, "Client"),
+        ("flows/echo", b"<!DOCTYPE a [<!ENTITY b 'c'>]><a>&b;</a>", 500, "Client"),
+        ("flows/echo", write_envelope(["<a>" * 5_000 + "</a>" * 5_000]), 500, "Client"),
+    ],
+)
+async def test_whatever_is_wrong_is_told_as_a_fault(
+    server: RunningServer,
+    client: Client,
+    http: aiohttp.ClientSession,
+    tmp_path: Path,
+    path: str,
+    body: bytes,
+    status: int,
+    code: str,
+) -> None:
+    await client.deploy(process(tmp_path, "echo", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>"))
+    async with http.post(f"{server.url}/soap/{path}", data=body) as response:
+        fault = read_envelope(await response.read()).fault()
+        assert response.status == status
+    assert fault is not None
+    assert fault.code.endswith(code)
+    assert await client.cases(flow="echo") == []
+
+
+async def test_a_server_with_tokens_takes_messages_of_those_who_may(tmp_path: Path) -> None:
+    tokens = tuple(
+        Token(name, frozenset({role}), hashlib.sha256(name.encode()).hexdigest())
+        for name, role in (("ann", "user"), ("grid", "engine"), ("node", "pilot"), ("bob", "reader"))
+    )
+    options = ServerOptions(data=tmp_path / "data", announce=False, tokens=tokens)
+    flow = process(tmp_path, "echo", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>")
+    async with running_server(options) as server:
+        async with Client(server.url, "ann") as client:
+            await client.deploy(flow)
+        seen = {}
+        for token in ("ann", "grid", "node", "bob", "nobody"):
+            async with Client(server.url, token) as client:
+                status, body = await client.post("echo", order(1))
+                seen[token] = status
+                assert status == 200 or read_envelope(body).fault() is not None
+    assert seen == {"ann": 200, "grid": 200, "node": 403, "bob": 403, "nobody": 401}
