@@ -18,6 +18,7 @@ from mendflow.core.engine.activities.compensation import discard
 from mendflow.core.engine.names import Names
 from mendflow.core.engine.run import Run, item_id
 from mendflow.core.engine.state import Case, Record, ScopeInstance
+from mendflow.core.engine.xml.declared import seen_from
 from mendflow.core.expressions import ExpressionError, references
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Compensate, Empty, Flow, Input, Scope
@@ -102,14 +103,19 @@ def _registered(case: Case, record: Record) -> Completed:
     node, handler = case.plan.nodes[record.node], _handler(case, record)
     assert handler is not None and case.flow is not None
     variables, results = _known(case, record, handler.asked)
+    body = handler.body
+    if case.flow.xml is not None:
+        declared, variables = seen_from(case, record.env)
+        body = Scope(name=f"{case.flow.name}.undo", body=body, declared=declared)
     flow = Flow(
         name=FlowName(f"{case.flow.name}.undo.{node.shown}"),
-        body=handler.body,
+        body=body,
         inputs={name: Input() for name in case.inputs},
         calls=case.flow.calls,
         folder=case.flow.folder,
         variables=variables,
         results=results,
+        xml=case.flow.xml,
     )
     item = item_id(node.shown, record.path)
     return Completed(

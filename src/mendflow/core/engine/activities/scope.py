@@ -30,6 +30,7 @@ from mendflow.core.engine.xml.handlers import choose
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Catch, Scope
 from mendflow.core.model.values import Value
+from mendflow.core.model.xml import Declared
 
 BODY, HANDLER = 0, 1
 """Places of a scope's children: its body, and the handler that runs after it."""
@@ -90,10 +91,17 @@ class ScopeKind(ActivityKind[ScopeInstance]):
         declared = run.nodes[scope.node].declared
         if declared is not None:
             declare(run.case, run.case.envs[scope.inner], declared)
-            for name in declared.types if scope.node == run.plan.process else ():
-                basic.lay_over(run.case, scope.inner, name)
+            if scope.node == run.plan.process:
+                self.begin_process(run, scope, declared)
         for name, template in run.nodes[scope.node].activity.variables.items():
             variables[name] = data.value_of(run.case, scope.inner, template)
+
+    def begin_process(self, run: Run, scope: ScopeInstance, declared: Declared) -> None:
+        """The variables of a flow with XML are those of its process: they may be known from elsewhere, or written to
+        before the start."""
+        run.case.envs[scope.inner].variables.update(run.plan.flow.variables)
+        for name in declared.types:
+            basic.lay_over(run.case, scope.inner, name)
 
     def begin_body(self, run: Run, scope: ScopeInstance) -> None:
         run.begin(run.nodes[scope.node].children[0], scope, BODY, scope.inner, scope.id, scope.path)
@@ -297,8 +305,9 @@ class FlowKind(ScopeKind):
     def initialise(self, run: Run, scope: ScopeInstance) -> None:
         case, flow = run.case, run.plan.flow
         env = case.envs[scope.inner]
-        env.variables.update(flow.variables)
-        env.variables.update(case.variables)
+        if flow.xml is None:  # else they are those of the process
+            env.variables.update(flow.variables)
+            env.variables.update(case.variables)
         env.variables["inputs"] = case.inputs
         env.results.update(flow.results)
 

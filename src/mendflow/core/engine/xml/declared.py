@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 from mendflow.core.engine.faults import UNINITIALIZED_PARTNER_ROLE, UNINITIALIZED_VARIABLE, thrown
 from mendflow.core.engine.state import Case, Env
+from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Declared, Operation, Part, PartnerLink, XmlMessage, XmlType, XmlWorld
 
 
@@ -26,6 +27,27 @@ def declaring(case: Case, env: int, has: Callable[[Declared], bool]) -> Env | No
             return found
         env = found.parent
     return None
+
+
+def seen_from(case: Case, env: int) -> tuple[Declared, dict[str, Value]]:
+    """All that is declared around a place, each name as it is meant there, and the values that there are."""
+    types: dict[str, XmlType] = {}
+    links: dict[str, PartnerLink] = {}
+    sets: dict[str, tuple[str, ...]] = {}
+    values: dict[str, Value] = {}
+    while env:
+        found = case.envs[env]
+        node = case.plan.nodes[found.node]
+        declared = node.declared or Declared()
+        kept = {"": node.types.keys() - types, "@": declared.partner_links.keys() - links}
+        kept["#"] = declared.correlation_sets.keys() - sets
+        names = (prefix + name for prefix, new in kept.items() for name in sorted(new))
+        values.update({name: found.variables[name] for name in names if name in found.variables})
+        types = {**node.types, **types}
+        links = {**declared.partner_links, **links}
+        sets = {**declared.correlation_sets, **sets}
+        env = found.parent
+    return Declared(types=types, partner_links=links, correlation_sets=sets), values
 
 
 def variable_at(case: Case, env: int, name: str) -> tuple[Env, XmlType]:
