@@ -54,56 +54,76 @@ ends = st.sampled_from(
 )
 
 
-def _step(predicate: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    plain = st.one_of(tests, st.builds("{}::{}".format, axes, tests), st.builds("following::{}".format, tests))
-    checked = st.builds("{}{}".format, plain, st.lists(predicate.map("[{}]".format), max_size=2).map("".join))
-    return st.one_of(checked, st.sampled_from([".", "..", "*"]))
+leaves = st.sampled_from(["1", "2", "0", "3.5", "'b'", "'1'", "''", "$n", "$s", "$yes", "true()", "-7"])
+counted = st.sampled_from(["position()", "last()", "@x", "@x=1", "position()=last()", "last()-1", ".=2", "not(b)"])
+operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "+", "-", "*", " div ", " mod ", " and ", " or "])
+of_nodes = st.sampled_from(
+    [
+        *("count({})", "sum({})", "number({})", "string-length({})", "boolean({})", "not({})", "string({})"),
+        *("local-name({})", "namespace-uri({})", "name({})", "normalize-space({})"),
+    ]
+)
+of_values = st.sampled_from(
+    [
+        *("contains({},{})", "starts-with({},{})", "substring-before({},{})", "substring-after({},{})"),
+        *("substring('abcde',{},{})", "translate({},'ab1',{})", "substring({},{})", "concat({},'-',string({}))"),
+        *("floor({})", "ceiling({})", "round({})", "-{}", "({})", "lang(string({}))"),
+    ]
+)
 
 
-def _paths(predicate: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    inner = st.lists(st.builds("{}{}".format, st.sampled_from(["/", "//"]), _step(predicate)), max_size=3).map("".join)
-    begin = st.sampled_from(["/a", "//*", "//a", "$v", "//text()/.."])
-    relative = st.builds("{}{}".format, _step(predicate), inner)
-    whole = st.builds("{}{}{}".format, begin, inner, st.one_of(st.just(""), ends))
-    picked = st.builds("({})[{}]".format, whole, predicate)
-    joined = st.builds("{}|{}".format, whole, st.one_of(relative, whole))
-    return st.one_of(whole, relative, picked, joined)
+@st.composite
+def steps(draw: st.DrawFn, depth: int) -> str:
+    axis = draw(st.one_of(st.just(""), axes.map("{}::".format), st.just("following::")))
+    if not axis and draw(st.integers(0, 3)) == 0:
+        return draw(st.sampled_from([".", "..", "*"]))
+    held = [draw(predicates(depth)) for _ in range(draw(st.integers(0, 2)))] if depth else []
+    return f"{axis}{draw(tests)}{''.join(map('[{}]'.format, held))}"
 
 
-def _of_nodes(nodes: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    called = st.sampled_from(["count({})", "sum({})", "number({})", "string-length({})", "boolean({})", "not({})"])
-    texts = st.sampled_from(["local-name({})", "namespace-uri({})", "name({})", "normalize-space({})", "string({})"])
-    return st.builds(lambda call, path: call.format(path), st.one_of(called, texts), nodes)
-
-
-def _joined(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
-    operators = st.sampled_from(
-        ["=", "!=", "<", "<=", ">", ">=", "+", "-", "*", " div ", " mod ", " and ", " or ", " = ", " != "]
+@st.composite
+def paths(draw: st.DrawFn, depth: int) -> str:
+    """One from the root or from a variable, one from here, one that is picked from, or two together."""
+    inner = "".join(
+        draw(st.sampled_from(["/", "//"])) + draw(steps(depth)) for _ in range(draw(st.integers(0, 3 if depth else 1)))
     )
-    pair = st.builds("{}{} {}".format, inner, operators, inner)
-    calls = st.sampled_from(
-        [
-            *("contains({},{})", "starts-with({},{})", "substring-before({},{})", "substring-after({},{})"),
-            *("substring('abcde',{},{})", "translate({},'ab1',{})", "substring({},{})", "concat({},'-',string({}))"),
-            *("floor({})", "ceiling({})", "round({})", "-{}", "({})", "lang(string({}))"),
-        ]
-    )
-    return st.one_of(
-        pair, st.builds(lambda call, a, b: call.format(a, b), calls, inner, inner), pair.map("({})".format)
-    )
+    whole = draw(st.sampled_from(["/a", "//*", "//a", "$v", "//text()/.."])) + inner
+    match draw(st.sampled_from(["whole", "end", "relative", "picked", "joined"] if depth else ["whole", "relative"])):
+        case "end":
+            return whole + draw(ends)
+        case "relative":
+            return draw(steps(depth)) + inner
+        case "picked":
+            return f"({whole})[{draw(predicates(depth))}]"
+        case "joined":
+            return f"{whole}|{draw(paths(depth - 1))}"
+    return whole
 
 
-def _expressions() -> st.SearchStrategy[str]:
-    """Positions stand in predicates alone: at the outside lxml knows none."""
-    leaves = st.sampled_from(["1", "2", "0", "3.5", "'b'", "'1'", "''", "$n", "$s", "$yes", "true()", "-7"])
-    counted = st.sampled_from(["position()", "last()", "@x", "@x=1", "position()=last()", "last()-1", ".=2", "not(b)"])
-    predicates = st.one_of(leaves, tests, counted)
-    deep = st.one_of(predicates, _joined(predicates), _paths(predicates))
-    nodes = _paths(deep)
-    return st.one_of(nodes, st.recursive(st.one_of(leaves, nodes, _of_nodes(nodes)), _joined, max_leaves=4))
+@st.composite
+def predicates(draw: st.DrawFn, depth: int) -> str:
+    """Positions stand here alone: outside of predicates lxml knows none."""
+    simple = st.one_of(leaves, tests, counted)
+    if draw(st.booleans()):
+        return draw(simple)
+    return draw(st.one_of(joined(simple), paths(depth - 1)))
 
 
-expressions = _expressions()
+@st.composite
+def joined(draw: st.DrawFn, parts: st.SearchStrategy[str]) -> str:
+    first, second = draw(parts), draw(parts)
+    if draw(st.booleans()):
+        return draw(of_values).format(first, second)
+    return draw(st.sampled_from(["{}{} {}", "({}{} {})"])).format(first, draw(operators), second)
+
+
+@st.composite
+def expressions(draw: st.DrawFn, depth: int = 2) -> str:
+    if draw(st.booleans()):
+        return draw(paths(2))
+    nodes = paths(depth)
+    part = st.one_of(leaves, nodes, st.builds(lambda call, path: call.format(path), of_nodes, nodes))
+    return draw(joined(st.one_of(part, joined(part))))
 
 
 def place_there(found: Any) -> Place:
@@ -162,7 +182,7 @@ def same(ours: xpath.XValue | None, theirs: Any, paths: dict[int, str]) -> bool:
     return isinstance(theirs, str | float | bool | None) and type(ours) in type(theirs).__mro__ and ours == theirs
 
 
-@given(documents, expressions, st.integers(0, 30))
+@given(documents, expressions(), st.integers(0, 30))
 def test_xpath_is_what_lxml_says_it_is(text: str, expression: str, pick: int) -> None:  # FM-1
     root, tree = read(text), etree.fromstring(text)
     assert root.document is not None
@@ -173,7 +193,7 @@ def test_xpath_is_what_lxml_says_it_is(text: str, expression: str, pick: int) ->
     assert same(mine, other, paths_of(root.document, tree)), (mine, other)
 
 
-@given(documents, expressions)
+@given(documents, expressions())
 def test_nodes_come_once_and_in_document_order(text: str, expression: str) -> None:
     root = read(text)
     found = here(expression, root, root)

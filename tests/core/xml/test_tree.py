@@ -162,6 +162,7 @@ def test_nothing_is_written_that_could_not_be_read_again() -> None:
     large.append(Comment("x" * 100))
     odd = read("<a/>")
     odd.set_text("\x00")
-    for tree in (deep, many, attributes, long, wordy, large, odd):
+    spaces = read("<a xmlns:p='urn:1'><b xmlns:q='urn:2'/></a>")
+    for tree in (deep, many, attributes, long, wordy, large, odd, spaces):
         with pytest.raises(BadXml):
             write(tree, small)

@@ -94,6 +94,8 @@ class _Writing:
         self._count += 1
         self._check(element, depth)
         tag = Tag(element, outer, brought)
+        if len(tag.scope) > self._bounds.attributes:
+            _refuse(f"more than {self._bounds.attributes} namespaces would be in scope")
         self.pieces.append(f"<{tag.name}")
         for prefix, uri in tag.declared.items():
             self.pieces.append(f' xmlns{":" if prefix else ""}{prefix}="{_attribute(uri)}"')
