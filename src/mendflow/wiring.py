@@ -41,7 +41,7 @@ from mendflow.server.peers import HttpNeighbours
 from mendflow.server.posting import HttpPoster
 from mendflow.server.runner import serve
 from mendflow.server.soap.caller import HttpCaller
-from mendflow.services.clock import SystemClock, steady_ms
+from mendflow.services.clock import SystemClock, steady_ms, steady_name
 from mendflow.services.cluster.contract import NO_NEIGHBOURS, ServerDocument
 from mendflow.services.cluster.counterpart import Counterpart
 from mendflow.services.cluster.secret import derived, shared_secret
@@ -182,7 +182,7 @@ class Others:
     def __init__(self, data: Path) -> None:
         host = socket.gethostname()
         folder = hashlib.sha256(str(data.absolute()).encode()).hexdigest()[:6]
-        self.document = ServerDocument(id=f"{host}-{folder}", url="", host=host)
+        self.document = ServerDocument(id=f"{host}-{folder}", url="", host=host, meter=steady_name())
         self.neighbours = HttpNeighbours()
         self.token = ""
         self.pilot_token = ""

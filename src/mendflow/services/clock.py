@@ -4,8 +4,10 @@ So a wall clock that jumps, forward or back, moves nothing while the process liv
 time that are promised to other servers: it tells no time of day, never jumps, and goes on while the machine sleeps."""
 
 import asyncio
+import os
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 from mendflow.core.model.ids import Instant
 
@@ -15,8 +17,22 @@ Meter = Callable[[], int]
 _STEADY = getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC)
 
 
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+_TIME = "/proc/self/ns/time"
+
+
 def steady_ms() -> int:
     return time.clock_gettime_ns(_STEADY) // 1_000_000
+
+
+def steady_name() -> str:
+    """Which meter `steady_ms` is: two processes for which it is the same read the same one, whenever they live. Empty
+    where that cannot be known."""
+    try:
+        boot = _BOOT.read_text().strip()
+        return f"{boot} {os.readlink(_TIME) if os.path.lexists(_TIME) else ''}".strip()
+    except OSError:
+        return ""
 
 
 class SystemClock:

@@ -397,8 +397,11 @@ class Services:
             self._promised.pop(root, None)
 
     def _promised_until(self, job: Job) -> int:
+        """When a promise to the pilot of a job is over that we did not make. It may have had a longer lease from who
+        granted it than from who took that over."""
         promised = self._promised.get(root_of(job.case))
-        return self.meta.full_term(job) if promised is None else promised
+        longer_ms = job.history[-1].lease_ms - self.meta.leases.lease_ms
+        return self.meta.full_term(job) if promised is None else promised + max(0, longer_ms)
 
     async def stop(self) -> None:
         await self.sites.monitor.stop()

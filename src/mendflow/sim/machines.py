@@ -36,6 +36,11 @@ class Machine:
         """Milliseconds since the machine started, by its clock. It begins at a second: no clock is read sooner."""
         return 1000 + int((self.loop.true_s - self._booted_s) * self.rate * 1000)
 
+    @property
+    def boot_name(self) -> str:
+        """Which clock that is: another after each power failure."""
+        return f"{self.name} {self._booted_s}"
+
     def true_s(self, boot_ms: int) -> float:
         """When, in the world's time, that moment is."""
         return self._booted_s + (boot_ms - 1000) / 1000 / self.rate

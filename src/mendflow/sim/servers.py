@@ -96,7 +96,7 @@ class VirtualServer:
             clock=WallClock(self.machine),
             rules=self._rules,
             version="virtual",
-            server=None if self._alone else ServerDocument(id=self.name, url=self.address, host=self.name),
+            server=None if self._alone else self._document(),
             shipped=shipped_rules() if self._rules.recovery else None,
             patterns=shipped_patterns() if self._rules.recovery else NO_PATTERNS,
             neighbours=Lines(self._network, process),
@@ -110,6 +110,9 @@ class VirtualServer:
         self.house = house
         domain = LocalDomain(house, chance=self._token)
         self._network.listen(self.address, process, Desk(house, domain).answer)
+
+    def _document(self) -> ServerDocument:
+        return ServerDocument(id=self.name, url=self.address, host=self.name, meter=self.machine.boot_name)
 
     def _again(self, process: Process) -> None:
         loop = self.machine.loop

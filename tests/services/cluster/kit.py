@@ -87,11 +87,20 @@ class Server:
     """One house, in a process of its own."""
 
     def __init__(
-        self, cluster: "Cluster", name: str, *, shipped: RuleSet | None, rules: HouseRules, alone: bool = False
+        self,
+        cluster: "Cluster",
+        name: str,
+        *,
+        shipped: RuleSet | None,
+        rules: HouseRules,
+        alone: bool = False,
+        rebooted: bool = False,
     ) -> None:
         self.name = name
         self.cluster = cluster
         machine = Machine(cluster.loop, name)
+        if rebooted:
+            machine.boot()
         self.process: Process = machine.start("server")
         self.line = Line(cluster.store)
         self.house = House(
@@ -101,7 +110,7 @@ class Server:
             rules=rules,
             version="test",
             shipped=shipped,
-            server=None if alone else ServerDocument(id=name, url=f"http://{name}"),
+            server=None if alone else ServerDocument(id=name, url=f"http://{name}", meter=machine.boot_name),
             neighbours=cluster,
             meter=machine.boot_ms,
         )
@@ -156,12 +165,15 @@ class Cluster:
         lease_ms: int = LEASE_MS,
         levels_ms: tuple[int, ...] = (500,),
         alone: bool = False,
+        rebooted: bool = False,
     ) -> list[Server]:
         await self.store.open()
         started = []
         for name in names:
             rules = HouseRules(lease_ms=lease_ms, files_roots=None, levels_ms=levels_ms, check_ms=1_000)
-            self.servers[name] = server = Server(self, name, shipped=shipped, rules=rules, alone=alone)
+            self.servers[name] = server = Server(
+                self, name, shipped=shipped, rules=rules, alone=alone, rebooted=rebooted
+            )
             await server.do(server.house.open())
             started.append(server)
         return started

@@ -196,3 +196,49 @@ def test_a_server_with_a_shorter_lease_waits_for_what_the_one_before_had_promise
 
 def test_a_server_that_starts_again_with_a_shorter_lease_keeps_what_it_had_promised() -> None:  # JS-7
     _runs_again_no_sooner_than(5 * LEASE_MS, alone=True)
+
+
+async def _until_it_runs_again(cluster: Cluster, *, away_s: float, rebooted: bool) -> float:
+    """How long after the kill of the only server, and of the pilot, a job runs again; in milliseconds."""
+    [one] = await cluster.start("one")
+    await begun(cluster)
+    dying = pilot_of(cluster, "one")
+    await dying.sync(want=1)
+    await dying.sync()
+    one.kill()
+    killed_s = cluster.loop.true_s
+    await asyncio.sleep(away_s)
+    await cluster.start("one", rebooted=rebooted)
+    other = pilot_of(cluster, "one", pilot="p-2")
+
+    async def runs_again() -> bool:
+        await other.sync(want=1)
+        return bool(other.held)
+
+    await cluster.until(runs_again)
+    return (cluster.loop.true_s - killed_s) * 1000
+
+
+def test_a_server_that_was_away_for_a_while_waits_only_for_what_it_can_still_have_promised() -> None:  # JS-9
+    async def story(cluster: Cluster) -> None:
+        after_ms = await _until_it_runs_again(cluster, away_s=LEASE_MS / 2_000, rebooted=False)
+        assert LEASE_MS <= after_ms < LEASE_MS + 5_000
+
+    run(story)
+
+
+def test_a_server_that_was_away_for_longer_than_a_lease_waits_for_nobody() -> None:  # JS-9
+    async def story(cluster: Cluster) -> None:
+        away_ms = LEASE_MS + TERMS.promise_ms
+        after_ms = await _until_it_runs_again(cluster, away_s=away_ms / 1000, rebooted=False)
+        assert away_ms <= after_ms < away_ms + 1_000
+
+    run(story)
+
+
+def test_a_server_whose_machine_was_started_anew_cannot_know_and_waits_a_whole_lease() -> None:  # JS-7
+    async def story(cluster: Cluster) -> None:
+        after_ms = await _until_it_runs_again(cluster, away_s=LEASE_MS / 1000, rebooted=True)
+        assert after_ms >= 2 * LEASE_MS
+
+    run(story)

@@ -34,7 +34,8 @@ def only(roots: Collection[CaseId]) -> str:
 
 
 class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
-    """A server as the others see it. Nothing is read from a time in it: it lives while its version moves."""
+    """A server as the others see it. Others read no time in it: it lives while its version moves. The server itself,
+    started again, reads when it last beat: by `meter`, which only means something to who has the same one."""
 
     id: str
     url: str
@@ -43,6 +44,8 @@ class ServerDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
     version: str = ""
     started_at: Instant = 0
     beat: int = 0
+    meter: str = ""  # which one its beats are read from; empty: one that does not outlive the process
+    beaten_ms: int = 0  # what that said when this beat was sent
     ended: bool = False  # said by itself when it stopped, or by whoever found it dead
     silent_ms: int = 0  # for how long whoever found it dead had seen no beat of it; 0: it said itself that it ended
     changes: int = 0  # how often it changed what all servers share, such as rules: others then read that again

@@ -202,7 +202,8 @@ class HomeBook:
             roots = [root for root in await self._roots() if root not in known]
             taken += await self._claim([(0, self._document(root)) for root in roots])
             await self._store.write([Put(LAYOUT_KIND, HOME_KIND, b"{}", 0)])
-        return [tree._replace(again=shared) for tree in taken]
+        left_ms = self._membership.earlier_promises_ms()
+        return [tree._replace(again=shared, promised_ms=left_ms) for tree in taken]
 
     async def take(self, found: Sequence[Document]) -> list[Tree]:
         """Make these homes ours; those at which nobody else was faster, and where no case is being begun here."""

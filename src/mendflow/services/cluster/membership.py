@@ -46,6 +46,11 @@ class OwnMembership(Membership, Protocol):
     @property
     def incarnation(self) -> str: ...
     def promise(self) -> Promise: ...
+    def earlier_promises_ms(self) -> int | None:
+        """For how long pilots may still count on what earlier incarnations promised them; None: nobody knows. To be
+        asked once, before this incarnation promises anything."""
+        ...
+
     async def open(self) -> None: ...
     async def close(self) -> None: ...
 
@@ -82,6 +87,9 @@ class Alone:
 
     def promise(self) -> Promise:
         return ALWAYS
+
+    def earlier_promises_ms(self) -> int | None:
+        return None
 
     async def open(self) -> None: ...
     async def close(self) -> None: ...
@@ -139,6 +147,7 @@ class ServerMembership:
         self.found_dead = 0  # servers that this one was the first to find so
         self._version = 0
         self._promised_until = 0
+        self._earlier_until: int | None = None
         self._looked_at = 0
         self._registered = False
         self._tasks: list[asyncio.Task[None]] = []
@@ -167,6 +176,10 @@ class ServerMembership:
 
     def promise(self) -> Promise:
         return _OfIncarnation(self, self.incarnation)
+
+    def earlier_promises_ms(self) -> int | None:
+        until, self._earlier_until = self._earlier_until, None
+        return None if until is None else max(0, until - self._meter())
 
     def has_changed(self) -> None:
         """This server has changed what all share, and it is on disk: the others read it again."""
@@ -228,8 +241,17 @@ class ServerMembership:
         while not self._registered:
             found = await self._store.get(SERVER_KIND, self.id)
             self._version = found.version if found is not None else 0
+            self._earlier_until = self._end_of_promises(_decode(found.body)) if found is not None else None
             self._own.incarnation = f"{self._version}-{self._clock.now()}"
             self._registered = await self._write()
+
+    def _end_of_promises(self, before: ServerDocument) -> int | None:
+        """When, by our meter, all is over that the incarnation before can have promised. It promised nothing that did
+        not stand on a beat, and the last one is in its document. On another machine, or after it was started anew,
+        that says nothing."""
+        if not before.meter or before.meter != self._own.meter or before.beaten_ms > self._meter():
+            return None
+        return before.beaten_ms + terms_of(before.lease_ms).promise_ms + before.lease_ms
 
     async def beat(self) -> None:
         if not self._registered:
@@ -242,7 +264,7 @@ class ServerMembership:
         self._own.beat += 1
         if self._load is not None:
             self._load(self._own)
-        sent_at = self._meter()
+        self._own.beaten_ms = sent_at = self._meter()
         [result] = await self._store.write([Put(SERVER_KIND, self.id, _encode(self._own), self._version)])
         if not isinstance(result, Done):
             return False
