@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
-from tests.servers import opensearch, slurm
+from tests.servers import conformance, opensearch, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 
 WORKERS = 2
@@ -83,6 +83,8 @@ def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
     if not options.fast:
         alone = [*pytest, "-m", "alone and not opensearch and not slurm"]
         listed.append(Stage("tests alone", "tests", alone, quiet=False, nothing_to_do=none_selected))
+    if not options.fast and not options.k and possible("bpel", conformance.lacking()):
+        listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"], quiet=False))
     if not options.fast and possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
         real = [*pytest, "-n", str(WORKERS), "--dist", "loadfile", "--timeout", "300", "-m", "opensearch"]

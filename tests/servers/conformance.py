@@ -1,0 +1,70 @@
+"""The BPEL conformance suite, played against a fresh server over SOAP: `python -m tests.servers.conformance`.
+
+The suite is not part of the project: it lies beside it, or its stage is left out. Whatever fails must be explained, by
+its name, in docs/bpel.md."""
+
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from tests.servers.processes import dying_with_us, end, free_port, launch
+from tools.environment import ROOT
+
+SUITE: Final = ROOT.parent / "shared" / "conformance" / "bpel"
+EXPLAINED: Final = ROOT / "docs" / "bpel.md"
+PASSING_LEAST: Final = 0.95
+START_S: Final = 30
+
+
+def lacking() -> str:
+    """What is missing for the suite to be played here; empty if nothing is."""
+    return "" if (SUITE / "replay.py").is_file() else f"the conformance suite at {SUITE}"
+
+
+def main() -> int:
+    with tempfile.TemporaryDirectory(prefix="mendflow-bpel-") as folder:
+        failed, tests = played(Path(folder))
+    explained = EXPLAINED.read_text(encoding="utf-8") if EXPLAINED.is_file() else ""
+    silent = [name for name in failed if f"`{name}`" not in explained]
+    passed = 1 - len(failed) / tests
+    print(f"{tests - len(failed)} of {tests} passed ({passed:.1%})")
+    for name in silent:
+        print(f"{name} failed, and docs/bpel.md does not say why")
+    return 1 if silent or passed < PASSING_LEAST else 0
+
+
+def played(folder: Path) -> tuple[list[str], int]:
+    """The names of the tests that failed, and how many there are."""
+    port, report = free_port(), folder / "report.json"
+    serve = [*dying_with_us(), sys.executable, "-m", "mendflow", "serve", "--data", str(folder / "data")]
+    server = launch([*serve, "--port", str(port)], log=folder / "server.log", cwd=folder)
+    try:
+        await_port(port)
+        deploy = f"{sys.executable} -m mendflow deploy {{file}} --server http://127.0.0.1:{port}"
+        play = [sys.executable, str(SUITE / "replay.py"), str(SUITE / "betsy"), "--deploy", deploy]
+        subprocess.run([*play, "--report", str(report)], check=False)
+    finally:
+        end(server, kill=False)
+    found: dict[str, list[str]] = json.loads(report.read_text())
+    return [name for name, problems in found.items() if problems], len(found)
+
+
+def await_port(port: int) -> None:
+    """Until somebody listens there."""
+    give_up_at = time.monotonic() + START_S
+    while True:
+        with socket.socket() as line:
+            if line.connect_ex(("127.0.0.1", port)) == 0:
+                return
+        if time.monotonic() > give_up_at:
+            raise TimeoutError(f"nobody listens on port {port} after {START_S} s")
+        time.sleep(0.1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
