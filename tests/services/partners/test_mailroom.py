@@ -9,7 +9,7 @@ import pytest
 from mendflow.core.engine.messages import Cancel
 from mendflow.core.model.flow import Activity, Exit, Flow, Parallel, Scope, Throw
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import NotFound, StoreUnavailable
+from mendflow.core.model.problems import Conflict, NotFound, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
@@ -246,6 +246,24 @@ async def test_whoever_waits_is_told_to_ask_again_when_everything_is_read_again(
             await asyncio.sleep(0.01)
     await post.ask("begin", said(1))
     assert (await post.answer(early)).case == "talks-soap.1"
+
+
+async def test_conversations_go_on_where_an_archive_of_them_is_taken_in(tmp_path: Path) -> None:
+    there = await opened(MemoryStore(), tmp_path / "there")
+    await there.ask("begin", said(1))
+    early = await there.send("ask", said(7))
+    archive = await LocalDomain(there.house).export(["talks-soap.1"], who="ada")
+    here = await opened(MemoryStore(), tmp_path / "here")
+    report = await LocalDomain(here.house).import_archive(archive, resume=True, who="ada")
+    assert report.imported == ["talks-soap"]
+    assert (await here.ask("ask", said(1), "new")).case == "talks-soap.1"
+    assert (await here.ask("begin", said(7), "newer")).case == "talks-soap.2"
+    assert (await here.answer(early)).case == "talks-soap.2", "it came before the archive was made"
+    again = await LocalDomain(there.house).export(["talks-soap.1"], who="ada")
+    with pytest.raises(Conflict, match="is here already, with other content"):
+        await LocalDomain(here.house).import_archive(again, who="ada")
+    await there.house.close()
+    await here.house.close()
 
 
 class Dying(MemoryStore):

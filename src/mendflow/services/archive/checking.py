@@ -28,6 +28,7 @@ from mendflow.services.archive.records import (
 from mendflow.services.case_book import CASE_KIND, CaseDocument
 from mendflow.services.cluster.contract import root_of
 from mendflow.services.meta_scheduler import JOB_KIND
+from mendflow.services.partners.mail_book import ENDPOINT_KIND
 
 _decode_event = msgspec.json.Decoder(Event).decode
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
@@ -43,6 +44,7 @@ class TreeFound:
         self.live = live
         self.lengths: dict[CaseId, int] = {}
         self.cases: set[str] = set()
+        self.endpoint = False  # messages come for it, and it is no case by itself
         self.journal = hashlib.sha256()
         self.replayed: dict[CaseId, Case] = {}
 
@@ -119,7 +121,11 @@ class _Check:
         tree, self._tree, self._ids = self._tree, None, set()
         if tree is None:
             return
-        if tree.root not in tree.cases or set(tree.lengths) != tree.cases or not set(tree.live) <= tree.cases:
+        if (
+            not (tree.endpoint or tree.root in tree.cases)
+            or set(tree.lengths) != tree.cases
+            or not set(tree.live) <= tree.cases
+        ):
             raise BadArchive(f"case {tree.root} is not whole: a document or a journal is missing")
         for case in tree.replayed.values():
             if case.status != "suspended":
@@ -155,6 +161,7 @@ class _Check:
                 _refuse(f"the document of job {id} is another job's")
         else:
             _decode_map(body)
+            tree.endpoint |= kind == ENDPOINT_KIND and id == tree.root
 
     def _journal(self, record: Journal) -> None:
         tree, case = self._tree, record.case

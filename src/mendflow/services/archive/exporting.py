@@ -22,6 +22,7 @@ from mendflow.services.case_book import CASE_KIND, CaseDocument, LiveCase, journ
 from mendflow.services.cluster.contract import Neighbours, ServerDocument, root_of
 from mendflow.services.contracts import Clock, Keeper
 from mendflow.services.ledger import Ledger
+from mendflow.services.partners.mail_book import ENDPOINT_KIND
 from mendflow.stores.contract import Store
 
 HOUSE_NAME: Final = "*"
@@ -176,7 +177,7 @@ class Export:
             await ledger.settled()
             yield Tree(root, sorted(live))
             ids = sorted(id for kind, id in places if kind == CASE_KIND)
-            if root not in ids:
+            if root not in ids and (ENDPOINT_KIND, root) not in places:
                 raise NotFound(f"there is no case {root!r}; `mendflow cases` lists them")
             for id in ids:
                 async for journal in self._journal(CaseId(id), lengths.get(CaseId(id))):

@@ -23,6 +23,7 @@ from mendflow.services.archive.records import AnyRecord, File, Journal, Kept, Pi
 from mendflow.services.case_book import CASE_KIND, CaseDocument, journal_of
 from mendflow.services.contracts import Keeper
 from mendflow.services.meta_scheduler import JOB_KIND
+from mendflow.services.partners.mail_book import ENDPOINT_KIND
 from mendflow.stores.contract import Append, Put, Store, Taken, Write
 
 BATCH: Final = 200
@@ -100,7 +101,7 @@ class Import:
             if before.archive == self._inventory.digest:
                 self.report.present += [plan.root] if plan.skip else []
                 return
-        elif await self._store.get(CASE_KIND, plan.root) is None:
+        elif await self._store.get(ENDPOINT_KIND if plan.found.endpoint else CASE_KIND, plan.root) is None:
             if await self._store.length(journal_of(plan.root)):
                 raise Conflict(f"there is a journal of case {plan.root} here already; import it --as-new")
             return
@@ -116,7 +117,9 @@ class Import:
             )
 
     async def _same(self, plan: TreePlan) -> bool:
-        """Whether the journal here is the one in the archive."""
+        """Whether the journal here is the one in the archive. Where messages come in there is none of all."""
+        if plan.found.endpoint:
+            return False
         digest, position, stream = TreeFound(plan.root, []).journal, 0, journal_of(plan.root)
         while entries := await self._store.read(stream, position):
             position += len(entries)
@@ -183,7 +186,7 @@ class Import:
         if writer is None:
             return
         await writer.end()
-        if writer.plan.found.live:
+        if writer.plan.found.live or writer.plan.found.endpoint:
             await host.go_on(writer.plan.root)
         await self._mark(writer.plan, done=True, resume=resume, now=now, by=by)
         self.report.imported.append(writer.plan.root)

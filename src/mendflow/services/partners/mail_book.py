@@ -13,6 +13,7 @@ import msgspec
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.values import Value
+from mendflow.services.cluster.contract import root_of
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -141,18 +142,19 @@ class MailBook:
 
     def came(self, mail: MailDocument) -> None:
         """A new message."""
-        endpoint = self.endpoints[endpoint_of(mail.flow)]
+        root = root_of(mail.id)
+        endpoint = self.endpoints[root]
         endpoint.came += 1
         mail.number = endpoint.came
         self.open[mail.id] = mail
         self._by_case.setdefault(mail.case, {})[mail.id] = mail
-        self._ledger.touch(ENDPOINT_KIND, endpoint_of(mail.flow), endpoint, told=True)
+        self._ledger.touch(ENDPOINT_KIND, root, endpoint, told=True)
         self._ledger.touch(MAIL_KIND, mail.id, mail, told=True)
         self._forget_old()
 
     def begins(self, mail: MailDocument) -> CaseId:
         """A new case begins with this message; the case's name."""
-        root = endpoint_of(mail.flow)
+        root = root_of(mail.id)
         endpoint = self.endpoints[root]
         endpoint.begun += 1
         self._ledger.touch(ENDPOINT_KIND, root, endpoint)
