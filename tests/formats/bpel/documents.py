@@ -5,6 +5,7 @@ from pathlib import Path
 from mendflow.core.model.flow import Activity, Flow, Scope, Sequence
 from mendflow.core.model.problems import BadFlow
 from mendflow.formats.bpel import Definitions, load_bpel, parse_bpel
+from mendflow.formats.bpel.process import flow_of
 
 ORDERS = "urn:orders"
 BPEL = "http://docs.oasis-open.org/wsbpel/2.0/process/executable"
@@ -67,6 +68,7 @@ LINKS = """<partnerLinks>
 VARIABLES = """<variables>
   <variable name="order" messageType="o:orderMessage"/>
   <variable name="receipt" messageType="o:receiptMessage"/>
+  <variable name="trouble" messageType="o:troubleMessage"/>
   <variable name="number" type="xsd:int"/>
   <variable name="paper" element="o:order"/>
 </variables>"""
@@ -123,10 +125,12 @@ def definitions(folder: Path, text: str, **files: str) -> Definitions:
 
 
 def complaints(folder: Path, text: str, **files: str) -> list[str]:
-    """All that is wrong, one sentence each, with its line if that is in the process."""
+    """All that the reader itself finds wrong, one sentence each, in the order of lines."""
     path = put(folder, text, **files)
     try:
-        load_bpel(path)
+        given = parse_bpel(path.read_bytes(), path)
+        flow_of(given)
+        problems = sorted(given.problems, key=lambda each: each.line)
     except BadFlow as error:
-        return [str(problem).replace(f"{folder}/", "") for problem in error.problems]
-    return []
+        problems = error.problems
+    return [str(problem).replace(f"{folder}/", "") for problem in problems]

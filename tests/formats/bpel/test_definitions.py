@@ -199,7 +199,6 @@ def test_our_own_ports_need_no_copy_of_their_wsdl(tmp_path: Path) -> None:  # FM
     ("imported", "told"),
     [
         (schema_import("nowhere.xsd"), "there is no file 'nowhere.xsd'"),
-        (schema_import("months.xsd", "urn:other"), "SA00011: 'months.xsd' is of the namespace 'urn:months'"),
         (schema_import("orders.wsdl", "urn:orders"), "SA00013: 'orders.wsdl' is not of the importType"),
         ('<import namespace="urn:x" location="x" importType="urn:x"/>', "SA00013: 'urn:x' is no type of document"),
         (schema_import("bomb.xsd"), "a document type is not taken"),

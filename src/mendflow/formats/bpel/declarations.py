@@ -44,12 +44,9 @@ def _each(process: Process, at: Node, group: str, one: str) -> list[Node]:
 def _type(process: Process, at: Node) -> XmlType:
     process.only(at, ("name", "messageType", "type", "element"))
     process.parts(at, {"from": 1})
-    found = XmlType(
+    return XmlType(
         message=process.qname(at, "messageType"), element=process.qname(at, "element"), type=process.qname(at, "type")
     )
-    if sum(map(bool, (found.message, found.element, found.type))) != 1:
-        process.problem(at, "SA00025: a variable has one of `messageType`, `element` and `type`, and only one")
-    return found
 
 
 def _first(process: Process, at: Node) -> XmlCopy:

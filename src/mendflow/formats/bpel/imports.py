@@ -51,15 +51,9 @@ class _Gathering:
                 at, f"SA00013: {shown(kind)} is no type of document that is read: import {WSDL} or {SCHEMA}"
             )
         elif (document := self.reached(self.reading, at, location, "")) is not None:
-            space = at.get("namespace", "").strip()
-            given = document.root.get("targetNamespace", "")
             first = "definitions" if kind == WSDL else "schema"
             if document.root.tag != f"{{{kind}}}{first}":
                 self.reading.problem(at, f"SA00013: {shown(location)} is not of the importType that is said here")
-            elif space != given:
-                self.reading.problem(
-                    at, f"SA00011: {shown(location)} is of the namespace {shown(given)}, not {shown(space)}"
-                )
             else:
                 self.take(document)
 

@@ -68,11 +68,15 @@ class Places:
 
     def _file(self, place: str) -> Path:
         file = Path(os.path.normpath(self.folder / place))
-        if not file.resolve().is_relative_to(self._root):
+        try:
+            near, there = file.resolve().is_relative_to(self._root), file.is_file()
+        except (OSError, ValueError, RuntimeError):  # a name that no disk has, or links in a circle
+            near, there = True, False
+        if not near:
             raise Unreached(
                 f"{shown(place)} leads too far from the process: put the file at most {LEVELS_UP} folders above it"
             )
-        if not file.is_file():
+        if not there:
             raise Unreached(f"there is no file {shown(place)}; locations are paths as seen from the file they stand in")
         return file
 
