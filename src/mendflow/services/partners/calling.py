@@ -9,6 +9,8 @@ import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
 
+from msgspec.structs import replace
+
 from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
@@ -80,7 +82,7 @@ class Partners:
             log.exception("the call of %s by %s/%s broke", order.partner, live.id, order.serial)
             fault = Fault(name=REFUSED, category=Category.REFUSED, message="the call broke here; the log tells why")
             outcome = Outcome(fault=fault)
-        await self._finished(live.id, order.serial, outcome)
+        await self._finished(live.id, order.serial, _with_partner(outcome, order))
 
     async def _outcome(self, live: LiveCase, order: CallPartner) -> Outcome:
         world = live.flow.xml
@@ -131,6 +133,15 @@ class Partners:
             raise CallFailed(thrown(fault, said.operation.faults.get(split(fault.name)[1], ""))) from fault
         parts = world.messages.get(said.operation.output, ())
         return Outcome(outputs={parts[0].name: element_value(answer)} if answer is not None and parts else None)
+
+
+def _with_partner(outcome: Outcome, order: CallPartner) -> Outcome:
+    """Whom a call could not reach, for rules to ask."""
+    fault = outcome.fault
+    if fault is None or fault.data is not None or not fault.infrastructure:
+        return outcome
+    about = {"port_type": order.port_type, "operation": order.operation, "address": address_of(order.reference)}
+    return replace(outcome, fault=replace(fault, data=about))
 
 
 def _heard(world: XmlWorld, said: messages.Spoken, address: str, answer: Called) -> Outcome:

@@ -9,7 +9,7 @@ from typing import Final, Literal
 import msgspec
 
 from mendflow.core.model.faults import Fault
-from mendflow.core.model.flow import Assign, Copy, Flow, Input, Invoke, Scope, Sequence
+from mendflow.core.model.flow import Flow, Input, Invoke, Scope
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import (
@@ -159,8 +159,7 @@ def flow_of(call: PartnerCall) -> Flow:
         description=f"calls {call.operation} of {call.port_type} at {call.address}",
         inputs={"message": Input(type="map", required=True)},
         body=_body(call, asked, answered),
-        variables={"heard": None},
-        outputs={} if call.one_way else {"answer": "${{ heard }}"},
+        outputs={} if call.one_way else {"answer": "${{ answer }}"},
         xml=world,
     )
 
@@ -176,10 +175,9 @@ def _body(call: PartnerCall, asked: str, answered: str) -> Scope:
         sends=said("request"),
         gets=None if call.one_way else said("answer"),
     )
-    keep = Assign(name="answer.kept", copies=(Copy("heard", "${{ answer }}"),))
     return Scope(
         name="partner.called",
-        body=invoke if call.one_way else Sequence(name="partner.steps", body=(invoke, keep)),
+        body=invoke,
         variables={"request": "${{ inputs.message }}"},
         declared=Declared(
             types={"request": XmlType(message=asked), "answer": XmlType(message=answered)},

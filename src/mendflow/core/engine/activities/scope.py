@@ -320,6 +320,8 @@ class FlowKind(ScopeKind):
             unanswered = sorted(case.envs[scope.inner].requests or ())
             if unanswered:
                 raise thrown(MISSING_REPLY, f"the flow ended without a reply on {', '.join(unanswered)}")
+            if run.plan.flow.xml is not None and run.plan.flow.outputs:  # they are of what the process leaves
+                case.envs[scope.inner].variables.update(case.variables)
             outputs: dict[str, Value] = data.value_of(case, scope.inner, run.plan.flow.outputs)
         except Thrown as problem:
             run.finish("failed", fault=problem.fault)
