@@ -410,6 +410,17 @@ def test_an_activity_of_others_does_nothing_and_keeps_its_links(tmp_path: Path) 
     assert read.branches[0] == Empty(name="p", sources=(Source(link="a"),), suppress_join_failure=False)
 
 
+def test_what_stands_in_literals_and_activities_of_others_is_no_activity(tmp_path: Path) -> None:
+    read = step(
+        tmp_path,
+        '<sequence><extensionActivity><z:paint xmlns:z="urn:z"><receive name="x" variable="none"/></z:paint>'
+        '</extensionActivity><assign name="a"><documentation><exit name="x"/></documentation><copy><from><literal>'
+        '<throw name="x" faultName="no:such"/></literal></from><to variable="paper"/></copy></assign>'
+        '<empty name="x"/></sequence>',
+    )
+    assert isinstance(read, Sequence) and [each.name for each in read.body] == ["paint", "a", "x"]
+
+
 def test_an_assign_operation_of_others_does_nothing(tmp_path: Path) -> None:
     read = step(
         tmp_path, '<assign><extensionAssignOperation><z:x xmlns:z="urn:z"/></extensionAssignOperation></assign>'

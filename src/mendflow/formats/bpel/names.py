@@ -11,7 +11,6 @@ from typing import Final
 from lxml import etree
 
 from mendflow.core.xml import Node
-from mendflow.formats.bpel.vocabulary import BPEL
 
 LEAVES: Final = frozenset(
     {"receive", "reply", "invoke", "assign", "throw", "rethrow", "exit", "wait", "empty", "compensate"}
@@ -19,6 +18,7 @@ LEAVES: Final = frozenset(
 )
 STRUCTURES: Final = frozenset({"sequence", "flow", "if", "while", "repeatUntil", "forEach", "pick", "scope"})
 ACTIVITIES: Final = LEAVES | STRUCTURES
+CLOSED: Final = frozenset({"literal", "documentation", "extensionActivity", "extensionAssignOperation"})
 STRANGE: Final = re.compile(r"[^\w.-]")
 
 
@@ -41,6 +41,16 @@ def own(at: Node, *names: str) -> Iterator[Node]:
     return (child for child in elements(at) if namespace(child) == space and (not names or local(child) in names))
 
 
+def activities_in(at: Node) -> Iterator[Node]:
+    """All activities in an element, in the order of the document. What stands in literals, in documentation or in what
+    others have added is none."""
+    for child in own(at):
+        if local(child) in ACTIVITIES:
+            yield child
+        if local(child) not in CLOSED:
+            yield from activities_in(child)
+
+
 def named(space: str, name: str) -> str:
     """`{namespace}local`, or bare."""
     return f"{{{space}}}{name}" if space else name
@@ -52,7 +62,7 @@ class Names:
     def __init__(self, process: Node) -> None:
         self._of: dict[Node, str] = {}
         self._claims: dict[str, int] = {}
-        inside = [each for each in process.iter(f"{{{BPEL}}}*") if local(each) in ACTIVITIES]
+        inside = list(activities_in(process))
         for each in inside:
             if local(each) in LEAVES:
                 self._of[each] = self.claim(written(each))
@@ -79,7 +89,7 @@ def written(at: Node) -> str:
     """The name that the document gives, or what kind of activity it is."""
     inner = next(elements(at), None) if local(at) == "extensionActivity" else None
     given = (at if inner is None else inner).get("name", "").strip()
-    return STRANGE.sub("_", given) or local(at)
+    return STRANGE.sub("_", given) or local(at if inner is None else inner)
 
 
 def needs_scope(at: Node) -> bool:
