@@ -103,6 +103,7 @@ def test_ports_of_other_protocols_are_left_aside(tmp_path: Path) -> None:
     [
         ('use="literal"', 'use="encoded"', "SOAP-encoded"),
         ("soap/http", "soap/smtp", "over HTTP here"),
+        (' namespace="urn:rpc"/></input>', ' parts="count" namespace="urn:rpc"/></input>', "has the part of elsewhere"),
     ],
 )
 def test_a_partner_that_cannot_be_spoken_to_is_refused(tmp_path: Path, before: str, after: str, why: str) -> None:

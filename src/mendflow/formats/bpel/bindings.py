@@ -2,6 +2,7 @@
 
 Bindings of other protocols are left aside: a service often has several ports for the same thing."""
 
+from collections.abc import Iterator
 from typing import Final, Literal
 
 import msgspec
@@ -17,6 +18,14 @@ HTTP: Final = "http://schemas.xmlsoap.org/soap/http"
 Style = Literal["document", "rpc"]
 
 
+class Body(msgspec.Struct, frozen=True):
+    """The parts that the body of an operation's request or answer is said to have; the others would be in headers."""
+
+    operation: str
+    way: str
+    parts: frozenset[str]
+
+
 class Binding(msgspec.Struct, frozen=True):
     """`unspoken` says why it cannot be spoken; empty if it can."""
 
@@ -24,6 +33,7 @@ class Binding(msgspec.Struct, frozen=True):
     style: Style
     operations: dict[str, Bound]
     unspoken: str = ""
+    bodies: tuple[Body, ...] = ()
 
 
 class Bindings:
@@ -51,8 +61,8 @@ class Bindings:
                     self.port(reading, named(space, service.get("name", "")), port, binding)
 
     def port(self, reading: Reading, service: str, at: Node, binding: Binding) -> None:
-        if binding.unspoken:
-            self.into.unspoken.setdefault(binding.port_type, binding.unspoken)
+        if why := binding.unspoken or self._in_headers(binding):
+            self.into.unspoken.setdefault(binding.port_type, why)
             return
         address = of_soap(at, "address")
         port = Port(
@@ -66,6 +76,17 @@ class Bindings:
         if port not in self.into.ports:
             self.into.ports.append(port)
 
+    def _in_headers(self, binding: Binding) -> str:
+        """Why messages do not have all their parts in the body; empty if they have."""
+        for body in binding.bodies:
+            operation = self.into.port_types.get(binding.port_type, {}).get(body.operation)
+            message = (operation.input if body.way == "input" else operation.output) if operation else ""
+            if missing := [part.name for part in self.into.messages.get(message, ()) if part.name not in body.parts]:
+                return (
+                    f"its operation {body.operation} has the part {missing[0]} elsewhere than in the body of a message"
+                )
+        return ""
+
 
 def binding_of(reading: Reading, at: Node, soap: Node) -> Binding:
     style = style_of(reading, soap, "document")
@@ -77,7 +98,15 @@ def binding_of(reading: Reading, at: Node, soap: Node) -> Binding:
         found[name] = bound(reading, each, style)
         if any(body.get("use") == "encoded" for body in each.iter(f"{{{SOAP}}}body")):
             unspoken = f"its operation {name} is SOAP-encoded, and only literal messages are spoken here"
-    return Binding(reading.qname_needed(at, "type"), style, found, unspoken)
+    bodies = tuple(body for each in own(at, "operation") for body in _bodies(each))
+    return Binding(reading.qname_needed(at, "type"), style, found, unspoken, bodies)
+
+
+def _bodies(at: Node) -> Iterator[Body]:
+    for way in own(at, "input", "output"):
+        for body in way.iter(f"{{{SOAP}}}body"):
+            if (parts := body.get("parts")) is not None:
+                yield Body(at.get("name", "").strip(), local(way), frozenset(parts.split()))
 
 
 def bound(reading: Reading, at: Node, style: Style) -> Bound:
