@@ -5,7 +5,14 @@ from msgspec.structs import replace
 from mendflow.core.engine import data, mail
 from mendflow.core.engine.activities.events import add_timer, take_timer
 from mendflow.core.engine.activities.items import ItemKind, files_of, leave_result
-from mendflow.core.engine.faults import DEADLINE, INVALID_EXPRESSION_VALUE, UNINITIALIZED_PARTNER_ROLE, Thrown, thrown
+from mendflow.core.engine.faults import (
+    DEADLINE,
+    INVALID_EXPRESSION_VALUE,
+    UNINITIALIZED_PARTNER_ROLE,
+    UNSUPPORTED_REFERENCE,
+    Thrown,
+    thrown,
+)
 from mendflow.core.engine.messages import (
     CallPartner,
     CancelCalled,
@@ -26,6 +33,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.xml import XmlMessage
 from mendflow.core.scheduling.amounts import duration
+from mendflow.core.soap.references import address_of
 
 
 class TaskKind(ItemKind[TimedItem]):
@@ -149,6 +157,8 @@ class InvokeKind(ItemKind[Item]):
         reference = known.get("partner") or deployed(case, link.partner)
         if reference is None:
             raise thrown(UNINITIALIZED_PARTNER_ROLE, f"nobody has said where the partner of {sends.partner_link} is")
+        if not address_of(reference):
+            raise thrown(UNSUPPORTED_REFERENCE, f"the reference of {sends.partner_link} says no address")
         mail.correlate_with(run, env, sends.correlations, operation.input, value)
         return CallPartner(
             serial=0,

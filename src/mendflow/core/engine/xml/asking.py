@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
-from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, Thrown, thrown
+from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, UNINITIALIZED_VARIABLE, Thrown, thrown
 from mendflow.core.engine.names import Names
 from mendflow.core.engine.state import Case
 from mendflow.core.engine.xml.declared import variable_at, world_of
@@ -37,12 +37,10 @@ class Asking:
         return self.trees[name] if name in self.trees else self.names(name)
 
     def property_of(self, variable: str, name: str) -> Value:
-        _, type = variable_at(self.case, self.env, variable)
-        try:
-            value = self.names(variable)
-        except KeyError:
-            raise xpath.Uninitialised(variable) from None
-        return property_of(world_of(self.case), name, type, value)
+        holder, type = variable_at(self.case, self.env, variable)
+        if variable not in holder.variables:
+            raise thrown(UNINITIALIZED_VARIABLE, f"the variable {variable} has no value yet")
+        return property_of(world_of(self.case), name, type, holder.variables[variable])
 
     @property
     def world(self) -> xpath.World:
