@@ -90,6 +90,14 @@ _decode_answer: Final = msgspec.json.Decoder(AnswerDocument).decode
 _decode_endpoint: Final = msgspec.json.Decoder(EndpointDocument).decode
 
 
+_Group = CaseId | tuple[str, str]
+
+
+def _group(mail: MailDocument) -> _Group:
+    """Those that a case has, or those of a channel that wait."""
+    return mail.case or (mail.flow, mail.channel)
+
+
 class MailBook:
     """What is written of messages. `open` are those that something still follows from, in the order in which they
     came."""
@@ -100,7 +108,7 @@ class MailBook:
         self._clock = clock
         self.endpoints: dict[CaseId, EndpointDocument] = {}
         self.open: dict[str, MailDocument] = {}
-        self._by_case: dict[CaseId, dict[str, MailDocument]] = {}
+        self._groups: dict[_Group, dict[str, MailDocument]] = {}
         self._kept: dict[str, Instant] = {}  # answered, and since when
 
     async def load(self, root: CaseId) -> bool:
@@ -120,7 +128,7 @@ class MailBook:
                 mails.append(_decode_mail(found.body))
         for mail in sorted(mails, key=lambda each: each.number):
             self.open[mail.id] = mail
-            self._by_case.setdefault(mail.case, {})[mail.id] = mail
+            self._groups.setdefault(_group(mail), {})[mail.id] = mail
         self._kept.update(sorted(answered.items(), key=lambda each: each[1]))
         return True
 
@@ -147,7 +155,7 @@ class MailBook:
         endpoint.came += 1
         mail.number = endpoint.came
         self.open[mail.id] = mail
-        self._by_case.setdefault(mail.case, {})[mail.id] = mail
+        self._groups.setdefault(_group(mail), {})[mail.id] = mail
         self._ledger.touch(ENDPOINT_KIND, root, endpoint, told=True)
         self._ledger.touch(MAIL_KIND, mail.id, mail, told=True)
         self._forget_old()
@@ -165,14 +173,14 @@ class MailBook:
         """A case has it; the empty one: it waits again."""
         self._leave(mail)
         mail.case, mail.begins = case, begins
-        self._by_case.setdefault(case, {})[mail.id] = mail
+        self._groups.setdefault(_group(mail), {})[mail.id] = mail
         self._ledger.touch(MAIL_KIND, mail.id, mail)
 
     def _leave(self, mail: MailDocument) -> None:
-        mails = self._by_case[mail.case]
+        mails = self._groups[_group(mail)]
         del mails[mail.id]
         if not mails:
-            del self._by_case[mail.case]
+            del self._groups[_group(mail)]
 
     def over(self, mail: MailDocument, answer: Answer) -> None:
         """Nothing more follows from it."""
@@ -189,8 +197,12 @@ class MailBook:
         return _decode_answer(found.body).answer if found is not None else None
 
     def of_case(self, case: CaseId) -> list[MailDocument]:
-        """The messages that a case has, and that something still follows from; of the empty one, those that wait."""
-        return list(self._by_case.get(case, {}).values())
+        """The messages that a case has, and that something still follows from."""
+        return list(self._groups.get(case, {}).values())
+
+    def waiting(self, flow: str, channel: str) -> list[MailDocument]:
+        """The messages on a channel that nobody has, in the order in which they came."""
+        return list(self._groups.get((flow, channel), {}).values())
 
     def _forget_old(self) -> None:
         until = self._clock.now() - KEPT_MS

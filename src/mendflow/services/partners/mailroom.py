@@ -9,7 +9,6 @@ import asyncio
 from collections.abc import Collection, Iterable
 from typing import Final
 
-from mendflow.core.engine import Case
 from mendflow.core.engine.messages import Deliver, SendReply
 from mendflow.core.engine.plan import Plan, compile_flow
 from mendflow.core.engine.xml.hearing import fits
@@ -24,6 +23,7 @@ from mendflow.services.contracts import Clock
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import FlowDocument, Flows
 from mendflow.services.ledger import Ledger
+from mendflow.services.partners.listening import Listening
 from mendflow.services.partners.mail_book import Answer, MailBook, MailDocument, Posted, endpoint_of, mail_id
 from mendflow.services.soon import Soon
 from mendflow.stores.contract import Store
@@ -50,7 +50,7 @@ class Mailroom:
         self._soon = Soon(ledger)
         self._opening: dict[CaseId, asyncio.Lock] = {}
         self._plans: dict[str, tuple[str, Plan]] = {}  # by flow: the digest of a version, and that version's plan
-        self._listening: dict[tuple[str, str], dict[CaseId, None]] = {}  # by flow and channel
+        self._listening = Listening()
         self._asked: dict[str, list[asyncio.Future[Answer]]] = {}
 
     async def stop(self) -> None:
@@ -69,7 +69,7 @@ class Mailroom:
         await self._flows.look_again(flow)
         newest = self._flows.newest(flow)
         plan = self._plan(newest)
-        if channel not in plan.channels and not self._listening.get((flow, channel)):
+        if channel not in plan.channels and not self._listening.somebody(flow, channel):
             known = ", ".join(sorted(plan.channels)) or "none"
             raise NotFound(f"flow {flow} takes no messages on {channel}; it has {known}")
         await self._open_endpoint(flow)
@@ -116,8 +116,7 @@ class Mailroom:
 
     async def _route(self, mail: MailDocument, newest: FlowDocument | None) -> None:
         """Give a message to the case that it is meant for, if there is one."""
-        known: dict[str, Value] = {}
-        verdicts = {live.id: fits(live.case, mail.channel, mail.message, known) for live in self._candidates(mail)}
+        verdicts = {live.id: fits(live.case, mail.channel, mail.message) for live in self._candidates(mail)}
         correlated = next((case for case, verdict in verdicts.items() if verdict == "correlated"), None)
         plain = next((case for case, verdict in verdicts.items() if verdict == "plain"), None)
         if correlated is not None:
@@ -128,15 +127,9 @@ class Mailroom:
             await self._give(mail, plain)
 
     def _candidates(self, mail: MailDocument) -> list[LiveCase]:
-        """The live cases that listen to the channel, the oldest first."""
-        listening = self._listening.get((mail.flow, mail.channel), {})
-        found: list[LiveCase] = []
-        for case in list(listening):
-            live = self._manager.live.get(case)
-            if live is None or live.case.over or mail.channel not in live.case.listeners:
-                del listening[case]
-            else:
-                found.append(live)
+        """The live cases that may take it, the oldest first."""
+        cases = self._listening.for_message(mail.flow, mail.channel, mail.message)
+        found = [live for case in cases if (live := self._manager.live.get(case)) is not None and not live.case.over]
         return sorted(found, key=lambda live: (live.document.started_at, len(live.id), live.id))
 
     async def _give(self, mail: MailDocument, case: CaseId) -> None:
@@ -159,16 +152,16 @@ class Mailroom:
     def listens(self, live: LiveCase, channel: str) -> None:
         """Somebody in a case begins to listen."""
         flow = live.document.flow
-        self._listening.setdefault((flow, channel), {})[live.id] = None
-        if any(mail.flow == flow and mail.channel == channel for mail in self._book.of_case(CaseId(""))):
+        self._listening.note(live, channel)
+        if self._book.waiting(flow, channel):
             self._soon.do(self._offer(live, channel))
 
     async def _offer(self, live: LiveCase, channel: str) -> None:
         """Let a case take what waits for somebody like it, in the order in which it came."""
-        for mail in self._book.of_case(CaseId("")):
+        for mail in self._book.waiting(live.document.flow, channel):
             if live.case.over or live.id not in self._manager.live:
                 return
-            if (mail.flow, mail.channel) == (live.document.flow, channel) and _heard(live.case, mail):
+            if not mail.case and fits(live.case, channel, mail.message) != "no":
                 with self._ledger.whole():
                     await self._give(mail, live.id)
 
@@ -193,6 +186,7 @@ class Mailroom:
         live = self._manager.live.get(document.id)
         unheard = frozenset(live.case.unheard if live is not None else ())
         exited = live is not None and live.case.exited
+        self._listening.forget(document.id)
         for mail in self._book.of_case(document.id):
             if mail.id in unheard:
                 self._book.given(mail, CaseId(""))
@@ -235,9 +229,8 @@ class Mailroom:
     async def resume(self, roots: Collection[CaseId], cases: Iterable[LiveCase]) -> None:
         """After these trees were taken up: do what a crash came in between of."""
         for live in cases:
-            if live.flow.xml is not None and not live.case.over:
-                for channel in live.case.listeners:
-                    self._listening.setdefault((live.document.flow, channel), {})[live.id] = None
+            for channel in live.case.listeners if live.flow.xml is not None else ():
+                self._listening.note(live, channel)
         for mail in [each for each in self._book.open.values() if root_of(each.id) in roots]:
             with self._ledger.whole():
                 await self._take_up(mail)
@@ -259,10 +252,6 @@ class Mailroom:
         if known is None or known[0] != newest.digest:
             known = self._plans[newest.name] = (newest.digest, compile_flow(newest.flow, taken=True))
         return known[1]
-
-
-def _heard(case: Case, mail: MailDocument) -> bool:
-    return not mail.case and fits(case, mail.channel, mail.message) != "no"
 
 
 def _is_one_way(plan: Plan, channel: str) -> bool:

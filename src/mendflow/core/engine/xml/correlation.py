@@ -64,6 +64,16 @@ def fit_of(
     return fit
 
 
+def bound_to(case: Case, env: int, correlations: Iterable[Correlation]) -> tuple[tuple[str, ...], Value] | None:
+    """The properties of a set, and the values that a message must have for them to be taken; None if there is none."""
+    for each in correlations:
+        home, properties = holder_of(case, env, each.set)
+        held = home.variables.get(MARK + each.set)
+        if held is not None and each.initiate != "yes":
+            return properties, held
+    return None
+
+
 def demand_initiated(case: Case, env: int, correlations: Iterable[Correlation]) -> None:
     """Whoever only follows a set cannot do so before somebody has initiated it."""
     for each in correlations:

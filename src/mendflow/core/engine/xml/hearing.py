@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Literal
 
 from mendflow.core.engine.state import Case, Listener, Picking, ScopeInstance
-from mendflow.core.engine.xml.correlation import Fit, fit_of, holder_of
+from mendflow.core.engine.xml.correlation import Fit, bound_to, fit_of, holder_of
 from mendflow.core.engine.xml.declared import link_at, operation_of, world_of
 from mendflow.core.model.flow import OnMessage, Receive
 from mendflow.core.model.values import Value
@@ -71,6 +71,25 @@ def fit(case: Case, listener: Listener, message: Value, known: dict[str, Value])
     activity, env = heard_by(case, listener)
     message_type = operation_for(case, env, activity).input
     return fit_of(case, env, outer_sets(activity), message_type, message, known)
+
+
+def heard_type(case: Case, channel: str) -> str | None:
+    """The type of the messages that somebody listens for on a channel; None if nobody does."""
+    listener = next(iter(case.listeners.get(channel, {}).values()), None)
+    if listener is None:
+        return None
+    activity, env = heard_by(case, listener)
+    return None if activity.xml is None else operation_for(case, env, activity).input
+
+
+def conversations(case: Case, channel: str) -> list[tuple[tuple[str, ...], Value] | None]:
+    """What a message on the channel must have, for each who listens there: the values of these properties; None: it
+    need not have anything."""
+    return [
+        bound_to(case, env, outer_sets(activity))
+        for activity, env in (heard_by(case, listener) for listener in case.listeners.get(channel, {}).values())
+        if activity.xml is not None
+    ]
 
 
 def fitting(

@@ -54,6 +54,11 @@ def _no_variables(name: str) -> Value:
     raise KeyError(name)
 
 
+def _whole(value: Value) -> Value:
+    """The same number is the same, however it was written."""
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
 def properties_of(
     world: XmlWorld, names: tuple[str, ...], message_type: str, message: Value, known: dict[str, Value] | None = None
 ) -> list[Value] | None:
@@ -64,7 +69,7 @@ def properties_of(
     for name in names:
         if name not in known:
             try:
-                known[name] = property_of(world, name, XmlType(message=message_type), message)
+                known[name] = _whole(property_of(world, name, XmlType(message=message_type), message))
             except Thrown:
                 known[name] = None
         if known[name] is None:
