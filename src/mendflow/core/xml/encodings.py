@@ -1,7 +1,6 @@
 """From bytes to text, by the mark at the beginning or by what the declaration says. Only few encodings are taken: one
 that the checks read otherwise than the parser would be a way round them."""
 
-import codecs
 import re
 from typing import Final
 
@@ -15,8 +14,8 @@ TAKEN: Final = {
     "iso-8859-15": "iso8859-15",
     "windows-1252": "cp1252",
 }
-MARKS: Final = ((codecs.BOM_UTF8, "utf-8"), (codecs.BOM_UTF16_LE, "utf-16-le"), (codecs.BOM_UTF16_BE, "utf-16-be"))
-WIDE: Final = (codecs.BOM_UTF32_LE, codecs.BOM_UTF32_BE)
+MARKS: Final = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
+WIDE: Final = (b"\xff\xfe\x00\x00", b"\x00\x00\xfe\xff")
 
 
 class Unreadable(Exception):

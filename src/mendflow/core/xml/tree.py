@@ -30,8 +30,8 @@ class Node:
         return at
 
     def string(self) -> str:
-        """The string value, as XPath defines it."""
-        raise NotImplementedError
+        """The string value, as XPath defines it for each kind of node."""
+        raise AssertionError(f"{type(self).__name__} is no kind of node that XPath knows")
 
 
 class Text(Node):

@@ -13,7 +13,8 @@ from mendflow.core.expressions.xpath.values import XValue, compare, taken, to_bo
 
 class Term(msgspec.Struct, frozen=True):
     def value(self, focus: Focus) -> XValue:
-        raise NotImplementedError
+        """What it gives there; each kind of term in its own way."""
+        raise AssertionError(f"{type(self).__name__} gives nothing")
 
     def inner(self) -> Iterable["Term"]:
         """The terms that it is made of."""
