@@ -139,7 +139,6 @@ class OrderDesk:
             SendReply: self._send_reply,
             DoMend: self._mend,
             GoOn: self._go_on,
-            Listens: self._listens,
             ItemSkipped: self._skipped,
             ItemFailed: self._failed_early,
             ItemDone: self._done,
@@ -152,6 +151,8 @@ class OrderDesk:
 
     async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
         handlers = self._handlers
+        if live.flow.xml is not None:
+            orders = self._listening(live, orders)
         if self._manager.tracer is not None:
             self._manager.tracer.ordered(live, orders)
         if self._gates.points(live).item_pre:
@@ -310,8 +311,12 @@ class OrderDesk:
             self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
         self._soon.do(self._manager.finish(live.id, order.serial, Outcome()))
 
-    async def _listens(self, live: LiveCase, order: Listens, again: bool) -> None:
-        self._mailroom.listens(live, order.channel)
+    def _listening(self, live: LiveCase, orders: Sequence[Order]) -> Sequence[Order]:
+        """Say who listens before anything is waited for: a message that comes meanwhile must find them. The rest."""
+        for order in orders:
+            if isinstance(order, Listens):
+                self._mailroom.listens(live, order.channel)
+        return [order for order in orders if not isinstance(order, Listens)]
 
     # Ends
 
