@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from mendflow.core.model.expr import Expr
@@ -11,6 +12,7 @@ from mendflow.core.model.flow import (
     Compensate,
     Empty,
     Exit,
+    Flow,
     ForEach,
     Invoke,
     Parallel,
@@ -444,6 +446,15 @@ def test_style_sheets_come_along_with_those_that_they_draw_in(tmp_path: Path) ->
     )
     world = flow(tmp_path, text, a_xslt=sheet.format("b.xslt"), b_xslt=sheet.format("a.xslt")).xml
     assert world is not None and sorted(world.sheets) == ["a.xslt", "b.xslt"]
+
+
+def test_a_flow_is_written_the_same_when_it_was_read_again(tmp_path: Path) -> None:
+    text = sequence(
+        '<receive partnerLink="buyer" operation="tell" variable="order"><correlations>'
+        '<correlation set="numbers" initiate="no"/></correlations></receive>'
+    )
+    written = msgspec.json.encode(flow(tmp_path, text))
+    assert msgspec.json.encode(msgspec.json.decode(written, type=Flow)) == written
 
 
 def test_a_process_is_named_as_flows_can_be(tmp_path: Path) -> None:

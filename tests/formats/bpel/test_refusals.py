@@ -76,7 +76,7 @@ STEPS = [
     (
         '<scope><partnerLinks><partnerLink name="p" partnerLinkType="o:Byuing" myRole="shop"/></partnerLinks><empty/>'
         "</scope>",
-        "no WSDL that is imported defines the partner link type {urn:orders}Byuing",
+        "SA00010: no WSDL that is imported defines the partner link type {urn:orders}Byuing",
     ),
     (
         '<scope><partnerLinks><partnerLink name="p" partnerLinkType="o:Buying" myRole="shap"/></partnerLinks><empty/>'

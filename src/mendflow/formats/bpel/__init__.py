@@ -4,6 +4,7 @@ from pathlib import Path
 
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import BadFlow, Problem
+from mendflow.formats.bpel.analysis import analyse
 from mendflow.formats.bpel.definitions import Definitions
 from mendflow.formats.bpel.process import Parsed, flow_of, parsed
 from mendflow.formats.bpel.reading import Document
@@ -24,8 +25,8 @@ def read_bpel(data: bytes | str, path: str | Path = "process.bpel", shown: str =
     """The flow of a text that stands, or would stand, at this path."""
     given = parse_bpel(data, path, shown)
     flow = flow_of(given)
-    if given.problems:
-        raise BadFlow(problems=_in_order(given.problems))
+    if problems := _judged(given):
+        raise BadFlow(problems=problems)
     return flow
 
 
@@ -34,5 +35,23 @@ def parse_bpel(data: bytes | str, path: str | Path = "process.bpel", shown: str 
     return parsed(data, Path(path), shown or str(path))
 
 
-def _in_order(problems: list[Problem]) -> list[Problem]:
-    return sorted(problems, key=lambda each: (each.file, each.line))
+def _judged(given: Parsed) -> list[Problem]:
+    """All that is wrong, in order. Where the reader and a rule of the specification speak of the same line, the rule's
+    number is told once, and nothing without a number beside it."""
+    read = {(each.file, each.line, _number(each)) for each in given.problems}
+    places = {(file, line) for file, line, _ in read}
+    rules = [each for each in analyse(given) if _is_news(each, read, places)]
+    told = {(each.file, each.line) for each in rules if _number(each)}
+    others = [each for each in given.problems if _number(each) or (each.file, each.line) not in told]
+    return sorted((*rules, *others), key=lambda each: (each.file, each.line))
+
+
+def _is_news(found: Problem, read: set[tuple[str, int, str]], places: set[tuple[str, int]]) -> bool:
+    place = (found.file, found.line)
+    return (*place, _number(found)) not in read if _number(found) else place not in places
+
+
+def _number(problem: Problem) -> str:
+    """The number of the rule that it is about; empty if it has none."""
+    number, colon, _ = problem.message.partition(": ")
+    return number if colon and number.startswith("SA") else ""

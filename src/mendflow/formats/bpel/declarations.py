@@ -69,7 +69,7 @@ def _link(process: Process, at: Node) -> PartnerLink:
     mine, partner = at.get("myRole", "").strip(), at.get("partnerRole", "").strip()
     roles = process.definitions.partner_link_types.get(type, {})
     if type and type not in process.definitions.partner_link_types:
-        told = f"no WSDL that is imported defines the partner link type {type}"
+        told = f"SA00010: no WSDL that is imported defines the partner link type {type}"
         if type in process.definitions.earlier:
             told += f" in the words of WS-BPEL 2.0, whose namespace for it is {PARTNER_LINKS}"
         process.problem(at, told, nearest(type, process.definitions.partner_link_types))

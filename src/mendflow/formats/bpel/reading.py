@@ -1,11 +1,10 @@
 """Documents taken apart: what BPEL, WSDL and XML Schema say is understood or refused with its file and line, and what
 others have added to them is left aside, as the specifications ask."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final
 
 import msgspec
-from lxml import etree
 
 from mendflow.core.model.problems import Problem
 from mendflow.core.xml import Node
@@ -85,12 +84,14 @@ class Reading:
             self.problem(at, f"`{name}` of <{local(at)}> is yes or no, not {shown(value)}")
         return TRUTHS.get(value, otherwise)
 
-    def one_of(self, at: Node, name: str, known: Iterable[str], otherwise: str) -> str:
+    def one_of(self, at: Node, name: str, known: Sequence[str], otherwise: str) -> str:
+        """The word of ours that an attribute says, and not a copy of it: what is written of a flow leaves out words
+        that are the usual ones, and tells them by their identity."""
         value = at.get(name, "").strip() or otherwise
         if value not in known:
             self.problem(at, f"`{name}` of <{local(at)}> is {' or '.join(known)}, not {shown(value)}")
             return otherwise
-        return value
+        return known[known.index(value)]
 
     # names
 
@@ -126,6 +127,6 @@ def times(number: int) -> str:
 
 
 def split(name: str) -> tuple[str, str]:
-    """The namespace and the local part of a name as the model writes it."""
-    part = etree.QName(name)
-    return part.namespace or "", part.localname
+    """The namespace and the local part of a name as the model writes it, whatever characters it has."""
+    space, _, rest = name.rpartition("}")
+    return space[1:], rest

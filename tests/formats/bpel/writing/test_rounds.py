@@ -1,6 +1,8 @@
 """What is read from a process and written again is the same flow."""
 
+import re
 import tempfile
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -40,7 +42,8 @@ LEAVES = (
     f'{INVOKE}><correlations><correlation set="numbers" initiate="join" pattern="request"/></correlations></invoke>',
     f'{INVOKE}><catch faultName="o:soldOut" faultVariable="why" faultMessageType="o:troubleMessage"><empty/></catch>'
     "<catchAll><rethrow/></catchAll><compensationHandler><empty/></compensationHandler></invoke>",
-    '<invoke partnerLink="shop" operation="count"><toParts><toPart part="count" fromVariable="number"/></toParts>'
+    '<invoke partnerLink="shop" operation="count"><toParts><toPart part="count" fromVariable="number"/>'
+    '<toPart part="of" fromVariable="number"/></toParts>'
     '<fromParts><fromPart part="count" toVariable="number"/></fromParts></invoke>',
     '<receive partnerLink="buyer" operation="tell" variable="order" messageExchange="m">'
     '<correlations><correlation set="numbers"/></correlations></receive>',
@@ -70,8 +73,9 @@ def within(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         "<scope name='inner' isolated='yes' exitOnStandardFault='yes'><partnerLinks><partnerLink name='buyer' "
         "partnerLinkType='o:Buying' myRole='shop'/></partnerLinks><messageExchanges><messageExchange name='m'/>"
         "</messageExchanges><variables><variable name='paper' element='o:order'><from variable='paper'/></variable>"
-        "</variables><faultHandlers><catch faultName='o:x' faultVariable='p' faultElement='o:order'>{0}</catch>"
-        "<catchAll><compensate/></catchAll></faultHandlers><compensationHandler>{1}</compensationHandler>"
+        "</variables><faultHandlers><catch faultName='o:x' faultVariable='p' faultElement='o:order'><sequence>{0}"
+        "</sequence></catch>"
+        "<catchAll><compensate/></catchAll></faultHandlers><compensationHandler><sequence>{1}</sequence></compensationHandler>"
         "<terminationHandler><empty/></terminationHandler><eventHandlers><onEvent partnerLink='buyer' operation='tell' "
         "variable='told' messageType='o:orderMessage'><scope><variables><variable name='own' type='xsd:int'/>"
         "</variables>{0}</scope></onEvent><onAlarm><repeatEvery>'PT1S'</repeatEvery><scope>{1}</scope></onAlarm>"
@@ -80,6 +84,21 @@ def within(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         "<scope name='deep'>{0}</scope></scope>",
     )
     return st.builds(lambda shape, one, two: shape.format(one, two), st.sampled_from(shapes), inner, inner)
+
+
+def numbered(steps: str, name: str) -> str:
+    number = count()
+    return re.sub(name, lambda found: f"{found.group()[:-1]}{next(number)}{found.group()[-1]}", steps)
+
+
+def whole(steps: str, attributes: str = "") -> str:
+    """A process with these steps, in which each scope has a name of its own and only one is isolated."""
+    for name in ("name='inner'", "name='deep'", "target='deep'", 'name="ask"'):
+        steps = numbered(steps, name)
+    first, isolated, rest = steps.partition(" isolated='yes'")
+    steps = first + isolated + rest.replace(isolated or " ", "" if isolated else " ")
+    exchange = "<messageExchanges><messageExchange name='m'/></messageExchanges>"
+    return process(f"{HEAD}{exchange}<sequence>{RECEIVE}{steps}{REPLY}</sequence>", attributes)
 
 
 STEPS = st.recursive(st.sampled_from(LEAVES), within, max_leaves=4)
@@ -93,15 +112,14 @@ def test_every_conformance_process_is_the_same_after_a_round(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("leaf", LEAVES)
 def test_every_kind_of_step_is_the_same_after_a_round(leaf: str, tmp_path: Path) -> None:
-    check_round(flow(tmp_path / "first", process(f"{HEAD}<sequence>{RECEIVE}{leaf}{REPLY}</sequence>")), tmp_path)
+    check_round(flow(tmp_path / "first", whole(leaf)), tmp_path)
 
 
 @given(steps=st.lists(STEPS, min_size=1, max_size=3), attributes=st.sampled_from(["", "suppressJoinFailure='yes'"]))
 @settings(max_examples=60, deadline=None)
 def test_random_processes_are_the_same_after_a_round(steps: list[str], attributes: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
-        text = process(f"{HEAD}<sequence>{RECEIVE}{''.join(steps)}{REPLY}</sequence>", attributes)
-        check_round(flow(Path(folder, "first"), text), Path(folder))
+        check_round(flow(Path(folder, "first"), whole("".join(steps), attributes)), Path(folder))
 
 
 def test_prefixes_that_mean_two_things_keep_both(tmp_path: Path) -> None:

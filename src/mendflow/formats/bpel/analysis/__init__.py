@@ -1,0 +1,46 @@
+"""Static analysis of BPEL processes, by the rules of the specification's appendix B.
+
+Each rule is a function of its own with its number. A process that breaks one is not deployed. What no rule is written
+for holds by the way a process is read, or is a fault when it happens, as the specification has it; docs/bpel.md lists
+which."""
+
+from typing import Final
+
+from mendflow.core.model.problems import Problem
+from mendflow.formats.bpel.analysis import (
+    data,
+    declaring,
+    documents,
+    expressions,
+    handlers,
+    links,
+    messages,
+    order,
+    starting,
+)
+from mendflow.formats.bpel.analysis.rules import Rule
+from mendflow.formats.bpel.analysis.sight import Sight
+from mendflow.formats.bpel.process import Parsed
+
+__all__ = ["RULES", "analyse"]
+
+MODULES: Final = (documents, declaring, data, expressions, messages, starting, links, order, handlers)
+RULES: Final[tuple[Rule, ...]] = tuple(
+    sorted(
+        (each for module in MODULES for each in vars(module).values() if isinstance(each, Rule)),
+        key=lambda each: each.number,
+    )
+)
+"""All that are checked here, by number."""
+
+
+def analyse(given: Parsed) -> list[Problem]:
+    """All that breaks a rule, in the order of the rules."""
+    sight = Sight(given.document, given.definitions, given.places)
+    found = []
+    for rule in RULES:
+        before = f"SA{rule.number:05}: " if rule.number else ""
+        for finding in rule.check(sight):
+            line = finding.at.sourceline or 0
+            found.append(Problem(file=finding.file or sight.file, line=line, message=before + finding.message))
+    return list(dict.fromkeys(found))

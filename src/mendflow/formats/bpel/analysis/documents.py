@@ -1,0 +1,201 @@
+"""Rules about what a process imports, and what WSDL documents say for it."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mendflow.core.model.xml import XmlType
+from mendflow.core.xml import Node
+from mendflow.core.xml.schema import declares_element, declares_type, schema_problems
+from mendflow.formats.bpel.analysis.rules import Finding, rule
+from mendflow.formats.bpel.analysis.sight import Sight, word
+from mendflow.formats.bpel.names import elements, local, named, namespace, own
+from mendflow.formats.bpel.reading import Document, Reading, split, text_of
+from mendflow.formats.bpel.vocabulary import PARTNER_LINKS, PROPERTIES, SCHEMA, WSDL
+
+QUERIED: Final = ("messageType", "type", "element")
+
+Shape = tuple[object, ...]
+
+
+@rule(1)
+def no_operation_begins_with_its_answer(sight: Sight) -> Iterator[Finding]:
+    """The operations of port types that a process uses have an input, and it comes first."""
+    used = {port for link in sight.all("partnerLink") for port in _port_types(sight, link)}
+    for document, at in _defined(sight, WSDL, "portType"):
+        if named(document.root.get("targetNamespace", ""), word(at, "name")) not in used:
+            continue
+        for operation in own(at, "operation"):
+            order = [local(each) for each in own(operation, "input", "output")]
+            if order and order[0] != "input":
+                kind = "solicit-response" if len(order) > 1 else "notification"
+                said = f"{word(operation, 'name')} is a {kind} operation; only those that begin with an input are known"
+                yield Finding(operation, said, document.file)
+
+
+@rule(2)
+def operations_are_not_overloaded(sight: Sight) -> Iterator[Finding]:
+    """The operations of a port type have names of their own."""
+    for document, at in _defined(sight, WSDL, "portType"):
+        seen: set[str] = set()
+        for operation in own(at, "operation"):
+            name = word(operation, "name")
+            if name in seen:
+                yield Finding(
+                    operation, f"the port type has another operation {name}; they need two names", document.file
+                )
+            seen.add(name)
+
+
+@rule(10)
+def what_is_used_is_imported(sight: Sight) -> Iterator[Finding]:
+    """The types, elements, messages, partner link types and properties that a process names are imported."""
+    for at in sight.every():
+        for kind, name in _named_at(sight, at):
+            if name and not _known(sight, kind, name):
+                yield Finding(at, f"nothing that the process imports defines the {kind} {name}")
+
+
+@rule(10)
+def schemas_can_be_used(sight: Sight) -> Iterator[Finding]:
+    """All that schemas build on is there."""
+    for said in schema_problems(sight.world):
+        yield Finding(sight.root, f"the schemas that the process imports cannot be used: {said}")
+
+
+@rule(11)
+def imports_are_of_their_namespace(sight: Sight) -> Iterator[Finding]:
+    """What is imported for a namespace is of that namespace."""
+    for at, given in _imports(sight):
+        wanted = at.get("namespace")
+        if wanted is not None and given is not None and wanted.strip() != given:
+            yield Finding(at, f"{word(at, 'location')} is of the namespace {given or '(none)'}, not of {wanted}")
+
+
+@rule(12)
+def imports_without_a_namespace_have_none(sight: Sight) -> Iterator[Finding]:
+    """What is imported for no namespace is of none."""
+    for at, given in _imports(sight):
+        if at.get("namespace") is None and given:
+            yield Finding(at, f"{word(at, 'location')} is of the namespace {given}; the import has to say so")
+
+
+@rule(14)
+def definitions_do_not_conflict(sight: Sight) -> Iterator[Finding]:
+    """Nothing is defined in two ways."""
+    first: dict[tuple[str, str, str], Shape] = {}
+    for document in sight.definitions.documents:
+        for kind, space, at in _components(document):
+            key, shape = (kind, space, word(at, "name")), _shape(at)
+            if first.setdefault(key, shape) != shape:
+                said = f"the {kind} {named(space, word(at, 'name'))} is defined in another way elsewhere"
+                yield Finding(at, f"{said}; import only one of the two", document.file)
+
+
+@rule(19)
+def properties_have_one_type(sight: Sight) -> Iterator[Finding]:
+    """A property has a type or an element."""
+    for document, at in _defined(sight, PROPERTIES, "property"):
+        if (at.get("type") is None) == (at.get("element") is None):
+            yield Finding(at, "a property has a type or an element, and not both", document.file)
+
+
+@rule(20)
+def aliases_are_of_one_thing(sight: Sight) -> Iterator[Finding]:
+    """A property alias is for a message's part, for a type, or for an element."""
+    for document, at in _defined(sight, PROPERTIES, "propertyAlias"):
+        said = {name for name in (*QUERIED, "part") if at.get(name) is not None}
+        if said not in ({"messageType", "part"}, {"type"}, {"element"}):
+            yield Finding(at, "a propertyAlias has a messageType and a part, or a type, or an element", document.file)
+
+
+@rule(22)
+def aliases_are_not_ambiguous(sight: Sight) -> Iterator[Finding]:
+    """A property has one alias for a message type, a type or an element."""
+    seen: set[tuple[str, XmlType]] = set()
+    for document, at in _defined(sight, PROPERTIES, "propertyAlias"):
+        reading = Reading(document.file, [])
+        message, type, element = (reading.qname(at, name) for name in QUERIED)
+        key = (reading.qname(at, "propertyName"), XmlType(message=message, element=element, type=type))
+        if key in seen:
+            said = f"the property {key[0]} has another alias for {message or element or type}; leave only one"
+            yield Finding(at, said, document.file)
+        seen.add(key)
+
+
+def _port_types(sight: Sight, link: Node) -> Iterator[str]:
+    return iter(sight.definitions.partner_link_types.get(sight.qname(link, "partnerLinkType"), {}).values())
+
+
+def _defined(sight: Sight, space: str, name: str) -> Iterator[tuple[Document, Node]]:
+    """What WSDL documents define of a kind."""
+    for document in sight.definitions.documents:
+        for at in document.root.iterchildren(f"{{{space}}}{name}"):
+            yield document, at
+
+
+def _named_at(sight: Sight, at: Node) -> Iterator[tuple[str, str]]:
+    """What an element of a process names of the things that documents define."""
+    if local(at) in ("variable", "onEvent"):
+        yield "message", sight.qname(at, "messageType")
+        yield "element", sight.qname(at, "element")
+        yield "type", sight.qname(at, "type")
+    elif local(at) == "catch":
+        yield "message", sight.qname(at, "faultMessageType")
+        yield "element", sight.qname(at, "faultElement")
+    elif local(at) == "partnerLink":
+        yield "partner link type", sight.qname(at, "partnerLinkType")
+    elif local(at) in ("from", "to"):
+        yield "property", sight.qname(at, "property")
+    elif local(at) == "correlationSet":
+        yield from (("property", sight.resolved(at, name)) for name in word(at, "properties").split())
+
+
+def _known(sight: Sight, kind: str, name: str) -> bool:
+    """Whether it is defined, or would be in a document that is not read."""
+    given = sight.definitions
+    if split(name)[0] in given.left_out:
+        return True
+    if kind == "element":
+        return declares_element(sight.world, name)
+    if kind == "type":
+        return declares_type(sight.world, name)
+    if kind == "partner link type":
+        return name in given.partner_link_types
+    return name in (given.messages if kind == "message" else given.properties)
+
+
+def _imports(sight: Sight) -> Iterator[tuple[Node, str | None]]:
+    """Each import of the process, and the namespace of what is there; None if nobody can say."""
+    for at in own(sight.root, "import"):
+        found = sight.imported(at)
+        given = found.get("targetNamespace", "") if found is not None else None
+        readable = found is not None and namespace(found) == word(at, "importType")
+        yield at, given if readable else None
+
+
+def _components(document: Document) -> Iterator[tuple[str, str, Node]]:
+    """What a document defines, with its namespace: of WSDL and BPEL, and of the schemas in it."""
+    space = document.root.get("targetNamespace", "")
+    if namespace(document.root) == SCHEMA:
+        yield from _of_schema(document.root)
+        return
+    kinds = ((WSDL, "message"), (WSDL, "portType"), (PARTNER_LINKS, "partnerLinkType"), (PROPERTIES, "property"))
+    for owner, kind in kinds:
+        for at in document.root.iterchildren(f"{{{owner}}}{kind}"):
+            yield kind, space, at
+    for schema in document.root.iter(f"{{{SCHEMA}}}schema"):
+        yield from _of_schema(schema)
+
+
+def _shape(at: Node) -> Shape:
+    """What an element says, however it is laid out. Documentation says nothing."""
+    inside = tuple(_shape(each) for each in elements(at) if local(each) not in ("documentation", "annotation"))
+    return (at.tag, tuple(sorted(at.items())), text_of(at).strip(), inside)
+
+
+def _of_schema(schema: Node) -> Iterator[tuple[str, str, Node]]:
+    space = schema.get("targetNamespace", "")
+    for at in own(schema, "element", "simpleType", "complexType"):
+        kind = "element" if local(at) == "element" else "type"
+        if space:  # what has no namespace takes that of whoever includes it
+            yield kind, space, at

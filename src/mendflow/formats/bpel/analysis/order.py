@@ -1,0 +1,105 @@
+"""What comes before what in a process, by sequences and links.
+
+Each activity has two moments, its start and its end. A structure starts before what is in it and ends after it, one in
+a sequence ends before the next starts, and the source of a link ends before its target starts. A circle among these
+moments can never come to pass."""
+
+from collections.abc import Iterator
+from itertools import pairwise
+from typing import Literal
+
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.analysis.rules import Finding, rule
+from mendflow.formats.bpel.analysis.sight import Sight, scopes_around, word
+from mendflow.formats.bpel.names import ACTIVITIES, local
+from mendflow.formats.bpel.vocabulary import BPEL
+
+Moment = tuple[Node, Literal["start", "end"]]
+
+
+@rule(72)
+def links_close_no_circle(sight: Sight) -> Iterator[Finding]:
+    """No activity comes, by way of links, before itself."""
+    circle = circling(moments(sight)) if sight.links else set()
+    for ends in sight.links:
+        for source, target in ends.pairs():
+            if (source, "end") in circle and (target, "start") in circle:
+                yield Finding(ends.link, f"with the link {word(ends.link, 'name')} an activity comes before itself")
+
+
+@rule(82)
+def scopes_depend_one_way(sight: Sight) -> Iterator[Finding]:
+    """Of two scopes side by side, not each has something in it that waits for something in the other."""
+    after = moments(sight)
+    peers: dict[Node, list[Node]] = {}
+    for scope in sight.all("scope"):
+        if next(scope.iter(f"{{{BPEL}}}source", f"{{{BPEL}}}target"), None) is not None:
+            peers.setdefault(next(scopes_around(scope)), []).append(scope)
+    for side_by_side in peers.values():
+        waited = {scope: _waiting_for(scope, after) for scope in side_by_side if len(side_by_side) > 1}
+        for at, first in enumerate(side_by_side):
+            for second in side_by_side[at + 1 :]:
+                if first in waited[second] and second in waited[first]:
+                    named = word(second, "name") or "this scope"
+                    yield Finding(second, f"{named} and {word(first, 'name') or 'another'} wait for each other's parts")
+
+
+def moments(sight: Sight) -> dict[Moment, set[Moment]]:
+    """What follows on each moment."""
+    after: dict[Moment, set[Moment]] = {}
+    for activity in sight.all(*ACTIVITIES):
+        after.setdefault((activity, "start"), set()).add((activity, "end"))
+        around = next((each for each in activity.iterancestors() if local(each) in ACTIVITIES), None)
+        if around is not None:
+            after.setdefault((around, "start"), set()).add((activity, "start"))
+            after.setdefault((activity, "end"), set()).add((around, "end"))
+    for first, second in _neighbours(sight):
+        after.setdefault((first, "end"), set()).add((second, "start"))
+    for ends in sight.links:
+        for source, target in ends.pairs():
+            after.setdefault((source, "end"), set()).add((target, "start"))
+    return after
+
+
+def _neighbours(sight: Sight) -> Iterator[tuple[Node, Node]]:
+    for sequence in sight.all("sequence"):
+        inside = [each for each in sequence if isinstance(each.tag, str) and local(each) in ACTIVITIES]
+        yield from pairwise(inside)
+
+
+def _waiting_for(scope: Node, after: dict[Moment, set[Moment]]) -> set[Node]:
+    """What waits for something in this scope, and all that it stands in."""
+    inside = set(scope.iter("*"))
+    later: set[Moment] = set()
+    wanted: list[Moment] = [(activity, "end") for activity in inside]
+    while wanted:
+        new = after.get(wanted.pop(), set()) - later
+        later |= new
+        wanted += new
+    outside = {activity for activity, moment in later if moment == "start" and activity not in inside}
+    return {around for activity in outside for around in (activity, *activity.iterancestors())}
+
+
+def circling(after: dict[Moment, set[Moment]]) -> set[Moment]:
+    """The moments on a circle, or between two: those that are left when all before circles is taken away, step by step,
+    and then all behind them."""
+    before: dict[Moment, set[Moment]] = {}
+    for moment, following in after.items():
+        for each in following:
+            before.setdefault(each, set()).add(moment)
+    return _without_ends(_without_ends(after.keys() | before.keys(), before, after), after, before)
+
+
+def _without_ends(
+    moments: set[Moment], one_way: dict[Moment, set[Moment]], other: dict[Moment, set[Moment]]
+) -> set[Moment]:
+    open_ways = {moment: len(one_way.get(moment, set()) & moments) for moment in moments}
+    ends = [moment for moment, ways in open_ways.items() if not ways]
+    gone = set(ends)
+    while ends:
+        for each in other.get(ends.pop(), set()) & moments:
+            open_ways[each] -= 1
+            if not open_ways[each]:
+                gone.add(each)
+                ends.append(each)
+    return moments - gone

@@ -1,0 +1,33 @@
+"""A rule of the specification's static analysis: its number, its sentence, and a function that finds what breaks it."""
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.analysis.sight import Sight
+
+
+class Finding(msgspec.Struct, frozen=True):
+    """Something that breaks a rule, and where. `file` is empty for the process itself."""
+
+    at: Node
+    message: str
+    file: str = ""
+
+
+Check = Callable[[Sight], Iterator[Finding]]
+
+
+class Rule(msgspec.Struct, frozen=True):
+    """What has no number in the specification, as a variable that is not declared, has the number 0. `sentence` is the
+    rule in our own words."""
+
+    number: int
+    sentence: str
+    check: Check
+
+
+def rule(number: int) -> Callable[[Check], Rule]:
+    """Make a function the check of a rule, or one of several. Its docstring is the rule's sentence."""
+    return lambda check: Rule(number, " ".join((check.__doc__ or "").split()), check)

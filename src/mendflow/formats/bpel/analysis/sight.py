@@ -1,0 +1,266 @@
+"""A process as rules look at it: which elements there are, and what a name means at a place.
+
+Names are looked up outwards. A scope declares variables, partner links, correlation sets and exchanges; a `catch`, the
+scope of a `forEach` and that of an `onEvent` declare variables by naming them. What an `onEvent` names itself is looked
+up in its scope first."""
+
+from collections.abc import Iterator
+from functools import cached_property
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.xml import Operation, PartnerLink, XmlType, XmlWorld
+from mendflow.core.xml import Node
+from mendflow.formats.bpel.definitions import Definitions
+from mendflow.formats.bpel.names import elements, local, namespace, own
+from mendflow.formats.bpel.places import Places, Unreached, located
+from mendflow.formats.bpel.reading import Document, Reading
+from mendflow.formats.bpel.vocabulary import BPEL, SCHEMA
+
+COUNTER: Final = f"{{{SCHEMA}}}unsignedInt"
+INBOUND: Final = ("receive", "onMessage", "onEvent")
+MESSAGING: Final = (*INBOUND, "reply", "invoke")
+FCT_HANDLERS: Final = ("catch", "catchAll", "compensationHandler", "terminationHandler")
+SCOPES: Final = ("process", "scope")
+
+
+class Variable(msgspec.Struct, frozen=True):
+    """Its type is empty where nobody can say it."""
+
+    name: str
+    type: XmlType
+    at: Node
+
+
+class Ends(msgspec.Struct, frozen=True):
+    """A link with the activities that it leads from and to."""
+
+    link: Node
+    flow: Node
+    sources: list[Node]
+    targets: list[Node]
+
+    def pairs(self) -> Iterator[tuple[Node, Node]]:
+        return ((source, target) for source in self.sources for target in self.targets)
+
+
+class Sight:
+    def __init__(self, document: Document, definitions: Definitions, places: Places) -> None:
+        self.root, self.file = document.root, document.file
+        self.definitions, self._places = definitions, places
+        self.world: XmlWorld = definitions.world(self.root.get("targetNamespace", ""), {})
+        self._reading = Reading(document.file, [])
+        self._every = list(_bpel(self.root))
+        self._variables: dict[Node, dict[str, Variable]] = {}
+        self._names: dict[tuple[Node, str], dict[str, Node]] = {}
+
+    # elements
+
+    def all(self, *names: str) -> Iterator[Node]:
+        """The elements of these names, in their order. What stands in literals is data."""
+        wanted = {f"{{{BPEL}}}{name}" for name in names}
+        return (each for each in self._every if each.tag in wanted)
+
+    def every(self) -> Iterator[Node]:
+        return iter(self._every)
+
+    def qname(self, at: Node, attribute: str) -> str:
+        """The qualified name in an attribute. A prefix that means nothing is told of by the reader."""
+        return self._reading.qname(at, attribute)
+
+    def resolved(self, at: Node, name: str) -> str:
+        return self._reading.resolved(at, name)
+
+    def imported(self, at: Node) -> Node | None:
+        """The document that an import of the process brings; None if there is none in reach."""
+        try:
+            found = self._places.documents.get(located(word(at, "location"), ""))
+        except Unreached:
+            return None
+        return found.root if found is not None else None
+
+    # names
+
+    def variable(self, at: Node, name: str) -> Variable | None:
+        for around in outwards(at):
+            if (found := self.variables_of(around).get(name)) is not None:
+                return found
+        return None
+
+    def variables_of(self, at: Node) -> dict[str, Variable]:
+        """Those that an element declares, by saying so or by naming them."""
+        found = self._variables.get(at)
+        if found is None:
+            found = self._variables[at] = {each.name: each for each in self._declares(at)}
+        return found
+
+    def link(self, at: Node, name: str) -> Node | None:
+        return self._around(at, "partnerLinks", "partnerLink", name)
+
+    def correlation_set(self, at: Node, name: str) -> Node | None:
+        return self._around(at, "correlationSets", "correlationSet", name)
+
+    def exchange(self, at: Node, name: str) -> Node | None:
+        return self._around(at, "messageExchanges", "messageExchange", name)
+
+    def flow_link(self, end: Node) -> Node | None:
+        """The link that a <source> or <target> means."""
+        return self._around(activity_of(end), "links", "link", word(end, "linkName"), ("flow",))
+
+    def link_ends(self) -> Iterator[Node]:
+        """Every <source> and <target> that belongs to an activity."""
+        for group in self.all("sources", "targets"):
+            if group is not self.root:
+                yield from own(group, "source", "target")
+
+    @cached_property
+    def links(self) -> list[Ends]:
+        """All links of the process, with their ends."""
+        found: dict[Node, Ends] = {}
+        for flow in self.all("flow"):
+            found |= {link: Ends(link, flow, [], []) for link in declared(flow, "links", "link")}
+        for end in self.link_ends():
+            if (link := self.flow_link(end)) is not None:
+                side = found[link].sources if local(end) == "source" else found[link].targets
+                side += [activity_of(end)] if activity_of(end) not in side else []
+        return list(found.values())
+
+    def _around(self, at: Node, group: str, one: str, name: str, kinds: tuple[str, ...] = SCOPES) -> Node | None:
+        for around in outwards(at):
+            if around is not at and local(around) in kinds:
+                table = self._names.get((around, group))
+                if table is None:
+                    each = reversed(list(declared(around, group, one)))
+                    table = self._names[around, group] = {word(node, "name"): node for node in each}
+                if name in table:
+                    return table[name]
+        return None
+
+    # partners
+
+    def roles(self, link: Node) -> PartnerLink:
+        """What a partner link says. A port type is empty where nobody knows it."""
+        type = self.qname(link, "partnerLinkType")
+        known = self.definitions.partner_link_types.get(type, {})
+        mine, partner = word(link, "myRole"), word(link, "partnerRole")
+        return PartnerLink(
+            type=type,
+            mine=known.get(mine, ""),
+            partner=known.get(partner, ""),
+            my_role=mine,
+            partner_role=partner,
+        )
+
+    def port_type(self, at: Node) -> str:
+        """The port type that an activity means by its partner link; empty if nobody can say."""
+        link = self.link(at, word(at, "partnerLink"))
+        if link is None:
+            return ""
+        return self.roles(link).partner if local(at) == "invoke" else self.roles(link).mine
+
+    def operation(self, at: Node) -> Operation | None:
+        return self.definitions.port_types.get(self.port_type(at), {}).get(word(at, "operation"))
+
+    def incoming(self, at: Node) -> str | None:
+        """The message type that an activity takes; None if it takes none, or nobody can say."""
+        operation = self.operation(at)
+        if operation is None or local(at) == "reply":
+            return None
+        return (operation.output if local(at) == "invoke" else operation.input) or None
+
+    def outgoing(self, at: Node) -> str | None:
+        """The message type that an activity sends."""
+        operation = self.operation(at)
+        if operation is None or local(at) in INBOUND:
+            return None
+        if local(at) == "invoke":
+            return operation.input or None
+        fault = word(at, "faultName").rpartition(":")[2]
+        return (operation.faults.get(fault) if fault else operation.output) or None
+
+    def _declares(self, at: Node) -> Iterator[Variable]:
+        if local(at) == "catch" and (name := word(at, "faultVariable")):
+            message, element = self.qname(at, "faultMessageType"), self.qname(at, "faultElement")
+            yield Variable(name, XmlType(message=message, element=element), at)
+        if local(at) not in SCOPES:
+            return
+        parent = at.getparent()
+        if parent is not None and local(parent) == "forEach" and (name := word(parent, "counterName")):
+            yield Variable(name, XmlType(type=COUNTER), parent)
+        if parent is not None and local(parent) == "onEvent":
+            yield from self._implied(parent)
+        for each in declared(at, "variables", "variable"):
+            yield Variable(word(each, "name"), self._type(each), each)
+
+    def _type(self, at: Node) -> XmlType:
+        return XmlType(
+            message=self.qname(at, "messageType"), element=self.qname(at, "element"), type=self.qname(at, "type")
+        )
+
+    def _implied(self, at: Node) -> Iterator[Variable]:
+        if name := word(at, "variable"):
+            yield Variable(name, self._type(at), at)
+        parts = {part.name: part for part in self.definitions.messages.get(self.incoming(at) or "", ())}
+        for each in part_copies(at, "fromParts", "fromPart"):
+            part = parts.get(word(each, "part"))
+            type = XmlType(element=part.element, type=part.type) if part is not None else XmlType()
+            yield Variable(word(each, "toVariable"), type, each)
+
+
+def word(at: Node, attribute: str) -> str:
+    return at.get(attribute, "").strip()
+
+
+def outwards(at: Node) -> Iterator[Node]:
+    """Where a name at this place is looked up, further and further out; for an event handler in its scope first."""
+    if local(at) in ("onEvent", "forEach"):
+        yield from own(at, "scope")
+    yield at
+    yield from at.iterancestors()
+
+
+def scopes_around(at: Node) -> Iterator[Node]:
+    """The scopes that an element stands in, and the process at last. A scope does not stand in itself."""
+    return (each for each in at.iterancestors() if local(each) in SCOPES and namespace(each) == BPEL)
+
+
+def declared(at: Node, group: str, one: str) -> Iterator[Node]:
+    """What a scope declares of a kind."""
+    return (each for inside in own(at, group) for each in own(inside, one))
+
+
+def part_copies(at: Node, group: str, one: str) -> list[Node]:
+    return [each for inside in own(at, group) for each in own(inside, one)]
+
+
+def correlations(at: Node) -> list[Node]:
+    return [each for inside in own(at, "correlations") for each in own(inside, "correlation")]
+
+
+def is_yes(at: Node, attribute: str) -> bool:
+    return word(at, attribute) == "yes"
+
+
+def activity_of(end: Node) -> Node:
+    """The activity that has a <source> or <target>."""
+    group = end.getparent()
+    activity = group.getparent() if group is not None else None
+    assert activity is not None
+    outer = activity.getparent()
+    return outer if outer is not None and local(outer) == "extensionActivity" else activity
+
+
+def _bpel(at: Node) -> Iterator[Node]:
+    """It and all elements of BPEL in it. The contents of literals are data, and of an activity of somebody else's only
+    its links are BPEL."""
+    yield at
+    if local(at) == "literal":
+        return
+    others = local(at) == "extensionActivity"
+    for child in elements(at):
+        if others:
+            for group in child.iterchildren(f"{{{BPEL}}}sources", f"{{{BPEL}}}targets"):
+                yield from _bpel(group)
+        elif namespace(child) == BPEL:
+            yield from _bpel(child)
