@@ -49,10 +49,8 @@ from mendflow.services.meta_scheduler import QueueAndPilots
 from mendflow.services.metering import Counts
 from mendflow.services.notices import Notices
 from mendflow.services.notifier.contract import Poster
-from mendflow.services.partners.calling import Partners
-from mendflow.services.partners.contract import Caller, Port
+from mendflow.services.partners.contract import Caller
 from mendflow.services.partners.jobs_port import JobReader
-from mendflow.services.partners.mailroom import Mailroom
 from mendflow.services.partners.ports import Ports
 from mendflow.services.provisioning.contract import BatchSystems
 from mendflow.services.provisioning.pilot_monitor import LOOK_MS as SITES_LOOK_MS
@@ -172,18 +170,8 @@ class Services:
         self.tasks = Tasks(store=store, ledger=ledger, clock=clock, happenings=happenings, finished=self._finished)
         self.staging = Staging(house.keeper, self.catalogue.resolve, self._finished, rules.files_roots, ledger)
         self.calls = CalledCases(self.manager, self.flows, ledger, self._finished)
-        self.ports: dict[str, Port] = {}
-        self.partners = Partners(
-            caller=house.caller,
-            ports=self.ports,
-            ledger=ledger,
-            finished=self._finished,
-            url=lambda: house.url,
-            mail=lambda: self.mailroom,
-        )
-        self.mailroom = Mailroom(
-            store=store, ledger=ledger, clock=clock, manager=self.manager, flows=self.flows, homes=self.homes
-        )
+        self.port_wing = Ports(self, house, self._finished)
+        self.ports, self.mailroom = self.port_wing.table, self.port_wing.mailroom
         self.desk = OrderDesk(
             manager=self.manager,
             calls=self.calls,
@@ -198,7 +186,7 @@ class Services:
             clock=clock,
             happenings=happenings,
             notices=self.notices,
-            partners=self.partners,
+            partners=self.port_wing.partners,
             mailroom=self.mailroom,
         )
         self.manager.errands = self.desk
@@ -224,8 +212,6 @@ class Services:
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         self._data = self._data_wing(house)
         self.data_sets, self.watches = self._data.sets, self._data.watches
-        self.port_wing = Ports(self, house)
-        self.ports.update(self.port_wing.table)
         self.catalogue.added = self.data_sets.added
         self.sites = self._provisioning(house)
         self._clock = clock
@@ -321,7 +307,6 @@ class Services:
 
         def ended(document: CaseDocument) -> None:
             tell_clients(document)
-            self.mailroom.case_ended(document)
             wing.case_ended(document)
             self.port_wing.ended(document)
 
@@ -383,13 +368,11 @@ class Services:
         await self.port_wing.load(roots)
         await self.mending.load(roots)
         cases = [live for tree in trees for live in await self.manager.load(tree)]
-        await self.mailroom.load(roots)
         await self.manager.give_again(cases)
         await self.calls.resume(cases)
         await self.tasks.resume(roots)
         await self.mending.resume(roots)
-        await self.mailroom.resume(roots, cases)
-        await self.port_wing.resume(roots)
+        await self.port_wing.resume(roots, cases)
         self.counts.took_up(trees=sum(tree.moved for tree in trees), now=self._clock.now())
         self.homes.came(trees)
         self.meta.came()
@@ -421,10 +404,8 @@ class Services:
         await self.timers.stop()
         await self.submitter.stop()
         await self.staging.stop()
-        await self.partners.stop()
-        await self.port_wing.stop()
         await self.desk.stop()
-        await self.mailroom.stop()
+        await self.port_wing.stop()
         await self.calls.stop()
         await self.proxy.stop()
         await self.meta.stop()

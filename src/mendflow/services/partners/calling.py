@@ -49,7 +49,7 @@ class Partners:
         ledger: Ledger,
         finished: Finished,
         url: Callable[[], str],
-        mail: Callable[[], Mail],
+        mail: Mail,
     ) -> None:
         self._caller = caller
         self._ports = ports
@@ -105,13 +105,13 @@ class Partners:
         flow, link = own_link(address)
         channel, id = f"{link}.{order.operation}", f"{live.id}/{order.serial}"
         try:
-            posted = await self._mail().post(flow, channel, message, id=id, who=live.document.owner)
+            posted = await self._mail.post(flow, channel, message, id=id, who=live.document.owner)
         except (NotFound, Elsewhere) as mistake:
             fault = Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=mistake.message)
             raise CallFailed(fault) from mistake
         if not said.operation.output:
             return Outcome()
-        answer = await self._mail().answer(posted.id)
+        answer = await self._mail.answer(posted.id)
         if answer.ended:
             sentence = f"{flow} ended without a reply"
             return Outcome(fault=Fault(name=answer.ended, category=Category.FLOW, message=sentence))

@@ -1,7 +1,7 @@
 """The ports of a server, put together: each does what it is asked as a case of its own, and tells who wants to hear."""
 
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Protocol
 
@@ -9,12 +9,13 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.problems import Invalid
 from mendflow.services.beginning import Beginning, Begins
-from mendflow.services.case_book import CaseDocument
+from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.contracts import Clock
 from mendflow.services.notices import Notices
 from mendflow.services.notifier.contract import Poster
 from mendflow.services.partners.callbacks import Callbacks
-from mendflow.services.partners.contract import Port
+from mendflow.services.partners.calling import Finished, Partners
+from mendflow.services.partners.contract import Caller, Port
 from mendflow.services.partners.jobs_port import JobReader, JobsPort
 from mendflow.services.partners.mailroom import Mailroom
 from mendflow.services.partners.port_cases import PortCases
@@ -26,7 +27,6 @@ class Around(Begins, Protocol):
     """The services that ports make use of."""
 
     notices: Notices
-    mailroom: Mailroom
 
 
 class Ground(Protocol):
@@ -37,12 +37,23 @@ class Ground(Protocol):
     poster: Poster
     chance: Callable[[int], str]
     read_job: JobReader
+    caller: Caller
+    url: str
 
 
 class Ports:
-    """`table` are the ports by their names."""
+    """`table` are the ports by their names, `mailroom` is where messages for flows come in, and `partners` calls those
+    whom flows call."""
 
-    def __init__(self, services: Around, ground: Ground) -> None:
+    def __init__(self, services: Around, ground: Ground, finished: Finished) -> None:
+        self.mailroom = Mailroom(
+            store=ground.store,
+            ledger=services.ledger,
+            clock=ground.clock,
+            manager=services.manager,
+            flows=services.flows,
+            homes=services.homes,
+        )
         beginning = Beginning(services, ground.store, ground.clock, ground.chance)
         self._cases = PortCases(services.manager, services.flows, beginning, services.ledger, ground.clock)
         self.callbacks = Callbacks(
@@ -53,7 +64,7 @@ class Ports:
             notices=services.notices,
             poster=ground.poster,
             find=self._cases.find,
-            mail=services.mailroom,
+            mail=self.mailroom,
             chance=random.random,
         )
         self.table: dict[str, Port] = {
@@ -61,20 +72,34 @@ class Ports:
             "proxy": ProxyPort(self._cases),
         }
 
+        self.partners = Partners(
+            caller=ground.caller,
+            ports=self.table,
+            ledger=services.ledger,
+            finished=finished,
+            url=lambda: ground.url,
+            mail=self.mailroom,
+        )
+
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are taken up."""
         await self.callbacks.load(roots)
+        await self.mailroom.load(roots)
 
-    async def resume(self, roots: Collection[CaseId]) -> None:
+    async def resume(self, roots: Collection[CaseId], cases: Iterable[LiveCase]) -> None:
         """After the cases of these trees were taken up."""
+        await self.mailroom.resume(roots, cases)
         await self.callbacks.resume(roots)
 
     async def stop(self) -> None:
+        await self.partners.stop()
+        await self.mailroom.stop()
         await self.callbacks.stop()
         await self._cases.stop()
 
     def ended(self, document: CaseDocument) -> None:
         """To be called in the same step as the end of a case."""
+        self.mailroom.case_ended(document)
         self.callbacks.ended(document)
         self._cases.ended(document)
 
