@@ -4,7 +4,6 @@ How long a month is depends on when it begins, so a duration is counted from an 
 taken as UTC."""
 
 import re
-from calendar import monthrange
 from datetime import UTC, datetime, timedelta, timezone
 from typing import Final
 
@@ -56,9 +55,9 @@ def deadline_ms(text: str) -> Instant | None:
 def _months_later(start: datetime, months: int) -> datetime:
     """The same day of another month, or its last one if it has no such day."""
     year, month = divmod(start.year * 12 + start.month - 1 + months, 12)
-    if not 1 <= year <= 9999:
-        raise ValueError
-    return start.replace(year=year, month=month + 1, day=min(start.day, monthrange(year, month + 1)[1]))
+    after = start.replace(day=1, year=year + month // 11, month=(month + 1) % 12 + 1)
+    last = (after - timedelta(days=1)).day
+    return start.replace(year=year, month=month + 1, day=min(start.day, last))
 
 
 def _zone(text: str | None) -> timezone:

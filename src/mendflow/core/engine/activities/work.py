@@ -8,7 +8,6 @@ from mendflow.core.engine.activities.items import ItemKind, files_of, leave_resu
 from mendflow.core.engine.faults import (
     DEADLINE,
     INVALID_EXPRESSION_VALUE,
-    UNINITIALIZED_PARTNER_ROLE,
     UNSUPPORTED_REFERENCE,
     Thrown,
     thrown,
@@ -24,8 +23,7 @@ from mendflow.core.engine.messages import (
 )
 from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Alarm, End, Item, TimedItem
-from mendflow.core.engine.xml.assigning import deployed
-from mendflow.core.engine.xml.declared import link_at, operation_of
+from mendflow.core.engine.xml.declared import link_at, operation_of, partner_at
 from mendflow.core.engine.xml.parts import message_made, message_taken
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Mend, Stage, Task, Wait
@@ -152,11 +150,8 @@ class InvokeKind(ItemKind[Item]):
         case, env = run.case, instance.env
         operation = operation_of(case, env, sends, mine=False)
         value = message_made(case, env, sends, operation.input)
-        holder, link = link_at(case, env, sends.partner_link)
-        known = holder.variables.get(f"@{sends.partner_link}") or {}
-        reference = known.get("partner") or deployed(case, link.partner)
-        if reference is None:
-            raise thrown(UNINITIALIZED_PARTNER_ROLE, f"nobody has said where the partner of {sends.partner_link} is")
+        _, link = link_at(case, env, sends.partner_link)
+        reference = partner_at(case, env, sends.partner_link)
         if not address_of(reference):
             raise thrown(UNSUPPORTED_REFERENCE, f"the reference of {sends.partner_link} says no address")
         mail.correlate_with(run, env, sends.correlations, operation.input, value)

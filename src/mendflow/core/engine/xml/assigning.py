@@ -6,12 +6,11 @@ from collections.abc import Iterable
 
 from mendflow.core.engine.faults import INVALID_VARIABLES, UNINITIALIZED_VARIABLE, thrown
 from mendflow.core.engine.state import Case, Env
-from mendflow.core.engine.xml.declared import variable_at, world_of
+from mendflow.core.engine.xml.declared import deployed, variable_at, world_of
 from mendflow.core.engine.xml.places import Places
 from mendflow.core.engine.xml.sources import Sources
-from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Declared, XmlCopy
-from mendflow.core.soap.references import own_reference, service_reference
+from mendflow.core.soap.references import own_reference
 from mendflow.core.xml.schema import violations
 
 
@@ -45,11 +44,3 @@ def declare(case: Case, env: Env, declared: Declared) -> None:
         }
     if declared.first:
         copy_all(Places(case, env.id), Sources(case, env.id), declared.first)
-
-
-def deployed(case: Case, port_type: str) -> Value:
-    """Where the first port of that type is, as far as the flow's WSDL files say. A partner link that is not to know
-    this from the beginning may still be called there: it is known when it is first needed."""
-    ports = (port for port in world_of(case).ports if port_type and port.port_type == port_type and port.address)
-    found = next(ports, None)
-    return service_reference(found.address) if found is not None else None

@@ -9,6 +9,7 @@ from mendflow.core.engine.faults import UNINITIALIZED_PARTNER_ROLE, UNINITIALIZE
 from mendflow.core.engine.state import Case, Env
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Declared, Operation, Part, PartnerLink, XmlMessage, XmlType, XmlWorld
+from mendflow.core.soap.references import service_reference
 
 
 def world_of(case: Case) -> XmlWorld:
@@ -68,6 +69,23 @@ def link_at(case: Case, env: int, name: str) -> tuple[Env, PartnerLink]:
     declared = case.plan.nodes[found.node].declared
     assert declared is not None
     return found, declared.partner_links[name]
+
+
+def deployed(case: Case, port_type: str) -> Value:
+    """Where the first port of that type is, as far as the flow's WSDL files say. A partner link that is not to know
+    this from the beginning may still be asked for it: it is known when it is first needed."""
+    ports = (port for port in world_of(case).ports if port_type and port.port_type == port_type and port.address)
+    found = next(ports, None)
+    return service_reference(found.address) if found is not None else None
+
+
+def partner_at(case: Case, env: int, name: str) -> Value:
+    """The reference of a partner link's partner."""
+    holder, link = link_at(case, env, name)
+    reference = (holder.variables.get(f"@{name}") or {}).get("partner") or deployed(case, link.partner)
+    if reference is None:
+        raise thrown(UNINITIALIZED_PARTNER_ROLE, f"nobody has said where the partner of {name} is")
+    return reference
 
 
 def operation_of(case: Case, env: int, how: XmlMessage, *, mine: bool) -> Operation:

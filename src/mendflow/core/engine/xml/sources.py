@@ -10,7 +10,7 @@ from mendflow.core.engine.faults import (
 from mendflow.core.engine.state import Case
 from mendflow.core.engine.xml.asking import Asking, fault_of
 from mendflow.core.engine.xml.copying import Given, copyable, given_of, readable, root_of
-from mendflow.core.engine.xml.declared import link_at, variable_at
+from mendflow.core.engine.xml.declared import link_at, partner_at, variable_at
 from mendflow.core.engine.xml.parts import part_value, variable_value, whole_message
 from mendflow.core.engine.xml.places import Message
 from mendflow.core.expressions import ExpressionError, evaluate, xpath
@@ -86,11 +86,12 @@ class Sources:
         return given_of(value)
 
     def _reference(self, name: str, endpoint: str) -> Given:
+        if endpoint != "myRole":
+            return given_of(partner_at(self.case, self.env, name))
         holder, _ = link_at(self.case, self.env, name)
-        known = holder.variables.get(f"@{name}") or {}
-        reference: Value = known.get("mine" if endpoint == "myRole" else "partner")
+        reference: Value = (holder.variables.get(f"@{name}") or {}).get("mine")
         if reference is None:
-            raise thrown(UNINITIALIZED_PARTNER_ROLE, f"nobody has said where the {endpoint} of {name} is")
+            raise thrown(UNINITIALIZED_PARTNER_ROLE, f"the flow has no role of its own on the partner link {name}")
         return given_of(reference)
 
 
