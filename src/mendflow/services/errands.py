@@ -32,6 +32,7 @@ from mendflow.core.engine.messages import (
     StartCalled,
     SubmitJob,
     SuspendJob,
+    Transform,
     WithdrawTask,
 )
 from mendflow.core.engine.state import Item
@@ -52,6 +53,7 @@ from mendflow.services.ledger import Ledger
 from mendflow.services.notices import Notices
 from mendflow.services.partners.calling import Partners
 from mendflow.services.partners.mailroom import Mailroom
+from mendflow.services.partners.transforms import Transforms
 from mendflow.services.reuse import Reuse
 from mendflow.services.soon import Soon
 from mendflow.services.staging import Staging
@@ -60,7 +62,7 @@ from mendflow.services.tasks import Tasks
 from mendflow.services.timers import Timers
 
 REPLY_KIND = "reply"
-WAITS: Final = frozenset({*OUTGOING, SetTimer, CallPartner})
+WAITS: Final = frozenset({*OUTGOING, SetTimer, CallPartner, Transform})
 """Orders by which an exlet shows that it waits for something."""
 
 Handler = Callable[[LiveCase, Any, bool], Awaitable[None]]
@@ -104,6 +106,7 @@ class OrderDesk:
         happenings: Happenings,
         notices: Notices,
         partners: Partners,
+        transforms: Transforms,
         mailroom: Mailroom,
     ) -> None:
         self._manager = manager
@@ -119,6 +122,7 @@ class OrderDesk:
         self._happenings = happenings
         self._notices = notices
         self._partners = partners
+        self._transforms = transforms
         self._mailroom = mailroom
         self.mending: Mending | None = None
         self.failed: Callable[[LiveCase, int, Outcome], None] | None = None  # told of jobs that failed for good
@@ -136,6 +140,7 @@ class OrderDesk:
             StartCalled: calls.start,
             CancelCalled: calls.cancel,
             CallPartner: self._call_partner,
+            Transform: self._transform,
             SendReply: self._send_reply,
             DoMend: self._mend,
             GoOn: self._go_on,
@@ -302,6 +307,9 @@ class OrderDesk:
         if not order.wants_answer:
             self._notices.post(message, case=live.id, item=order.item)
         self._soon.do(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
+
+    async def _transform(self, live: LiveCase, order: Transform, again: bool) -> None:
+        self._transforms.begin(live, order)
 
     async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
         self._happenings.tell(self._clock.now(), "notice", live.id, state="reply", message=order.channel)

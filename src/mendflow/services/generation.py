@@ -52,6 +52,7 @@ from mendflow.services.notifier.contract import Poster
 from mendflow.services.partners.contract import Caller
 from mendflow.services.partners.jobs_port import JobReader
 from mendflow.services.partners.ports import Ports
+from mendflow.services.partners.transforming import Transformer
 from mendflow.services.provisioning.contract import BatchSystems
 from mendflow.services.provisioning.pilot_monitor import LOOK_MS as SITES_LOOK_MS
 from mendflow.services.provisioning.provisioning import Provisioning
@@ -99,6 +100,7 @@ class Roof(Protocol):
     neighbours: Neighbours
     poster: Poster
     caller: Caller
+    transformer: Transformer
     url: str
     read_job: JobReader
     elements: Elements
@@ -187,6 +189,7 @@ class Services:
             happenings=happenings,
             notices=self.notices,
             partners=self.port_wing.partners,
+            transforms=self.port_wing.transforms,
             mailroom=self.mailroom,
         )
         self.manager.errands = self.desk

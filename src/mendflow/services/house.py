@@ -24,6 +24,7 @@ from mendflow.services.notifier.contract import NO_POSTER, Poster
 from mendflow.services.partners.contract import NO_CALLER, Caller
 from mendflow.services.partners.jobs_port import JobReader
 from mendflow.services.partners.ports import reads_no_jobs
+from mendflow.services.partners.transforming import SheetProcesses, Transformer
 from mendflow.services.provisioning.contract import BatchSystems
 from mendflow.services.provisioning.pilot_monitor import groups_of
 from mendflow.services.proxy.recovery import OUR_QUEUE
@@ -67,6 +68,7 @@ class House:
         poster: Poster = NO_POSTER,
         caller: Caller = NO_CALLER,
         read_job: JobReader = reads_no_jobs,
+        transformer: Transformer | None = None,
         elements: Elements = NO_ELEMENTS,
         counts: Counts | None = None,
         tracer: Tracer | None = None,
@@ -92,6 +94,7 @@ class House:
         self._version = version
         self._started_at: Instant = clock.now()
         self.counts = counts or Counts()
+        self.transformer = transformer or SheetProcesses(counted=self.counts.transforms)
         self.tracer = tracer
         self.meter = meter or clock.now
         self.neighbours = neighbours

@@ -196,6 +196,7 @@ class Counts:
         self.cases_started = Series()
         self.cases_ended = Series(width=2)
         self.repairs = Series(width=4)
+        self.transforms = Series()  # by how they ended
         self.trees_taken = 0
         self.spans = {"sent": 0, "dropped": 0}
         self.store_away_ms = 0

@@ -20,6 +20,8 @@ from mendflow.services.partners.jobs_port import JobReader, JobsPort
 from mendflow.services.partners.mailroom import Mailroom
 from mendflow.services.partners.port_cases import PortCases
 from mendflow.services.partners.proxy_port import ProxyPort
+from mendflow.services.partners.transforming import Transformer
+from mendflow.services.partners.transforms import Transforms
 from mendflow.stores.contract import Store
 
 
@@ -38,12 +40,13 @@ class Ground(Protocol):
     chance: Callable[[int], str]
     read_job: JobReader
     caller: Caller
+    transformer: Transformer
     url: str
 
 
 class Ports:
-    """`table` are the ports by their names, `mailroom` is where messages for flows come in, and `partners` calls those
-    whom flows call."""
+    """`table` are the ports by their names, `mailroom` is where messages for flows come in, `partners` calls those
+    whom flows call, and `transforms` runs their style sheets."""
 
     def __init__(self, services: Around, ground: Ground, finished: Finished) -> None:
         self.mailroom = Mailroom(
@@ -80,6 +83,7 @@ class Ports:
             url=lambda: ground.url,
             mail=self.mailroom,
         )
+        self.transforms = Transforms(ground.transformer, services.ledger, finished)
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are taken up."""
@@ -93,6 +97,7 @@ class Ports:
 
     async def stop(self) -> None:
         await self.partners.stop()
+        await self.transforms.stop()
         await self.mailroom.stop()
         await self.callbacks.stop()
         await self._cases.stop()

@@ -13,7 +13,7 @@ import msgspec
 from mendflow.core.model.xml import Operation, PartnerLink, XmlType, XmlWorld
 from mendflow.core.xml import Node
 from mendflow.formats.bpel.definitions import Definitions
-from mendflow.formats.bpel.names import elements, local, namespace, own
+from mendflow.formats.bpel.names import CLOSED, elements, local, namespace, own
 from mendflow.formats.bpel.places import Places, Unreached, located
 from mendflow.formats.bpel.reading import Document, Reading
 from mendflow.formats.bpel.vocabulary import BPEL, SCHEMA
@@ -252,15 +252,13 @@ def activity_of(end: Node) -> Node:
 
 
 def _bpel(at: Node) -> Iterator[Node]:
-    """It and all elements of BPEL in it. The contents of literals are data, and of an activity of somebody else's only
-    its links are BPEL."""
+    """It and all elements of BPEL in it. Literals and documentation are no part of it, and of an activity of somebody
+    else's only its links are."""
     yield at
-    if local(at) == "literal":
-        return
-    others = local(at) == "extensionActivity"
-    for child in elements(at):
-        if others:
+    if local(at) == "extensionActivity":
+        for child in elements(at):
             for group in child.iterchildren(f"{{{BPEL}}}sources", f"{{{BPEL}}}targets"):
                 yield from _bpel(group)
-        elif namespace(child) == BPEL:
+    elif local(at) not in CLOSED:
+        for child in own(at):
             yield from _bpel(child)
