@@ -150,6 +150,13 @@ def test_a_process_that_calls_nobody_stays_what_it_is(tmp_path: Path) -> None:
     assert load_bpel(save(adapted)).body == load_bpel(path).body
 
 
+def test_an_invoke_in_a_literal_is_none(tmp_path: Path) -> None:
+    copy = f"<copy><from><literal>{ASK}</literal></from><to variable='name'/></copy>"
+    adapted = adapt(written(tmp_path, f"<assign>{copy}</assign>{ASK}"), tmp_path / "adapted.bpel")
+    assert adapted.woven.calls == ("ask",)
+    assert f"<literal>{ASK}</literal>" in save(adapted).read_text()
+
+
 def test_names_and_prefixes_of_the_process_are_left_to_it(tmp_path: Path) -> None:
     variables = '<variable name="mendflowCall" type="xsd:int"/>'
     root = woven(tmp_path, more='xmlns:mendflow="urn:something:else"', variables=variables)

@@ -11,10 +11,9 @@ from hypothesis import strategies as st
 
 from mendflow.formats.bpel import load_bpel
 from tests.formats.bpel.documents import HEAD, RECEIVE, REPLY, WSDL, flow, process, put, sequence
+from tests.formats.bpel.test_conformance import processes
 from tests.formats.bpel.writing.rounds import check_round
 
-CONFORMANCE = Path(__file__).parents[5] / "shared" / "conformance" / "bpel" / "betsy"
-PROCESSES = sorted(CONFORMANCE.rglob("*.bpel"))
 INVOKE = '<invoke name="ask" partnerLink="shop" operation="buy" inputVariable="order" outputVariable="receipt"'
 COPY = "<copy><from>{}</from><to variable='number'/></copy>"
 
@@ -104,9 +103,8 @@ def whole(steps: str, attributes: str = "") -> str:
 STEPS = st.recursive(st.sampled_from(LEAVES), within, max_leaves=4)
 
 
-@pytest.mark.skipif(not PROCESSES, reason="the conformance processes are not beside the project")
 def test_every_conformance_process_is_the_same_after_a_round(tmp_path: Path) -> None:  # FM-2
-    for number, path in enumerate(PROCESSES):
+    for number, path in enumerate(processes()):
         check_round(load_bpel(path), tmp_path / str(number))
 
 

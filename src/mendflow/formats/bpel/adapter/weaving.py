@@ -17,7 +17,7 @@ from mendflow.formats.bpel.adapter.calls import Call, Calls
 from mendflow.formats.bpel.adapter.fresh import Fresh
 from mendflow.formats.bpel.adapter.interceptor import PROXY, Interceptor, own_prefixes
 from mendflow.formats.bpel.adapter.splicing import Splice
-from mendflow.formats.bpel.names import needs_scope, own
+from mendflow.formats.bpel.names import activities_in, local, needs_scope, own
 from mendflow.formats.bpel.ports import PORTS
 from mendflow.formats.bpel.reading import Reading
 from mendflow.formats.bpel.vocabulary import BPEL, WSDL, XPATH_1_0
@@ -39,7 +39,7 @@ def chosen_calls(
     process: Node, calls: Calls, only: Sequence[str], reading: Reading
 ) -> tuple[list[Call], tuple[tuple[str, str], ...]]:
     """The invokes to intercept, in the order of the document; and the others, each with the reason."""
-    invokes = list(process.iter(f"{{{BPEL}}}invoke"))
+    invokes = [each for each in activities_in(process) if local(each) == "invoke"]
     named = {each.get("name", "").strip() for each in invokes}
     for name in only:
         if name not in named:
