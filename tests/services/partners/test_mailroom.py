@@ -9,11 +9,11 @@ import pytest
 from mendflow.core.engine.messages import Cancel
 from mendflow.core.model.flow import Activity, Exit, Flow, Parallel, Scope, Throw
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Conflict, NotFound, StoreUnavailable
+from mendflow.core.model.problems import Conflict, Mistake, NotFound, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
-from mendflow.services.partners import mail_book
+from mendflow.services.partners import mail_book, mailroom
 from mendflow.services.partners.mailroom import Answer, Posted
 from mendflow.stores.contract import Done, Store, Taken, Write
 from mendflow.stores.memory import MemoryStore
@@ -118,6 +118,34 @@ async def test_what_nobody_ever_hears_is_refused(post: Post) -> None:
         await post.house.services.mailroom.post("other", "link.tell", {}, id="m", who="ada")
     with pytest.raises(NotFound, match="nothing is known of this message"):
         await post.house.services.mailroom.answer("talks-soap/none")
+
+
+async def test_what_is_no_message_of_the_flow_is_refused_before_anything_is_written(post: Post) -> None:
+    with pytest.raises(Mistake, match="has no part other; it has id, text"):
+        await post.send("begin", {"other": 1})
+    assert await post.cases() == {}
+    assert [found.id async for found in post.house.store.scan("mail")] == []
+
+
+async def test_what_a_case_of_an_earlier_version_refuses_is_told_and_forgotten(
+    post: Post, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    await post.ask("begin", said(1))
+    monkeypatch.setattr("mendflow.services.partners.mailroom.demand_message", lambda plan, message: None)
+    answer = await post.ask("ask", {"id": 1, "other": 2})
+    assert answer.fault is not None and answer.fault.name == "messageRefused"
+    assert await post.cases() == {"talks-soap.1": "running"}
+
+
+async def test_only_so_many_messages_wait(post: Post, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(mailroom, "WAITING_MAX", 2)
+    for id in (1, 2):
+        await post.send("ask", said(id), str(id))
+    with pytest.raises(NotNow, match=r"2 messages on link\.ask wait"):
+        await post.send("ask", said(3), "3")
+    assert (await post.send("ask", said(1), "1")).repeated
+    await post.ask("begin", said(2))
+    await post.send("ask", said(3), "3")
 
 
 async def test_a_request_whose_case_fails_is_answered_with_its_fault(tmp_path: Path) -> None:

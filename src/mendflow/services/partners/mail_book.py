@@ -144,9 +144,9 @@ class MailBook:
         if not await self.load(root):
             self.endpoints[root] = EndpointDocument(flow=flow)
 
-    async def knows(self, id: str) -> bool:
+    def knows(self, id: str) -> bool:
         """Whether this message came before."""
-        return id in self.open or id in self._kept or await self._store.get(MAIL_KIND, id) is not None
+        return id in self.open or id in self._kept
 
     def came(self, mail: MailDocument) -> None:
         """A new message."""

@@ -9,12 +9,13 @@ import asyncio
 from collections.abc import Collection, Iterable
 from typing import Final
 
+from mendflow.core.engine.entry import demand_message
 from mendflow.core.engine.messages import Deliver, SendReply
 from mendflow.core.engine.plan import Plan, compile_flow
 from mendflow.core.engine.xml.hearing import fits
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Elsewhere, NotFound, StoreUnavailable
+from mendflow.core.model.problems import Elsewhere, Mistake, NotFound, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.cluster.contract import root_of
@@ -35,6 +36,9 @@ ENDPOINT: Final = "endpoint"
 
 TERMINATED: Final = "processTerminated"
 MISSING: Final = "missingReply"
+REFUSED: Final = "messageRefused"
+WAITING_MAX: Final = 10_000
+"""So many messages on one channel may wait for somebody to listen."""
 
 
 class Mailroom:
@@ -65,17 +69,17 @@ class Mailroom:
 
     async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> Posted:
         """Take a message for a flow; it is on disk when this returns. The same id is the same message. Raises NotFound
-        if the flow, or the channel, is not there; Elsewhere if the flow's cases live on another server."""
+        if the flow, or the channel, is not there; Elsewhere if the flow's cases live on another server; another Mistake
+        if the message is none that the flow takes; NotNow if too many wait already."""
         await self._flows.look_again(flow)
         newest = self._flows.newest(flow)
-        plan = self._plan(newest)
-        if channel not in plan.channels and not self._listening.somebody(flow, channel):
-            known = ", ".join(sorted(plan.channels)) or "none"
-            raise NotFound(f"flow {flow} takes no messages on {channel}; it has {known}")
+        plan, name = self._plan(newest), mail_id(flow, id)
+        self._demand_heard(plan, Deliver(id=name, channel=channel, value=message))
         await self._open_endpoint(flow)
-        name = mail_id(flow, id)
-        repeated = await self._book.knows(name)
-        if not repeated and name not in self._book.open:
+        repeated = self._book.knows(name)
+        if not repeated:
+            if len(self._book.waiting(flow, channel)) >= WAITING_MAX:
+                raise NotNow(f"{WAITING_MAX} messages on {channel} wait for cases of flow {flow} to listen; ask again")
             mail = MailDocument(
                 id=name,
                 flow=flow,
@@ -84,13 +88,22 @@ class Mailroom:
                 number=0,
                 came_at=self._clock.now(),
                 who=who,
-                one_way=_is_one_way(plan, channel),
+                one_way=channel not in plan.requests,
             )
             with self._ledger.whole():
                 self._book.came(mail)
                 await self._route(mail, newest)
         await self._ledger.settled()
         return Posted(id=name, repeated=repeated)
+
+    def _demand_heard(self, plan: Plan, message: Deliver) -> None:
+        """Refuse what the flow does not take; what only cases of an earlier version hear is for them to judge."""
+        flow, channel = plan.flow.name, message.channel
+        if channel in plan.channels:
+            demand_message(plan, message)
+        elif not self._listening.somebody(flow, channel):
+            known = ", ".join(sorted(plan.channels)) or "none"
+            raise NotFound(f"flow {flow} takes no messages on {channel}; it has {known}")
 
     async def answer(self, id: str) -> Answer:
         """What answers a request, by the id of what was posted; waits for it as long as it takes. Raises
@@ -138,16 +151,30 @@ class Mailroom:
 
     async def _begin(self, mail: MailDocument, case: CaseId, newest: FlowDocument) -> None:
         document = CaseDocument(id=case, flow=newest.name, digest=newest.digest, owner=mail.who)
-        await self._manager.begin(document, newest.flow, {})
-        await self._deliver(mail)
+        try:
+            await self._manager.begin(document, newest.flow, {})
+        except Mistake as mistake:
+            self._refused(mail, mistake)
+        else:
+            await self._deliver(mail)
 
     async def _deliver(self, mail: MailDocument) -> None:
         live = self._manager.live.get(mail.case)
         if live is None:
             return  # it ended as it began; then that is the answer
-        await self._manager.command(live.id, Deliver(id=mail.id, channel=mail.channel, value=mail.message))
+        try:
+            await self._manager.command(live.id, Deliver(id=mail.id, channel=mail.channel, value=mail.message))
+        except Mistake as mistake:
+            self._refused(mail, mistake)
         if mail.one_way and mail.id in self._book.open and mail.id not in live.case.messages_waiting():
             self._over(mail, Answer(case=mail.case))
+
+    def _refused(self, mail: MailDocument, mistake: Mistake) -> None:
+        """The flow, or the version of it that a case has, does not take such a message after all."""
+        if isinstance(mistake, StoreUnavailable):
+            raise mistake
+        fault = Fault(name=REFUSED, category=Category.REFUSED, message=mistake.message)
+        self._over(mail, Answer(fault=fault, case=mail.case))
 
     def listens(self, live: LiveCase, channel: str) -> None:
         """Somebody in a case begins to listen."""
@@ -252,11 +279,6 @@ class Mailroom:
         if known is None or known[0] != newest.digest:
             known = self._plans[newest.name] = (newest.digest, compile_flow(newest.flow, taken=True))
         return known[1]
-
-
-def _is_one_way(plan: Plan, channel: str) -> bool:
-    """Whether nobody waits for an answer to the messages of a channel."""
-    return channel not in plan.requests
 
 
 def _end(document: CaseDocument, *, exited: bool) -> Answer:
