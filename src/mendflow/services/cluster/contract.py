@@ -4,7 +4,7 @@
 pilot's exchange, or a nudge, to another server. A server that is alone has the same three, and never waits for them."""
 
 from collections.abc import AsyncIterator, Collection
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -26,6 +26,20 @@ def root_of(id: str) -> CaseId:
     """The case whose tree a case, or anything that is named after one, belongs to: jobs, tasks, called cases and exlets
     live where it lives."""
     return CaseId(id.partition(".")[0].partition("/")[0].partition(":")[0])
+
+
+ENDPOINT: Final = "-soap"
+"""What the names of trees end with that are no case by themselves: messages begin cases in them."""
+
+
+def story_of(id: str) -> CaseId:
+    """The case that everything began with which this belongs to: the root of its tree, or where messages begin cases
+    the one that a message began."""
+    root = root_of(id)
+    if not root.endswith(ENDPOINT):
+        return root
+    number = id.removeprefix(f"{root}.").partition(".")[0].partition("/")[0].partition(":")[0]
+    return CaseId(f"{root}.{number}")
 
 
 def only(roots: Collection[CaseId]) -> str:

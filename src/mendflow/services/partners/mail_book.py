@@ -13,7 +13,7 @@ import msgspec
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.values import Value
-from mendflow.services.cluster.contract import root_of
+from mendflow.services.cluster.contract import ENDPOINT, root_of
 from mendflow.services.contracts import Clock
 from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Store
@@ -30,7 +30,7 @@ KEPT_MAX: Final = 10_000
 def endpoint_of(flow: str) -> CaseId:
     """The tree that all cases of a flow belong to which messages began: they live on one server, where its messages
     are. A dot would end the name of a tree."""
-    return CaseId(f"{flow.replace('.', '_dot_')}-soap")
+    return CaseId(f"{flow.replace('.', '_dot_')}{ENDPOINT}")
 
 
 def mail_id(flow: str, id: str) -> str:

@@ -4,17 +4,17 @@ import hashlib
 from functools import lru_cache
 
 from mendflow.core.model.ids import CaseId, JobId
-from mendflow.services.cluster.contract import root_of
+from mendflow.services.cluster.contract import story_of
 
 
 @lru_cache(maxsize=1024)
-def trace_of(root: CaseId) -> bytes:
-    """One trace for a whole tree of cases: what a case calls, and what mends it, is part of its story."""
-    return hashlib.sha256(f"mendflow trace {root}".encode()).digest()[:16]
+def trace_of(story: CaseId) -> bytes:
+    """One trace for a case with all that it calls, and what mends it: that is part of its story."""
+    return hashlib.sha256(f"mendflow trace {story}".encode()).digest()[:16]
 
 
 def trace_of_case(case: str) -> bytes:
-    return trace_of(root_of(case))
+    return trace_of(story_of(case))
 
 
 def case_span(case: CaseId) -> bytes:
