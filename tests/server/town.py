@@ -6,6 +6,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 from mendflow.client import Client
+from mendflow.formats.bpel.ports import PORTS, port_wsdl
 from mendflow.server.access import Access, Token
 from mendflow.server.app import create_app
 from mendflow.server.passing import Passing
@@ -18,8 +19,10 @@ from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.cluster.whereabouts import Whereabouts
 from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain
+from mendflow.services.partners.office import LocalOffice
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
+from mendflow.wiring import read_job
 
 SERVERS_TOKEN = "the servers' own"
 LEASE_MS = 7_500
@@ -50,6 +53,7 @@ class Citizen:
             version="0",
             server=self.document,
             neighbours=self.neighbours,
+            read_job=read_job,
         )
         self.domain = LocalDomain(self.house)
         self.access = Access(tokens, servers_token=SERVERS_TOKEN)
@@ -67,6 +71,7 @@ class Citizen:
             peer=Counterpart(self.house),
             where=self.where,
             passing=self.passing,
+            office=LocalOffice(self.house, {name: port_wsdl(name) for name in PORTS}),
         )
         self.served = await serve(app)
         self.document.url = self.served.url

@@ -6,6 +6,7 @@ no home, and is told from the store by whoever is asked."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine
+from functools import partial
 from typing import Any, Final, Protocol, cast
 from urllib.parse import parse_qs, quote
 
@@ -13,13 +14,16 @@ import aiohttp
 import msgspec
 from litestar.types import HTTPResponseStartEvent, HTTPScope, Receive, Send
 
-from mendflow.core.model.problems import Elsewhere, NotNow, Unreachable
+from mendflow.core.model.problems import Elsewhere, Mistake, NotNow, Unreachable
+from mendflow.core.soap import joined
+from mendflow.core.soap.envelope import read_envelope
 from mendflow.server.access import API
 from mendflow.server.answers import HungUp
 from mendflow.server.body import whole
 from mendflow.server.holds import Holds
 from mendflow.server.passing import Passing, away, passed
 from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.partners.job_words import JOBS
 from mendflow.services.partners.mail_book import endpoint_of
 
 LAST: Final = "last"
@@ -29,8 +33,6 @@ EVENTS: Final = "text/event-stream"
 _NAMED = frozenset({"cases", "jobs", "tasks", "engines", "decisions"})
 _ASKED_BY_CASE = frozenset({"jobs", "tasks", "decisions"})
 _NO_NAMES = frozenset({"count", "reject"})
-_IN_BODY = {"/decisions/reject": "decision", "/engines": "name"}
-"""Requests that name what they are about in a field of their body."""
 
 Newest = Callable[[], Awaitable[str]]
 
@@ -60,9 +62,9 @@ class Forwarding:
     async def __call__(self, scope: HTTPScope, receive: Receive, send: Send, *, again: bool) -> Receive | None:
         """Answer what another server is to be asked for. Otherwise: what is left to be received by whoever answers it
         here. `again`: another server has passed it on to this one."""
-        named_in = _IN_BODY.get(scope["path"].removeprefix(API)) if scope["method"] == "POST" else None
-        body = await whole(receive, self._bytes_max) if named_in is not None else None
-        subject = subject_of(scope) if body is None or named_in is None else _field(body, named_in)
+        named_by = IN_BODY.get(scope["path"].removeprefix(API)) if scope["method"] == "POST" else None
+        body = await whole(receive, self._bytes_max) if named_by is not None else None
+        subject = subject_of(scope) if body is None or named_by is None else named_by(body)
         if subject.partition("/")[0].partition(":")[0] == LAST:
             newest = await self._newest()
             subject = subject.replace(LAST, newest, 1)
@@ -207,13 +209,30 @@ def _name(scope: HTTPScope, case: str) -> None:
         scope["query_string"] = scope["query_string"].replace(f"={LAST}".encode(), f"={after[1:]}".encode(), 1)
 
 
-def _field(body: bytes, name: str) -> str:
+def _field(name: str, body: bytes) -> str:
     """What a body names. One that cannot be read is refused by whoever is asked here."""
     try:
         said = msgspec.json.decode(body, type=dict[str, Any]).get(name, "")
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
         return ""
     return said if isinstance(said, str) else ""
+
+
+def _job(body: bytes) -> str:
+    """The job that a request to the port of jobs is about; one that is to be taken has no id yet."""
+    try:
+        found = [each.findtext(joined(JOBS, "jobId")) for each in read_envelope(body).body]
+    except Mistake:
+        return ""
+    return (found[0] or "").strip() if found else ""
+
+
+IN_BODY: Final[dict[str, Callable[[bytes], str]]] = {
+    "/decisions/reject": partial(_field, "decision"),
+    "/engines": partial(_field, "name"),
+    "/soap/jobs": _job,
+}
+"""Requests that name what they are about in their body."""
 
 
 def _replayed(body: bytes, receive: Receive) -> Receive:

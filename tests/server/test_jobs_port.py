@@ -1,0 +1,85 @@
+"""The port of jobs over HTTP, on a server of several: any of them takes a job, and answers for each."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import aiohttp
+import pytest
+from lxml import etree
+
+from mendflow.core.soap.envelope import write_envelope
+from mendflow.services.partners.job_words import JOBS
+from tests.server.conversation import do_jobs
+from tests.server.town import Citizen, town
+
+JOB = """<JobDefinition xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl"><JobDescription><Application>
+<POSIXApplication xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl-posix"><Executable>/bin/true</Executable>
+</POSIXApplication></Application></JobDescription></JobDefinition>"""
+BOMB = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;&b;">]>'
+
+
+@pytest.fixture
+async def two(tmp_path: Path) -> AsyncIterator[tuple[Citizen, Citizen]]:
+    async with town(tmp_path, "east", "west") as (east, west):
+        yield east, west
+
+
+async def say(citizen: Citizen, body: str) -> tuple[int, dict[str, str]]:
+    """The status of the answer, and what its elements say by their names."""
+    async with (
+        aiohttp.ClientSession() as line,
+        line.post(f"{citizen.url}/soap/jobs", data=write_envelope([body])) as answer,
+    ):
+        text = await answer.read()
+        found = etree.fromstring(text).iter("{*}*") if text else ()
+        return answer.status, {etree.QName(each).localname: each.text or "" for each in found}
+
+
+def about(operation: str, job: str, inner: str = "") -> str:
+    return f'<{operation} xmlns="{JOBS}"><jobId>{job}</jobId>{inner}</{operation}>'
+
+
+async def test_any_server_answers_for_any_job(two: tuple[Citizen, Citizen]) -> None:  # FM-5
+    east, west = two
+    status, told = await say(east, f'<submit xmlns="{JOBS}">{JOB}</submit>')
+    assert status == 200
+    job = told["jobId"]
+    assert (await say(west, about("status", job)))[1]["state"] == "running"
+    assert (await say(west, about("subscribe", job, "<callback>http://127.0.0.1:1/</callback>")))[0] == 200
+    assert (await say(west, about("cancel", job)))[1]["state"] == "cancelled"
+    assert (await say(east, about("status", job)))[1]["state"] == "cancelled"
+
+
+async def test_a_job_that_somebody_waits_for_is_answered_when_it_is_over(two: tuple[Citizen, Citizen]) -> None:
+    east, _ = two
+    waiting = asyncio.create_task(say(east, f'<run xmlns="{JOBS}">{JOB}</run>'))
+    async with east.client() as client:
+        async with asyncio.timeout(20):
+            while not await client.cases():
+                await asyncio.sleep(0.02)
+        await do_jobs(client, 1)
+    status, told = await waiting
+    assert (status, told["state"]) == (200, "completed")
+
+
+async def test_what_attacks_is_refused_and_leaves_no_trace(two: tuple[Citizen, Citizen]) -> None:
+    east, _ = two
+    deep = "<a>" * 300 + "</a>" * 300
+    for body in (BOMB + "<a>&c;</a>", deep, f'<submit xmlns="{JOBS}"><x {"y" * 70_000}="1"/></submit>'):
+        async with (
+            aiohttp.ClientSession() as line,
+            line.post(f"{east.url}/soap/jobs", data=body.encode()) as answer,
+        ):
+            assert answer.status == 500
+        assert (await say(east, body.removeprefix(BOMB)))[0] == 500
+    async with east.client() as client:
+        assert await client.cases() == []
+
+
+async def test_the_wsdl_names_the_address_by_which_it_was_asked(two: tuple[Citizen, Citizen]) -> None:
+    east, _ = two
+    for port in ("jobs", "proxy"):
+        async with aiohttp.ClientSession() as line, line.get(f"{east.url}/soap/{port}?wsdl") as answer:
+            text = await answer.text()
+        assert f'location="{east.url}/soap/{port}"' in text and "definitions>" in text
