@@ -1,0 +1,101 @@
+"""What an assign puts through a style sheet is made elsewhere, and the case goes on with it, whatever happens."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import element_value
+from mendflow.formats.bpel import load_bpel
+from mendflow.services.clock import SystemClock
+from mendflow.services.generation import HouseRules
+from mendflow.services.house import House
+from mendflow.services.local_domain import LocalDomain
+from mendflow.services.partners.mailroom import Answer
+from mendflow.services.partners.transforming import Transformer
+from mendflow.stores.files import FolderKeeper
+from mendflow.stores.memory import MemoryStore
+from tests.formats.bpel.documents import put, sequence
+
+SHEET = """<xsl:stylesheet xmlns:xsl="http://www.w3.org/1999/XSL/Transform" xmlns:o="urn:orders" version="1.0">
+<xsl:param name="word"/><xsl:template match="/"><o:receipt><xsl:value-of select="concat($word, ' ', o:order/o:number)"/>
+</o:receipt></xsl:template></xsl:stylesheet>"""
+ORDER: dict[str, Value] = {"order": element_value('<o:order xmlns:o="urn:orders"><o:number>7</o:number></o:order>')}
+
+
+def flow(folder: Path, sheet: str = "receipt.xsl") -> Flow:
+    """A process that makes a receipt of an order."""
+    made = f"bpel:doXslTransform('{sheet}', $order.order, 'word', 'number')"
+    step = f'<assign><copy><from>{made}</from><to variable="receipt" part="receipt"/></copy></assign>'
+    return load_bpel(put(folder, sequence(step), receipt_xsl=SHEET))
+
+
+def house(folder: Path, transformer: Transformer | None = None) -> House:
+    keeper = FolderKeeper(folder / "files")
+    keeper.open()
+    rules = HouseRules(files_roots=None)
+    return House(
+        store=MemoryStore(), keeper=keeper, clock=SystemClock(), rules=rules, version="test", transformer=transformer
+    )
+
+
+async def bought(house: House, flow: Flow) -> Answer:
+    await house.open()
+    await LocalDomain(house).deploy(flow)
+    posted = await house.services.mailroom.post(flow.name, "buyer.buy", ORDER, id="one", who="ada")
+    return await answered(house, posted.id)
+
+
+async def answered(house: House, id: str) -> Answer:
+    async with asyncio.timeout(20):
+        return await house.services.mailroom.answer(id)
+
+
+async def test_an_assign_goes_on_with_what_a_style_sheet_made(tmp_path: Path) -> None:  # FM-6
+    made = house(tmp_path)
+    answer = await bought(made, flow(tmp_path))
+    assert answer.value == {"receipt": element_value('<o:receipt xmlns:o="urn:orders">number 7</o:receipt>')}
+    assert made.counts.transforms.flat() == {"made": 1}
+    await made.close()
+
+
+async def test_a_style_sheet_that_is_not_there_is_a_fault_of_the_flow(tmp_path: Path) -> None:
+    made = house(tmp_path)
+    answer = await bought(made, flow(tmp_path, "nothing.xsl"))
+    assert answer.fault is not None and answer.fault.name == "xsltStylesheetNotFound"
+    await made.close()
+
+
+class Slow:
+    """Never comes to an end the first time."""
+
+    def __init__(self) -> None:
+        self.asked = 0
+        self.begun = asyncio.Event()
+
+    async def transform(
+        self, sheets: Mapping[str, str], sheet: str, source: str, params: Sequence[tuple[str, Value]] = ()
+    ) -> Value | Fault:
+        self.asked += 1
+        self.begun.set()
+        if self.asked == 1:
+            await asyncio.Event().wait()
+        return element_value('<o:receipt xmlns:o="urn:orders">late</o:receipt>')
+
+
+async def test_a_transformation_that_a_crash_cut_off_is_made_again(
+    tmp_path: Path, restart: Callable[[House], Awaitable[None]]
+) -> None:
+    slow = Slow()
+    made, process = house(tmp_path, slow), flow(tmp_path)
+    await made.open()
+    await LocalDomain(made).deploy(process)
+    posted = await made.services.mailroom.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
+    await asyncio.wait_for(slow.begun.wait(), 20)
+    await restart(made)
+    answer = await answered(made, posted.id)
+    assert answer.value == {"receipt": element_value('<o:receipt xmlns:o="urn:orders">late</o:receipt>')}
+    assert slow.asked == 2
+    await made.close()
