@@ -8,14 +8,16 @@ from typing import Final
 
 from mendflow.core.engine.faults import (
     INVALID_EXPRESSION_VALUE,
+    MISMATCHED_ASSIGNMENT,
     SELECTION_FAILURE,
     SUB_LANGUAGE_FAULT,
     UNINITIALIZED_VARIABLE,
     thrown,
 )
-from mendflow.core.engine.names import Names, holder_of
+from mendflow.core.engine.names import Names, declares, holder_of
 from mendflow.core.engine.state import Case, Env, ScopeInstance
 from mendflow.core.engine.xml import asking
+from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.expressions import ExpressionError, evaluate, resolve, resolve_as_text
 from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.flow import DURATION_MS_MAX, Template
@@ -142,7 +144,17 @@ def assign(case: Case, env: int, path: str, value: Value) -> None:
     whole = put(holder.variables.get(name), steps[1:], value, path)
     if len(steps) > 1 and (reason := check_value(whole)):
         raise thrown(SELECTION_FAILURE, f"`{path}`: with this `{name}` is no value: {reason}")
+    if declares(case, holder, name):
+        _demand_type(case, holder, name, whole)
     holder.variables[name] = whole
+
+
+def _demand_type(case: Case, holder: Env, name: str, value: Value) -> None:
+    """In a flow with XML a variable holds what it is declared to, or nothing."""
+    world = case.plan.flow.xml
+    assert world is not None, "only flows with XML declare"
+    if reason := flaw(world, case.plan.nodes[holder.node].types[name], value):
+        raise thrown(MISMATCHED_ASSIGNMENT, f"the variable {name} cannot hold this: {reason}")
 
 
 def root_env(case: Case) -> Env | None:

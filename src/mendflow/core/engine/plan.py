@@ -11,7 +11,7 @@ import msgspec
 from mendflow.core.engine.anatomy import Body, declared_by, kind_of, parts_of
 from mendflow.core.engine.sense import nonsense
 from mendflow.core.engine.wording import misworded
-from mendflow.core.engine.xml.sensible import Around, misfits, speaks_xml
+from mendflow.core.engine.xml.sensible import Around, misfits, misplaced, speaks_xml
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import (
     Activity,
@@ -191,6 +191,9 @@ class _Compiler:
 
     def demand_what_is_declared(self) -> None:
         """Refuse XML that names what is not there."""
+        if self.flow.xml is not None:
+            process = self.nodes[self.nodes[0].children[0]]
+            self.problems.extend(misplaced(self.flow, process.declared or Declared()))
         for node in self.nodes:
             said = [node.activity, *(node.activity.messages if isinstance(node.activity, Pick) else ())]
             if self.flow.xml is not None:

@@ -19,6 +19,7 @@ from mendflow.core.engine.state import (
     TimedItem,
     Turns,
 )
+from mendflow.core.engine.xml.shapes import flaw
 
 
 def validate(case: Case) -> None:
@@ -42,6 +43,7 @@ def validate(case: Case) -> None:
     _isolation_has_one_owner(case)
     _holders_hold_what_is_suspended(case)
     _completions_are_counted(case)
+    _variables_hold_what_they_are_declared_to(case)
 
 
 def _nothing_is_left(case: Case) -> None:
@@ -51,6 +53,18 @@ def _nothing_is_left(case: Case) -> None:
     assert not case.index.items and not case.index.serials
     assert not (case.going_on or case.isolated or case.root)
     assert case.fault is not None or case.status == "completed"
+
+
+def _variables_hold_what_they_are_declared_to(case: Case) -> None:
+    world = case.plan.flow.xml
+    for env in case.envs.values() if world is not None else ():
+        node = case.plan.nodes[env.node]
+        links = node.declared.partner_links if node.declared is not None else {}
+        for name, value in env.variables.items():
+            if name.startswith("@"):
+                assert name[1:] in links, f"{name} is no partner link here"
+            elif name in node.types:
+                assert world is not None and not flaw(world, node.types[name], value), f"{name} holds {value!r:.200}"
 
 
 def _stands_in_the_tree(case: Case, instance: Instance) -> None:

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import msgspec
 
+from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Catch
 from mendflow.core.model.values import Value
@@ -52,7 +53,7 @@ def choose(catches: Sequence[Catch], fault: Fault, world: XmlWorld) -> tuple[int
 def _faces(fault: Fault, world: XmlWorld) -> Iterator[Held]:
     """The data as handlers may ask for it."""
     held = held_by(fault)
-    if held is None:
+    if held is None or flaw(world, held.type, held.value):
         return
     yield held
     parts = world.messages.get(held.type.message, ())

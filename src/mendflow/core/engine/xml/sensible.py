@@ -8,8 +8,9 @@ from typing import Any
 
 import msgspec
 
-from mendflow.core.model.flow import Assign, Catch, Invoke, OnMessage, Receive, Reply, Scope, Throw, Validate
-from mendflow.core.model.xml import Declared, Operation, XmlCopy, XmlMessage, XmlType, XmlWorld
+from mendflow.core.engine.xml.shapes import flaw
+from mendflow.core.model.flow import Assign, Catch, Flow, Invoke, OnMessage, Receive, Reply, Scope, Throw, Validate
+from mendflow.core.model.xml import Declared, Operation, XmlCopy, XmlMessage, XmlType, XmlWorld, element_text
 from mendflow.core.xml.door import BadXml
 from mendflow.core.xml.reading import shared
 
@@ -69,6 +70,24 @@ def misfits(activity: Any, around: Around) -> Iterator[str]:
         sets = (each.set for each in how.correlations)
         known = {name for each in around.declared for name in each.correlation_sets}
         yield from (f"no correlation set {name:.80} is declared around it" for name in sets if name not in known)
+
+
+def misplaced(flow: Flow, declared: Declared) -> Iterator[str]:
+    """Values that a flow knows from elsewhere and that its process has no place for."""
+    assert flow.xml is not None, "only flows with XML have a process"
+    for name, value in flow.variables.items():
+        if name in declared.types:
+            reason = flaw(flow.xml, declared.types[name], value)
+        elif name.startswith("@") and name[1:] in declared.partner_links:
+            shaped = isinstance(value, dict) and value.keys() == {"mine", "partner"}
+            whole = shaped and all(each is None or element_text(each) is not None for each in value.values())
+            reason = "" if whole else "it must say where the flow and its partner are"
+        elif name.startswith("#") and name[1:] in declared.correlation_sets:
+            reason = "" if isinstance(value, list) else "it must be the values of its properties"
+        else:
+            reason = "the process declares nothing of that name"
+        if reason:
+            yield f"the value of {name:.80} cannot be taken: {reason}"
 
 
 def messages_of(activity: Any) -> Iterator[tuple[XmlMessage, bool]]:
