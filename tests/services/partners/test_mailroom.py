@@ -36,9 +36,10 @@ QUESTIONS = talk(receive("asked", "ask", talk="no"), reply("told"))
 class Post:
     """A mailroom in use."""
 
-    def __init__(self, house: House, flow: Flow) -> None:
+    def __init__(self, house: House, flow: Flow, folder: Path) -> None:
         self.house = house
         self.flow = flow
+        self.folder = folder
 
     async def send(self, operation: str, message: dict[str, Value], id: str = "") -> Posted:
         self.sent = getattr(self, "sent", 0) + 1
@@ -61,7 +62,7 @@ async def opened(store: Store, folder: Path, flow: Flow = QUESTIONS) -> Post:
     house = house_on(store, folder)
     await house.open()
     await LocalDomain(house).deploy(flow)
-    return Post(house, flow)
+    return Post(house, flow, folder)
 
 
 @pytest.fixture
