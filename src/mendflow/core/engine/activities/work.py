@@ -130,7 +130,10 @@ class CallKind(ItemKind[Item]):
 
 class InvokeKind(ItemKind[Item]):
     """Calls a partner. With a variable it waits for the answer; without one the call is posted and the flow goes on. In
-    XML it waits for every call: until the answer came, or until a partner that gives none has taken it."""
+    XML it waits for every call: until the answer came, or until a partner that gives none has taken it. One that is
+    given up while it waits takes along what was begun for it here: a job that nobody waits for any more is ended."""
+
+    withdrawal = CancelCalled
 
     def prepare(self, run: Run, instance: Item) -> None:
         activity: Invoke = run.nodes[instance.node].activity

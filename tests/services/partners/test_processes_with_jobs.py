@@ -1,0 +1,145 @@
+"""BPEL processes that hand over jobs in process: what becomes of both when something happens in between."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from pathlib import Path
+
+import pytest
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import JobSpec, Outcome
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.core.model.xml import element_text, element_value
+from mendflow.formats import load
+from mendflow.services.clock import SystemClock
+from mendflow.services.contracts import MetaScheduler, NewJob, SubmissionFailed
+from mendflow.services.house import House, HouseRules
+from mendflow.services.local_domain import LocalDomain
+from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.partners.mail_book import Answer
+from mendflow.stores.files import FolderKeeper
+from mendflow.stores.memory import MemoryStore
+from mendflow.wiring import house_rules, read_job
+from tests.services.conftest import HandPilot
+
+EXAMPLES = Path(__file__).parents[3] / "examples" / "bpel"
+PATTERNS = ("synchronous", "polling", "callback")
+REQUEST = element_value(
+    '<sort xmlns="urn:example:words"><source>file:///in</source><sorted>file:///sorted</sorted>'
+    "<count>file:///count</count></sort>"
+)
+DOWN = Fault(name="schedulerDown", category=Category.SCHEDULER_DOWN, message="the meta-scheduler is down")
+
+
+class Outage:
+    """The way to the queue, which is down for so many submissions."""
+
+    def __init__(self) -> None:
+        self.left = 0
+        self.met = 0
+
+    def around(self, queue: MetaScheduler) -> MetaScheduler:
+        assert isinstance(queue, QueueAndPilots)
+        submit = queue.submit
+
+        async def tried(jobs: Sequence[NewJob], *, again: bool = False) -> None:
+            if self.left:
+                self.left, self.met = self.left - 1, self.met + 1
+                raise SubmissionFailed(DOWN)
+            await submit(jobs, again=again)
+
+        queue.submit = tried  # type: ignore[method-assign]  # the way there is the only thing that is other
+        return queue
+
+
+@pytest.fixture
+def outage() -> Outage:
+    return Outage()
+
+
+@pytest.fixture
+async def house(tmp_path: Path, outage: Outage) -> AsyncIterator[House]:
+    keeper = FolderKeeper(tmp_path / "files")
+    keeper.open()
+    house = House(
+        store=MemoryStore(),
+        keeper=keeper,
+        clock=SystemClock(),
+        rules=HouseRules(files_roots=None, levels_ms=(50, 50, 50)),
+        version="test",
+        shipped=house_rules(),
+        read_job=read_job,
+        way_to_queue=outage.around,
+    )
+    await house.open()
+    yield house
+    await house.close()
+
+
+def well(spec: JobSpec) -> Outcome:
+    return Outcome(exit_code=0)
+
+
+async def ask(house: House, name: str) -> asyncio.Task[Answer]:
+    domain = LocalDomain(house)
+    await domain.deploy(load(EXAMPLES / f"{name}.bpel"))
+    posted = await house.services.mailroom.post(name, "client.sort", {"parameters": REQUEST}, id="one", who="me")
+
+    async def answer() -> Answer:
+        while True:
+            try:
+                return await house.services.mailroom.answer(posted.id)
+            except StoreUnavailable:
+                await asyncio.sleep(0.02)
+
+    return asyncio.create_task(answer())
+
+
+async def answered(answer: asyncio.Task[Answer], pilot: HandPilot) -> str:
+    """What the process says in the end, while its jobs are run."""
+    async with asyncio.timeout(30):
+        while not answer.done():
+            await pilot.run_all(well)
+    told = answer.result()
+    assert told.fault is None and isinstance(told.value, dict), told
+    return element_text(told.value["parameters"]) or ""
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+async def test_a_meta_scheduler_that_is_down_at_submission_is_waited_for(
+    house: House, pilot: HandPilot, outage: Outage, name: str
+) -> None:  # FM-8 FM-10 FM-12
+    outage.left = 3
+    assert "both jobs have completed" in await answered(await ask(house, name), pilot)
+    assert outage.met == 3
+
+
+@pytest.mark.parametrize("name", PATTERNS)
+async def test_a_process_finds_its_jobs_again_after_every_crash(
+    house: House, pilot: HandPilot, restart: Callable[[House], Awaitable[None]], name: str
+) -> None:  # FM-5 FM-10
+    answer = await ask(house, name)
+    begun: set[str] = set()
+    async with asyncio.timeout(60):
+        while not answer.done():
+            await pilot.sync(want=4, wait_ms=50)
+            begun |= {each.job for each in pilot.held}
+            await restart(house)
+            await pilot.exchange({each.spec.item: well(each.spec) for each in pilot.held})
+            await restart(house)
+    assert "both jobs have completed" in str(answer.result().value)
+    assert len(begun) == 2, "no job is handed over twice"
+
+
+async def test_a_job_whose_process_gives_it_up_is_ended(house: House, domain: LocalDomain, pilot: HandPilot) -> None:
+    answer = await ask(house, "synchronous")
+    await pilot.sync(want=1, wait_ms=5_000)
+    [held] = pilot.held
+    case = held.job.partition(".")[0] + "." + held.job.split(".")[1]
+    await domain.remove(case, who="me")
+    assert (await answer).ended == "processTerminated"
+    async with asyncio.timeout(10):
+        while (await domain.case(CaseId(held.job.partition("/")[0]))).status == "running":
+            await asyncio.sleep(0.01)
+    assert (await domain.job(held.job)).state == "failed", "its pilot is told to end it"
