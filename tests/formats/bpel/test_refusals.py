@@ -16,6 +16,12 @@ STEPS = [
     ("<throw/>", "<throw> needs the attribute `faultName`"),
     ('<throw faultName="z:no"/>', "no xmlns says what the prefix of 'z:no' means"),
     ("<wait><for>'PT1S'</for><until>'2030-01-01'</until></wait>", "only one of both makes sense"),
+    ("<wait/>", "<wait> needs a <for> or an <until>, to say when"),
+    (
+        '<pick><onMessage partnerLink="buyer" operation="tell" variable="order"><empty/></onMessage>'
+        "<onAlarm><empty/></onAlarm></pick>",
+        "<onAlarm> needs a <for> or an <until>, to say when",
+    ),
     ("<assign/>", "an <assign> has at least one <copy>"),
     ('<assign><copy><to variable="number"/></copy></assign>', "a <copy> needs a <from>"),
     (

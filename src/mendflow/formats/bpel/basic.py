@@ -18,10 +18,9 @@ from mendflow.core.xml import Node
 from mendflow.formats.bpel.around import Around, Process, Reader
 from mendflow.formats.bpel.copies import copy_of
 from mendflow.formats.bpel.expressions import expression_of
-from mendflow.formats.bpel.names import elements
+from mendflow.formats.bpel.names import elements, local
 from mendflow.formats.bpel.reading import MANY, Reading, split
 from mendflow.formats.bpel.vocabulary import BPEL
-from mendflow.formats.spelling import nearest
 
 
 def fault_name(reading: Reading, at: Node, attribute: str = "faultName") -> str:
@@ -60,9 +59,11 @@ def wait(process: Process, at: Node, _around: Around) -> Activity:
 
 
 def when(process: Process, at: Node, parts: dict[str, list[Node]]) -> tuple[Expr | None, Expr | None]:
-    """How long, or until when; one of both."""
+    """How long, or until when; one of both, unless it comes again and again."""
     if len(parts["for"]) + len(parts["until"]) > 1:
         process.problem(at, "there is a <for> and an <until>; only one of both makes sense")
+    if not parts["for"] and not parts["until"] and not parts.get("repeatEvery"):
+        process.problem(at, f"<{local(at)}> needs a <for> or an <until>, to say when")
     duration = expression_of(process, parts["for"][0], process.languages) if parts["for"] else None
     until = expression_of(process, parts["until"][0], process.languages) if parts["until"] else None
     return duration, until
@@ -93,12 +94,6 @@ def compensate(process: Process, at: Node, _around: Around) -> Activity:
 def compensate_scope(process: Process, at: Node, around: Around) -> Activity:
     process.parts_of(at, {}, ("target",))
     target = process.needed(at, "target")
-    if target and target not in around.compensable:
-        process.problem(
-            at,
-            f"SA00077: {target} is no scope directly inside the one whose handler this is",
-            nearest(target, around.compensable),
-        )
     return Compensate(name=process.names.of(at), scope=around.compensable.get(target, target))
 
 
