@@ -30,7 +30,7 @@ class _Numbers(Collector):
         self._stats = stats
 
     def collect(self) -> Iterable[Metric]:
-        for part in (_server, _present, _jobs, _cases, _latencies, _store):
+        for part in (_server, _present, _jobs, _cases, _partners, _latencies, _store):
             yield from part(self._stats)
 
 
@@ -102,6 +102,15 @@ def _cases(stats: StatsView) -> Iterator[Metric]:
     yield _counters(
         "mendflow_repairs", "Exceptions by the rule that took care of them, and what came of it.", labels, repairs
     )
+
+
+def _partners(stats: StatsView) -> Iterator[Metric]:
+    messages = (((each.flow, each.result), each.messages) for each in stats.messages)
+    yield _counters("mendflow_soap_messages", "Messages that came for flows.", ["flow", "result"], messages)
+    calls = _flat(stats.partner_calls)
+    yield _counters("mendflow_partner_calls", "Calls of partners, by how they ended.", ["result"], calls)
+    sheets = _flat(stats.transforms)
+    yield _counters("mendflow_transforms", "Style sheets that were run, by how they ended.", ["result"], sheets)
 
 
 def _latencies(stats: StatsView) -> Iterator[Metric]:

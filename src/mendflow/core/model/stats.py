@@ -83,6 +83,14 @@ class CaseCount(msgspec.Struct, frozen=True, kw_only=True):
     cases: int
 
 
+class MessageCount(msgspec.Struct, frozen=True, kw_only=True):
+    """Messages that came for a flow: taken, repeated, or answered with a reply, a fault, or the end of a case."""
+
+    flow: str
+    result: str
+    messages: int
+
+
 class SiteCount(msgspec.Struct, frozen=True, kw_only=True):
     site: str
     pilots: int
@@ -159,6 +167,9 @@ class StatsView(msgspec.Struct, frozen=True, kw_only=True):
     store_conflicts: dict[str, int] = {}
     store_retries: int = 0
     spans: dict[str, int] = {}
+    messages: list[MessageCount] = []
+    partner_calls: dict[str, int] = {}  # by how they ended
+    transforms: dict[str, int] = {}  # style sheets that were run, by how they ended
     running: list[RunningJob] = []
 
 

@@ -131,10 +131,12 @@ class SoapFace:
         if not said.operation.output:
             await tell(send, Told(202))
             return
-        await until_gone(receive, self._answer(posted.id, endpoint, inbound, self._base(scope), send), self._holds)
+        await until_gone(
+            receive, self._answer(words[1], posted.id, endpoint, inbound, self._base(scope), send), self._holds
+        )
 
-    async def _answer(self, id: str, endpoint: Endpoint, inbound: Inbound, base: str, send: Send) -> None:
-        told = answer_of(endpoint, inbound, await self._office.answer(id))
+    async def _answer(self, flow: str, id: str, endpoint: Endpoint, inbound: Inbound, base: str, send: Send) -> None:
+        told = answer_of(endpoint, inbound, await self._office.answer(flow, id))
         await tell(send, Told(told.status, outward(told.body, base)))
 
     async def _ask_port(self, words: Sequence[str], data: bytes, send: Send, caller: Caller) -> None:

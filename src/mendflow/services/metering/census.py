@@ -17,6 +17,7 @@ from mendflow.core.model.stats import (
     CaseCount,
     EndCount,
     JobsCount,
+    MessageCount,
     RepairCount,
     RunningJob,
     SiteCount,
@@ -87,6 +88,11 @@ def _counted(house: House) -> StatsView:
         store_conflicts=counts.store.conflicts.flat(),
         store_retries=RETRIED.times,
         spans=dict(counts.spans),
+        messages=[
+            MessageCount(flow=flow, result=result, messages=count) for (flow, result), count in counts.messages.items()
+        ],
+        partner_calls=counts.partner_calls.flat(),
+        transforms=counts.transforms.flat(),
     )
 
 

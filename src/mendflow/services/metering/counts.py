@@ -196,6 +196,8 @@ class Counts:
         self.cases_started = Series()
         self.cases_ended = Series(width=2)
         self.repairs = Series(width=4)
+        self.messages = Series(width=2)  # that came for flows, by what was done with them
+        self.partner_calls = Series()  # by how they ended
         self.transforms = Series()  # by how they ended
         self.trees_taken = 0
         self.spans = {"sent": 0, "dropped": 0}

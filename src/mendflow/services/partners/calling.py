@@ -23,6 +23,7 @@ from mendflow.core.soap.envelope import MESSAGE_ID, OURS, BadEnvelope, header, r
 from mendflow.core.soap.references import OWN, address_of, outward, own_link
 from mendflow.services.case_book import LiveCase
 from mendflow.services.ledger import Ledger
+from mendflow.services.metering import Series
 from mendflow.services.partners.contract import Called, Caller, CallFailed, Mail, Port
 from mendflow.services.partners.port_words import PortFault, thrown
 
@@ -50,6 +51,7 @@ class Partners:
         finished: Finished,
         url: Callable[[], str],
         mail: Mail,
+        counts: Series,
     ) -> None:
         self._caller = caller
         self._ports = ports
@@ -57,6 +59,7 @@ class Partners:
         self._finished = finished
         self._url = url
         self._mail = mail
+        self._counts = counts
         self._calls: set[asyncio.Task[None]] = set()
 
     async def stop(self) -> None:
@@ -82,6 +85,7 @@ class Partners:
             log.exception("the call of %s by %s/%s broke", order.partner, live.id, order.serial)
             fault = Fault(name=REFUSED, category=Category.REFUSED, message="the call broke here; the log tells why")
             outcome = Outcome(fault=fault)
+        self._counts.add(_told_as(outcome))
         await self._finished(live.id, order.serial, _with_partner(outcome, order))
 
     async def _outcome(self, live: LiveCase, order: CallPartner) -> Outcome:
@@ -142,6 +146,13 @@ def _with_partner(outcome: Outcome, order: CallPartner) -> Outcome:
         return outcome
     about = {"port_type": order.port_type, "operation": order.operation, "address": address_of(order.reference)}
     return replace(outcome, fault=replace(fault, data=about))
+
+
+def _told_as(outcome: Outcome) -> str:
+    """How a call ended, for those who count."""
+    if outcome.fault is None:
+        return "answered"
+    return "fault" if outcome.fault.category is Category.FLOW else outcome.fault.name
 
 
 def _heard(world: XmlWorld, said: messages.Spoken, address: str, answer: Called) -> Outcome:

@@ -44,14 +44,20 @@ class LocalOffice:
         return flows.newest(name)
 
     async def post(self, flow: str, channel: str, message: Mapping[str, Value], *, id: str, who: str) -> Posted:
-        return await self._house.services.mailroom.post(flow, channel, dict(message), id=id, who=who)
+        posted = await self._house.services.mailroom.post(flow, channel, dict(message), id=id, who=who)
+        self._house.counts.messages.add(flow, "repeated" if posted.repeated else "taken")
+        return posted
 
-    async def answer(self, id: str) -> Answer:
+    async def answer(self, flow: str, id: str) -> Answer:
         while True:
             try:
-                return await self._house.services.mailroom.answer(id)
+                answer = await self._house.services.mailroom.answer(id)
             except StoreUnavailable:
                 await self._house.clock.sleep(AGAIN_MS)
+                continue
+            result = "ended" if answer.ended else "fault" if answer.fault is not None else "reply"
+            self._house.counts.messages.add(flow, result)
+            return answer
 
     def port(self, name: str) -> Port | None:
         return self._house.services.ports.get(name)

@@ -11,6 +11,7 @@ from mendflow.core.model.problems import Invalid
 from mendflow.services.beginning import Beginning, Begins
 from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.contracts import Clock
+from mendflow.services.metering import Counts
 from mendflow.services.notices import Notices
 from mendflow.services.notifier.contract import Poster
 from mendflow.services.partners.callbacks import Callbacks
@@ -29,6 +30,7 @@ class Around(Begins, Protocol):
     """The services that ports make use of."""
 
     notices: Notices
+    counts: Counts
 
 
 class Ground(Protocol):
@@ -82,6 +84,7 @@ class Ports:
             finished=finished,
             url=lambda: ground.url,
             mail=self.mailroom,
+            counts=services.counts.partner_calls,
         )
         self.transforms = Transforms(ground.transformer, services.ledger, finished)
 
