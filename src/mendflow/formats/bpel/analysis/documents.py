@@ -59,6 +59,8 @@ def what_is_used_is_imported(sight: Sight) -> Iterator[Finding]:
 def schemas_can_be_used(sight: Sight) -> Iterator[Finding]:
     """All that schemas build on is there."""
     for said in schema_problems(sight.world):
+        if "already exist" in said:
+            continue  # that something is defined in two ways is another rule's
         yield Finding(sight.root, f"the schemas that the process imports cannot be used: {said}")
 
 

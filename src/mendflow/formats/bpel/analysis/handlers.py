@@ -47,10 +47,9 @@ def compensate_stands_in_a_handler(sight: Sight) -> Iterator[Finding]:
 def compensated_scopes_are_near(sight: Sight) -> Iterator[Finding]:
     """The target of a <compensateScope> is directly inside the scope whose handler it stands in."""
     for at, target, found in _targets(sight):
-        if not found and not any(word(each, "name") == target for each in sight.all(*ACTIVITIES)):
-            yield Finding(at, f"there is no scope {target} directly inside the scope that this handler is for")
-        elif not found and any(word(each, "name") == target and _is_scope(each) for each in sight.all(*ACTIVITIES)):
-            yield Finding(at, f"the scope {target} is not directly inside the scope that this handler is for")
+        named = [each for each in sight.all(*ACTIVITIES) if word(each, "name") == target]
+        if not found and (not named or any(map(_is_scope, named))):
+            yield Finding(at, f"{target} is no scope directly inside the one whose handler this is")
 
 
 @rule(78)

@@ -119,7 +119,8 @@ class Sight:
         """All links of the process, with their ends."""
         found: dict[Node, Ends] = {}
         for flow in self.all("flow"):
-            found |= {link: Ends(link, flow, [], []) for link in declared(flow, "links", "link")}
+            named = {word(link, "name"): link for link in reversed(list(declared(flow, "links", "link")))}
+            found |= {link: Ends(link, flow, [], []) for link in named.values()}
         for end in self.link_ends():
             if (link := self.flow_link(end)) is not None:
                 side = found[link].sources if local(end) == "source" else found[link].targets

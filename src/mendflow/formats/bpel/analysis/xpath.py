@@ -88,7 +88,7 @@ def property_calls(sight: Sight) -> Iterator[tuple[Node, str, str]]:
                 variable, property = call.arguments
                 assert variable is not None and property is not None
                 prefix = property.rpartition(":")[0]
-                if not prefix or prefix in expression.at.nsmap:
+                if QNAME.fullmatch(property) and (not prefix or prefix in expression.at.nsmap):
                     yield expression.at, variable, sight.resolved(expression.at, property) if prefix else property
 
 
