@@ -14,7 +14,7 @@ from mendflow.core.engine.faults import (
     UNINITIALIZED_VARIABLE,
     thrown,
 )
-from mendflow.core.engine.names import Names, declares, holder_of
+from mendflow.core.engine.names import NO_VARIABLES, Names, declares, holder_of
 from mendflow.core.engine.state import Case, Env, ScopeInstance
 from mendflow.core.engine.xml import asking
 from mendflow.core.engine.xml.shapes import flaw
@@ -25,9 +25,6 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value, check_value
 
 NUMBER_MAX: Final = 2**53
-NO_VARIABLES: Final = frozenset("@#%")
-"""What the names begin with under which partner links and the like are kept among variables."""
-
 STEP: Final = re.compile(r"\.?([A-Za-z_][\w-]*)|\[(\d+)\]")
 
 

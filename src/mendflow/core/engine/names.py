@@ -2,8 +2,14 @@
 
 A variable that is declared and has no value yet hides one of the same name further out."""
 
+from typing import Final
+
 from mendflow.core.engine.state import Case, Env
 from mendflow.core.model.values import Value
+
+
+NO_VARIABLES: Final = frozenset("@#%")
+"""What the names begin with under which partner links and the like are kept among variables."""
 
 
 class Names:
@@ -45,7 +51,8 @@ class Names:
         at = self.env
         while at:
             env = self.envs[at]
-            found.extend([f"jobs.{each}" for each in env.results] if name.startswith("jobs.") else env.variables)
+            known = [f"jobs.{each}" for each in env.results] if name.startswith("jobs.") else env.variables
+            found.extend(each for each in known if each[:1] not in NO_VARIABLES)
             at = env.parent
         return found[:1000]
 

@@ -34,6 +34,7 @@ from mendflow.core.engine.state import (
     Instance,
     Item,
     JobItem,
+    Meter,
     Phase,
     Structure,
 )
@@ -44,6 +45,9 @@ from mendflow.core.model.values import Value
 
 STARTS_MAX: Final = 500
 """How many activities one event starts before the rest is left to GoOn."""
+
+CHARS_A_START: Final = 50_000
+"""How much XML takes as long as starting an activity does: large documents make an event shorter too."""
 
 START, JOIN, ENDED, STEP = range(4)
 
@@ -119,7 +123,7 @@ class ActivityKind(Generic[Live]):
 class Run:
     """One event's work on one case."""
 
-    __slots__ = ("agenda", "case", "index", "instances", "kinds", "nodes", "now", "orders", "plan", "starts")
+    __slots__ = ("agenda", "case", "index", "instances", "kinds", "meter", "nodes", "now", "orders", "plan", "starts")
 
     def __init__(self, case: Case, kinds: Mapping[str, ActivityKind[Any]], now: Instant) -> None:
         self.case = case
@@ -132,6 +136,8 @@ class Run:
         self.orders: list[Order] = []
         self.agenda: deque[tuple[int, int]] = deque()
         self.starts = 0
+        self.meter: Meter = case.meter
+        self.meter.chars = 0
 
     def serial(self) -> int:
         self.case.last_serial += 1
@@ -192,6 +198,9 @@ class Run:
         if instance.phase is not Phase.NEW:
             return
         self.starts += 1
+        if self.meter.chars >= CHARS_A_START:
+            starts, self.meter.chars = divmod(self.meter.chars, CHARS_A_START)
+            self.starts += starts
         node = self.nodes[instance.node]
         if node.plain:
             instance.phase = Phase.RUNNING

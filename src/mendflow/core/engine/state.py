@@ -256,6 +256,16 @@ class Index:
                 self.serials.update(dict.fromkeys(instance.timers, instance.id))
 
 
+class Meter:
+    """How much XML was looked at and written since somebody last asked, in characters. It is no part of the state: an
+    event begins it anew."""
+
+    __slots__ = ("chars",)
+
+    def __init__(self) -> None:
+        self.chars = 0
+
+
 class Case(msgspec.Struct, kw_only=True, dict=True):
     """One case. Changed by `evolve` alone."""
 
@@ -314,6 +324,10 @@ class Case(msgspec.Struct, kw_only=True, dict=True):
     @cached_property
     def index(self) -> Index:
         return Index(self.instances.values())
+
+    @cached_property
+    def meter(self) -> Meter:
+        return Meter()
 
     @property
     def over(self) -> bool:

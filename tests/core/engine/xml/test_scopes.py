@@ -20,6 +20,7 @@ from mendflow.core.model.flow import (
     Source,
     Throw,
     Wait,
+    While,
 )
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Declared, XmlCopy, XmlMessage, XmlPlace, XmlSource, XmlType
@@ -254,3 +255,14 @@ def test_a_case_survives_a_crash_with_all_that_it_holds() -> None:
     for with_snapshot in (True, False):
         play.crash(with_snapshot=with_snapshot)
     assert (left(play, "number"), left(play, "count")) == (7, count(1))
+
+
+def test_large_documents_make_an_event_shorter() -> None:
+    large = order(f"<o:note>{'x' * 200_000}</o:note>")
+    again = assign(copy("$number + 1", to("number")))
+    play = ran(While(name="w", condition=xpath("$number < 200 and $order/o:note"), body=again), order=large, number=0)
+    pieces = 0
+    while play.status == "running":
+        pieces += 1
+        play.proceed(next(iter(play.out)))
+    assert (left(play, "number"), pieces) == (200, 2)

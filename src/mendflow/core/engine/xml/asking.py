@@ -34,7 +34,9 @@ class Asking:
     def lookup(self, name: str) -> Value | Node:
         if name in self.links:
             return self.links[name]
-        return self.trees[name] if name in self.trees else self.names(name)
+        value = self.trees[name] if name in self.trees else self.names(name)
+        self.case.meter.chars += size_of(value)
+        return value
 
     def property_of(self, variable: str, name: str) -> Value:
         holder, type = variable_at(self.case, self.env, variable)
@@ -45,6 +47,13 @@ class Asking:
     @property
     def world(self) -> xpath.World:
         return xpath.World(self.lookup, self.property_of, self.transform)
+
+
+def size_of(value: Value) -> int:
+    """How much XML a variable holds, in characters."""
+    if isinstance(value, dict):
+        return sum(len(part) if isinstance(part, str) else size_of(part) for part in value.values())
+    return 0
 
 
 def fault_of(error: xpath.XPathError, expr: Expr) -> Thrown:
