@@ -7,7 +7,6 @@ from typing import Final
 from mendflow.core.engine.state import Case, Env
 from mendflow.core.model.values import Value
 
-
 NO_VARIABLES: Final = frozenset("@#%")
 """What the names begin with under which partner links and the like are kept among variables."""
 
