@@ -47,6 +47,9 @@ UNHEARD = "Mendflow-Unheard"
 UNBOUNDED = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=60)
 """For answers and bodies without a known length: each piece must come in time, the whole may take long."""
 
+WHENEVER = aiohttp.ClientTimeout(total=None, sock_connect=10)
+"""For an answer that comes when a flow gives it."""
+
 _AWAY = (aiohttp.ClientConnectionError, aiohttp.ClientPayloadError, asyncio.TimeoutError, ConnectionError)
 _BY_STATUS: dict[int, type[Mistake]] = {
     401: Unauthorized,
@@ -194,7 +197,7 @@ class Transport:
             self._session = aiohttp.ClientSession(headers=self._headers, auto_decompress=True, trust_env=False)
         try:
             async with self._session.post(
-                self.url + path, data=body, headers=headers, timeout=UNBOUNDED, allow_redirects=False
+                self.url + path, data=body, headers=headers, timeout=WHENEVER, allow_redirects=False
             ) as response:
                 return response.status, await response.read()
         except _AWAY as away:
