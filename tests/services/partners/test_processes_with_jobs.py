@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -58,9 +59,9 @@ def outage() -> Outage:
     return Outage()
 
 
-@pytest.fixture
-async def house(tmp_path: Path, outage: Outage) -> AsyncIterator[House]:
-    keeper = FolderKeeper(tmp_path / "files")
+@asynccontextmanager
+async def opened(folder: Path, outage: Outage) -> AsyncIterator[House]:
+    keeper = FolderKeeper(folder / "files")
     keeper.open()
     house = House(
         store=MemoryStore(),
@@ -75,6 +76,12 @@ async def house(tmp_path: Path, outage: Outage) -> AsyncIterator[House]:
     await house.open()
     yield house
     await house.close()
+
+
+@pytest.fixture
+async def house(tmp_path: Path, outage: Outage) -> AsyncIterator[House]:
+    async with opened(tmp_path, outage) as house:
+        yield house
 
 
 def well(spec: JobSpec) -> Outcome:
@@ -94,6 +101,22 @@ async def ask(house: House, name: str) -> asyncio.Task[Answer]:
                 await asyncio.sleep(0.02)
 
     return asyncio.create_task(answer())
+
+
+async def test_a_process_that_moves_in_an_archive_hears_of_its_jobs_where_it_goes_on(
+    house: House, domain: LocalDomain, pilot: HandPilot, tmp_path: Path
+) -> None:
+    answer = await ask(house, "callback")
+    await pilot.sync(want=1, wait_ms=5_000)
+    archive = await domain.export(["callback-soap.1"], who="me")
+    async with opened(tmp_path / "there", Outage()) as there:
+        await LocalDomain(there).import_archive(archive, resume=True, who="me")
+        run_on = HandPilot(LocalDomain(there))
+        async with asyncio.timeout(30):
+            while (await LocalDomain(there).case("callback-soap.1")).status == "running":
+                await run_on.run_all(well)
+        assert (await LocalDomain(there).case("callback-soap.1")).status == "completed"
+    answer.cancel()
 
 
 async def answered(answer: asyncio.Task[Answer], pilot: HandPilot) -> str:

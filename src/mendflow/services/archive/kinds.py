@@ -14,6 +14,7 @@ from mendflow.services.exception_service.rule_book import RULES_KIND, VERSION_KI
 from mendflow.services.flows import FLOW_KIND
 from mendflow.services.levels import LEVEL_KIND
 from mendflow.services.meta_scheduler import JOB_KIND
+from mendflow.services.partners.callbacks import CALLBACK_KIND
 from mendflow.services.partners.mail_book import ANSWER_KIND, ENDPOINT_KIND, MAIL_KIND
 from mendflow.services.proxy.pattern_book import PATTERN_KIND
 from mendflow.services.proxy.talks import CONVERSATION_KIND
@@ -33,6 +34,7 @@ TREE_KINDS: Final = (
     ENDPOINT_KIND,
     MAIL_KIND,
     ANSWER_KIND,
+    CALLBACK_KIND,
     CASE_KIND,
 )
 """Named after a case of the tree. Cases come last: when one is there, all that it needs is. Where messages come for a
