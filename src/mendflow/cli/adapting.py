@@ -36,7 +36,7 @@ def adapt_file(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Put interceptors at the invokes of a process, so that the proxy mends what they call."""
+    """Put interceptors of the proxy at the invokes of a BPEL process."""
     _check(file, out, proxy)
     adapted = adapt(file, out, proxy, only or ())
     for path, data in adapted.files.items():

@@ -27,7 +27,7 @@ def convert(
     ],
     json: Json = False,
 ) -> None:
-    """Write a flow as a BPEL process with its WSDL files, or a flow of one job in JSDL."""
+    """Write a flow as a BPEL process, or a flow of one job in JSDL."""
     if out.suffix not in (BPEL_ENDING, JSDL_ENDING):
         raise Unfit(f"--out {out}: flows are written as {BPEL_ENDING} and as {JSDL_ENDING}; name a file that ends so")
     if out.resolve() == Path(flow).resolve():
