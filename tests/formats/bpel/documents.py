@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Activity, Flow, Scope, Sequence
 from mendflow.core.model.problems import BadFlow
 from mendflow.formats.bpel import Definitions, load_bpel, parse_bpel
@@ -76,6 +77,10 @@ SETS = '<correlationSets><correlationSet name="numbers" properties="o:number"/><
 RECEIVE = '<receive name="take" partnerLink="buyer" operation="buy" variable="order" createInstance="yes"/>'
 REPLY = '<reply name="answer" partnerLink="buyer" operation="buy" variable="receipt"/>'
 HEAD = IMPORT + LINKS + VARIABLES + SETS
+
+
+def xpath(text: str, *namespaces: tuple[str, str]) -> Expr:
+    return Expr(text, "xpath", namespaces)
 
 
 def process(content: str, attributes: str = "") -> str:
