@@ -194,18 +194,19 @@ class Mailroom:
 
     # What goes out
 
-    def replied(self, live: LiveCase, order: SendReply) -> None:
-        """A case answers a message. Told twice, it counts once."""
+    def replied(self, live: LiveCase, order: SendReply) -> bool:
+        """A case answers a message; whether that came in here. Told twice, it counts once."""
         mail = self._book.open.get(order.message)
         if mail is None:
-            return
+            return self._book.knows(order.message)
         if not order.fault:
             self._over(mail, Answer(value=order.value, case=live.id))
-            return
+            return True
         data: dict[str, Value] = {"type": {"message": order.message_type}, "value": order.value}
         words = f"the flow answers with {order.fault}"
         fault = Fault(name=order.fault, category=Category.FLOW, message=words, data=data)
         self._over(mail, Answer(fault=fault, case=live.id))
+        return True
 
     def case_ended(self, document: CaseDocument) -> None:
         """A case is over: messages that nobody in it has heard go elsewhere, and those that it has not answered have
