@@ -8,8 +8,10 @@ import aiohttp
 import pytest
 from lxml import etree
 
+from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap.envelope import write_envelope
 from mendflow.services.partners.job_words import JOBS
+from mendflow.services.partners.port_words import PortFault
 from tests.server.conversation import do_jobs
 from tests.server.town import Citizen, town
 
@@ -75,6 +77,31 @@ async def test_what_attacks_is_refused_and_leaves_no_trace(two: tuple[Citizen, C
         assert (await say(east, body.removeprefix(BOMB)))[0] == 500
     async with east.client() as client:
         assert await client.cases() == []
+
+
+async def test_what_the_proxy_could_not_mend_keeps_its_name_over_a_line(
+    two: tuple[Citizen, Citizen], monkeypatch: pytest.MonkeyPatch
+) -> None:  # FM-9
+    east, _ = two
+    proxy = east.house.services.ports["proxy"]
+    faults = {
+        "partnerUnreachable": ["<partnerUnreachable", "nobody is there"],
+        "{urn:shop}soldOut": ['<soldOut xmlns="urn:shop"/>'],
+        "{http://schemas.xmlsoap.org/soap/envelope/}Client": ["<faultcode>soap:Client<"],
+    }
+    for name, words in faults.items():
+        fault = Fault(name=name, category=Category.NETWORK, message="nobody is there", data={"port_type": "x"})
+
+        async def asked(_text: str, *, fault: Fault = fault, **_: str) -> str:
+            raise PortFault(fault.name, fault.message, partner=fault)
+
+        monkeypatch.setattr(proxy, "asked", asked)
+        async with (
+            aiohttp.ClientSession() as line,
+            line.post(f"{east.url}/soap/proxy", data=write_envelope(["<call/>"])) as answer,
+        ):
+            told = await answer.text()
+        assert answer.status == 500 and all(each in told for each in words), told
 
 
 async def test_the_wsdl_names_the_address_by_which_it_was_asked(two: tuple[Citizen, Citizen]) -> None:

@@ -42,9 +42,11 @@ class Receiver:
     def __init__(self) -> None:
         self.refusals = 0
         self.taken: list[Element] = []
+        self.ids: set[str] = set()
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> str:
         assert headers["SOAPAction"] == f'"{JOBS}/notify"'
+        self.ids.add(read_envelope(body).message_id)
         if self.refusals:
             self.refusals -= 1
             return "the line is dead"
@@ -202,6 +204,7 @@ async def test_a_callback_is_brought_until_it_is_taken(
     await pilot.run_all(lambda spec: DONE)
     await until(lambda: receiver.taken)
     assert receiver.heard() == [("notify", job, "completed")]
+    assert len(receiver.ids) == 1, "whoever hears it twice knows that it is the same"
     await until(lambda: house.services.ledger.idle)
     assert [each async for each in house.store.scan("callback")] == []
 

@@ -15,9 +15,18 @@ from urllib.parse import parse_qs
 from litestar.types import HTTPScope, Receive, Send
 
 from mendflow.core.model.problems import Elsewhere, Invalid, Mistake, NotFound, NotNow, Unreachable
-from mendflow.core.soap import CONTENT_TYPE
+from mendflow.core.model.xml import element_text
+from mendflow.core.soap import CONTENT_TYPE, ENVELOPE, split
 from mendflow.core.soap.endpoints import Endpoint, Inbound
-from mendflow.core.soap.envelope import BadEnvelope, Envelope, element_of, read_envelope, write_envelope, write_fault
+from mendflow.core.soap.envelope import (
+    BadEnvelope,
+    Envelope,
+    element_of,
+    read_envelope,
+    text,
+    write_envelope,
+    write_fault,
+)
 from mendflow.core.soap.messages import answer_body, asked, fault_detail, fault_words
 from mendflow.core.soap.references import outward
 from mendflow.core.soap.wsdl import Served, at_address, schema_of, wsdl_of
@@ -188,12 +197,15 @@ def _served(endpoint: Endpoint, url: str) -> list[Served]:
 
 
 def _of_port(fault: PortFault) -> Told:
+    """A fault of a partner whom a port has called keeps its name, also where nothing else came with it."""
     partner = fault.partner
-    if partner is not None:
-        value = partner.data.get("value") if isinstance(partner.data, dict) else None
-        element = value.get("$xml") if isinstance(value, dict) else None
-        return Told(500, write_fault(fault_words(partner), [element] if isinstance(element, str) else []))
-    return Told(500, write_fault(fault.text, [fault.element] if fault.element else []))
+    if partner is None:
+        return Told(500, write_fault(fault.text, [fault.element] if fault.element else []))
+    namespace, local = split(partner.name)
+    if namespace == ENVELOPE:
+        return Told(500, write_fault(partner.message, code=local))
+    told = element_text(partner.data.get("value")) if isinstance(partner.data, dict) else None
+    return Told(500, write_fault(fault_words(partner), [told or f'<{local} xmlns="{text(namespace)}"/>']))
 
 
 def _only(envelope: Envelope) -> str:

@@ -15,7 +15,7 @@ import msgspec
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.problems import Mistake, NotFound, StoreUnavailable
 from mendflow.core.model.values import Value
-from mendflow.core.soap.envelope import write_envelope
+from mendflow.core.soap.envelope import MESSAGE_ID, OURS, header, write_envelope
 from mendflow.services.case_book import CaseDocument
 from mendflow.services.cluster.contract import only, root_of
 from mendflow.services.cluster.homes import HomeBook
@@ -164,7 +164,7 @@ class Callbacks:
             self._ledger.touch(CALLBACK_KIND, callback.id, callback)
 
         async def attempt() -> str | None:
-            return await self._attempt(callback, outcome(NOTIFY, document), document.owner)
+            return await self._attempt(callback, document)
 
         to = callback.to.url or callback.to.flow
         until = document.ended_at + PATIENCE_MS
@@ -173,12 +173,13 @@ class Callbacks:
             shown = callback.to.url.partition("?")[0] or f"{callback.to.channel} of {callback.to.flow}"
             self._notices.post(f"nobody at {shown} has taken the end of {document.id}: {why}", case=document.id)
 
-    async def _attempt(self, callback: Callback, element: str, who: str) -> str:
+    async def _attempt(self, callback: Callback, document: CaseDocument) -> str:
         """Empty if it was taken, else why not."""
-        to = callback.to
+        to, element, who = callback.to, outcome(NOTIFY, document), document.owner
         if to.url:
+            id = header(OURS, MESSAGE_ID, f"urn:mendflow:{callback.id}/{document.started_at}")
             headers = {"Content-Type": "text/xml; charset=utf-8", "SOAPAction": f'"{NOTIFY_ACTION}"'}
-            return await self._poster.post(to.url, write_envelope([element]), headers)
+            return await self._poster.post(to.url, write_envelope([element], [id]), headers)
         try:
             await self.mail.post(to.flow, to.channel, answered(element), id=callback.id, who=who)
         except StoreUnavailable:

@@ -98,7 +98,8 @@ class Partners:
             return await self._posted_here(address, said, message, live, order)
         if address.startswith(IN_PROCESS):
             return await self._called_here(address, said, live, order)
-        id = header(OURS, MESSAGE_ID, f"urn:mendflow:{live.id}/{order.serial}")
+        # Other servers may have cases of the same name, and so had this one before its store was made anew.
+        id = header(OURS, MESSAGE_ID, f"urn:mendflow:{live.id}/{order.serial}/{live.document.started_at}")
         body = outward(write_envelope(messages.request_body(world, said, message), [id]), self._url())
         return _heard(world, said, address, await self._caller.call(address, body, action=said.bound.action))
 
