@@ -40,7 +40,8 @@ class Endpoint(NamedTuple):
 
 
 def endpoint_of(flow: Flow) -> Endpoint | None:
-    """None if the flow speaks no XML. Each channel is there once, and begins cases if one of its receives does."""
+    """None if the flow speaks no XML. Each channel is there once, and begins cases if one of its receives does. Those
+    that do come first: where a message could mean several links, it is for one of these."""
     if flow.xml is None:
         return None
     found: dict[str, Inbound] = {}
@@ -48,7 +49,7 @@ def endpoint_of(flow: Flow) -> Endpoint | None:
         known = found.get(each.channel)
         if known is None or (each.creates and not known.creates):
             found[each.channel] = each
-    return Endpoint(flow.xml, tuple(found.values()))
+    return Endpoint(flow.xml, tuple(sorted(found.values(), key=lambda each: not each.creates)))
 
 
 def _received(flow: Flow, world: XmlWorld) -> Iterator[Inbound]:
