@@ -8,11 +8,14 @@ from typing import Final
 from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_text, element_value
-from mendflow.core.soap import ADDRESSING, ADDRESSINGS, SERVICE_REF, WSDL_SOAP, joined
+from mendflow.core.soap import ADDRESSING, ADDRESSINGS, SERVICE_REF, WSDL, WSDL_SOAP, joined
 from mendflow.core.soap.envelope import text
 from mendflow.core.xml import parse
 
 OWN: Final = "mendflow:flows/"
+SCHEMES: Final = frozenset({"", WSDL, WSDL_SOAP, *ADDRESSINGS})
+"""What a reference may say of how it is to be read."""
+
 _ADDRESSES: Final = frozenset(joined(namespace, "Address") for namespace in ADDRESSINGS)
 _SOAP_ADDRESS: Final = joined(WSDL_SOAP, "address")
 
@@ -36,13 +39,15 @@ def address_of(reference: Value) -> str:
         root = parse(said, "a service reference")
     except BadFlow:
         return ""
+    if root.get("reference-scheme", ADDRESSING) not in SCHEMES:
+        return ""  # whoever named a way to read it that we do not have means nothing else by it
     for each in root.iter():
         if each.tag in _ADDRESSES:
             return (each.text or "").strip()
         if each.tag == _SOAP_ADDRESS:
             return each.get("location", "").strip()
-    words = "".join(root.itertext()).strip()
-    return words if len(words.split()) == 1 else ""
+    words = (root.text or "").split() if not len(root) else []
+    return words[0] if len(words) == 1 else ""
 
 
 def own_reference(flow: str, link: str) -> dict[str, Value]:

@@ -102,7 +102,7 @@ def test_a_partner_of_whom_nobody_has_said_where_it_is_cannot_be_called() -> Non
 
 def test_a_partner_is_called_where_the_link_says_by_then() -> None:
     reference = literal(
-        '<s:service-ref xmlns:s="http://docs.oasis-open.org/wsbpel/2.0/serviceref"><x>http://x/</x></s:service-ref>'
+        '<s:service-ref xmlns:s="http://docs.oasis-open.org/wsbpel/2.0/serviceref">http://x/</s:service-ref>'
     )
     move = assign(copy(reference, XmlPlace(partner_link="partner")))
     play = ran(Sequence(name="s", body=(move, invoke(message("tell", "ordered")))), ordered=ORDER_MESSAGE)
