@@ -231,6 +231,7 @@ class LiveCase:
         self.runs: dict[ItemId, Runs] = {}  # of items that were restarted
         self.past: set[int] = set()  # the serials of those runs, which no longer count
         self.held: dict[str, Held] = {}  # what waits for the exception service, by event
+        self.unanswered: dict[int, int] = {}  # of calls that got no answer, by instance: the first serial of each
 
     @property
     def id(self) -> CaseId:

@@ -1,5 +1,6 @@
 """Partners over SOAP: what a flow hears of them, whatever they do."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from mendflow.core.model.faults import Category
 from mendflow.core.soap.envelope import read_envelope, write_envelope, write_fault
 from mendflow.server.soap.caller import HttpCaller
 from mendflow.services.partners.contract import CallFailed
+from mendflow.wiring import RunningServer
 from tests.server.soap.shop import INVOKE, RECEIVE, REPLY, SHOP, number_in, order, partner, process, told
 
 BUYS = f"<sequence>{RECEIVE}{INVOKE}{REPLY}</sequence>"
@@ -91,3 +93,29 @@ async def test_no_more_of_an_answer_is_taken_than_is_allowed() -> None:
         with pytest.raises(CallFailed, match="more than the 5000 bytes"):
             await caller.call(address, b"", action="")
         await caller.close()
+
+
+async def test_a_case_that_is_removed_lets_go_of_its_partner(
+    server: RunningServer, client: Client, tmp_path: Path
+) -> None:
+    called, hung_up = asyncio.Event(), asyncio.Event()
+
+    async def hear(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"</soap:Envelope>")
+        called.set()
+        await reader.read()
+        hung_up.set()
+        writer.close()
+
+    listening = await asyncio.start_server(hear, "127.0.0.1", 0)
+    address = f"http://127.0.0.1:{listening.sockets[0].getsockname()[1]}/"
+    await client.deploy(process(tmp_path, "buyer", BUYS, address))
+    asked = asyncio.create_task(client.post("buyer", order(7)))
+    await called.wait()
+    await client.remove("buyer-soap.1")
+    status, body = await asked
+    assert status == 500
+    assert b"processTerminated" in body
+    async with asyncio.timeout(10):
+        await hung_up.wait()
+    listening.close()

@@ -60,7 +60,7 @@ class Partners:
         self._url = url
         self._mail = mail
         self._counts = counts
-        self._calls: set[asyncio.Task[None]] = set()
+        self._calls: dict[asyncio.Task[None], CaseId] = {}
 
     async def stop(self) -> None:
         for task in list(self._calls):
@@ -70,8 +70,14 @@ class Partners:
     def call(self, live: LiveCase, order: CallPartner) -> None:
         """Begin a call; its end is told when it comes."""
         task = asyncio.create_task(self._called(live, order))
-        self._calls.add(task)
-        task.add_done_callback(self._calls.discard)
+        self._calls[task] = live.id
+        task.add_done_callback(self._calls.pop)
+
+    def case_ended(self, case: CaseId) -> None:
+        """Nobody waits any more for what it has asked."""
+        for task, caller in list(self._calls.items()):
+            if caller == case and task is not asyncio.current_task():
+                task.cancel()
 
     async def _called(self, live: LiveCase, order: CallPartner) -> None:
         try:
@@ -98,10 +104,13 @@ class Partners:
             return await self._posted_here(address, said, message, live, order)
         if address.startswith(IN_PROCESS):
             return await self._called_here(address, said, live, order)
-        # Other servers may have cases of the same name, and so had this one before its store was made anew.
-        id = header(OURS, MESSAGE_ID, f"urn:mendflow:{live.id}/{order.serial}/{live.document.started_at}")
+        instance = live.case.index.serials.get(order.serial, 0)
+        id = _message_id(live, live.unanswered.setdefault(instance, order.serial))
         body = outward(write_envelope(messages.request_body(world, said, message), [id]), self._url())
-        return _heard(world, said, address, await self._caller.call(address, body, action=said.bound.action))
+        heard = _heard(world, said, address, await self._caller.call(address, body, action=said.bound.action))
+        if heard.fault is None or not heard.fault.infrastructure:
+            live.unanswered.pop(instance, None)
+        return heard
 
     async def _posted_here(
         self, address: str, said: messages.Spoken, message: dict[str, Value], live: LiveCase, order: CallPartner
@@ -138,6 +147,12 @@ class Partners:
             raise CallFailed(thrown(fault, said.operation.faults.get(split(fault.name)[1], ""))) from fault
         parts = world.messages.get(said.operation.output, ())
         return Outcome(outputs={parts[0].name: element_value(answer)} if answer is not None and parts else None)
+
+
+def _message_id(live: LiveCase, serial: int) -> str:
+    """What a call is known by. One that got no answer has the same when it is made again: the partner may have taken
+    it. Other servers may have cases of the same name, and so had this one before its store was made anew."""
+    return header(OURS, MESSAGE_ID, f"urn:mendflow:{live.id}/{serial}/{live.document.started_at}")
 
 
 def _with_partner(outcome: Outcome, order: CallPartner) -> Outcome:

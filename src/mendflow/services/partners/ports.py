@@ -108,6 +108,7 @@ class Ports:
     def ended(self, document: CaseDocument) -> None:
         """To be called in the same step as the end of a case."""
         self.mailroom.case_ended(document)
+        self.partners.case_ended(document.id)
         self.callbacks.ended(document)
         self._cases.ended(document)
 
