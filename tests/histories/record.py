@@ -10,13 +10,41 @@ import msgspec
 
 from mendflow.core.engine.messages import Event, SubmitJob
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Flow, ForEach, Input, Job
+from mendflow.core.model.flow import (
+    Assign,
+    Catch,
+    Compensate,
+    Flow,
+    ForEach,
+    Input,
+    Invoke,
+    Job,
+    OnAlarm,
+    Pick,
+    Scope,
+    Throw,
+    Wait,
+)
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.xml import Declared, PartCopy, XmlMessage, XmlPlace, XmlType
 from mendflow.formats.yaml import load_flow
 from mendflow.formats.yaml.exlets import read_exlet
 from tests.core.engine.random_flows import random_flow
 from tests.core.engine.world import Asking, Play, failed, file
+from tests.core.engine.xml import papers
+from tests.core.engine.xml.conversations import (
+    QUESTION,
+    deep,
+    on_message,
+    process,
+    put,
+    receive,
+    reply,
+    said,
+    sequence,
+    step,
+)
 from tests.histories.history import FOLDER, SUFFIX, write
 from tests.property.test_engine_laws import Chaos
 from tests.property.test_steering_laws import Steered
@@ -73,6 +101,71 @@ def crowd() -> list[Event]:
     return play.journal
 
 
+def talks() -> list[Event]:
+    """A process in BPEL that has several conversations at once, follows one, and ends by violating it."""
+    inner = sequence("h", step("look"), reply("told", exchange="inner"))
+    declared = Declared(types={"question": XmlType(message=QUESTION)}, exchanges=("inner",))
+    handler = on_message("ask", inner, declared=declared, exchange="inner", talk="no")
+    pick = Pick(
+        name="pick",
+        messages=(on_message("tellDeep", step("deep"), talk="no"),),
+        alarms=(OnAlarm(duration=5_000, body=step("late")),),
+    )
+    wrong = Assign(name="wrong", xml=(put("answer", "id", "$question.id + 1"),))
+    caught = Scope(
+        name="caught",
+        body=sequence("t", receive("again", "begin", talk="join"), wrong, reply("other", "begin", talk="no")),
+        catches=(Catch(fault="correlationViolation", body=reply("sorry", "begin")),),
+    )
+    start = receive("start", "tell", creates=True, talk="yes")
+    play = Play(process(sequence("s", start, pick, caught), scope=Scope(name="x", body=step("x"), messages=(handler,))))
+    play.send("link.tell", said(1)).send("link.ask", said(1, "one"), id="one").send("link.ask", said(2), id="other")
+    play.send("link.tellDeep", deep(2)).send("link.ask", said(1, "two"), id="two").done("look[1]")
+    play.ring().done("late").send("link.begin", said(1), id="last").done("look[0]")
+    return play.journal
+
+
+def paperwork() -> list[Event]:
+    """A process in BPEL that copies about, asks a partner in turns of which two are enough, waits for a style sheet,
+    throws what it holds, undoes what it did, and writes down what it caught."""
+    asks = Invoke(
+        name="ask",
+        partner="partner",
+        operation="count",
+        sends=XmlMessage(partner_link="partner", operation="count", variable="ordered"),
+        gets=XmlMessage(partner_link="partner", operation="count", parts=(PartCopy(part="count", variable="number"),)),
+    )
+    turn = Scope(name="turn", body=asks, compensation=papers.assign(papers.copy("$number - 1", "$number"), name="less"))
+    loop = ForEach(
+        name="loop",
+        first=papers.xpath("1"),
+        last=papers.xpath("count($order/o:item) + 1"),
+        variable="i",
+        enough=papers.xpath("2"),
+        body=turn,
+    )
+    copies = (
+        papers.copy("$order", XmlPlace(variable="ordered", part="order")),
+        papers.copy("$order/o:item[2]", "$ordered.order/o:note"),
+        papers.copy("bpel:doXslTransform('flip.xsl', $ordered.order)", "$other"),
+    )
+    steps = (papers.assign(*copies), loop, Throw(name="throw", fault="{urn:o}oops", variable="ordered"))
+    undo = (
+        Compensate(name="undo"),
+        papers.assign(papers.copy("concat($f/@id, ':', $number)", "$text"), name="note"),
+        Wait(name="rest", duration=papers.xpath("'PT1M'")),
+    )
+    holds = XmlType(element="{urn:o}order")
+    caught = Catch(body=sequence("handler", *undo), fault="{urn:o}oops", variable="f", holds=holds)
+    scope = Scope(name="scope", body=sequence("steps", *steps), catches=(caught,))
+    play = Play(papers.process(scope, order=papers.order(), number=0))
+    [sheet] = play.case.index.serials
+    play.finish(sheet, Outcome(outputs={"result": papers.order("<o:note>made</o:note>")}))
+    for turn_number, answer in (("1", 5), ("0", 6)):
+        play.finish(play.serial(f"ask[{turn_number}]"), Outcome(outputs={"count": papers.count(answer)}))
+    return play.ring().journal
+
+
 def _example(name: str) -> Flow:
     """An example without the folder that it was read from, which differs from machine to machine."""
     return msgspec.structs.replace(load_flow(ROOT / "examples" / f"{name}.yaml"), folder="")
@@ -117,6 +210,8 @@ STORIES: dict[str, Callable[[], list[Event]]] = {
     **{f"chaos-{seed}": chaos(seed) for seed in (3, 11, 12, 15, 20, 27)},
     **{f"steered-{seed}": steered(seed) for seed in STEERED},
     "mended": mended,
+    "talks": talks,
+    "paperwork": paperwork,
 }
 
 
