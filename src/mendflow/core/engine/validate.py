@@ -19,7 +19,10 @@ from mendflow.core.engine.state import (
     TimedItem,
     Turns,
 )
+from mendflow.core.engine.xml.correlation import MARK
+from mendflow.core.engine.xml.hearing import heard_by, key_of
 from mendflow.core.engine.xml.shapes import flaw
+from mendflow.core.model.xml import Declared
 
 
 def validate(case: Case) -> None:
@@ -44,6 +47,8 @@ def validate(case: Case) -> None:
     _holders_hold_what_is_suspended(case)
     _completions_are_counted(case)
     _variables_hold_what_they_are_declared_to(case)
+    if case.plan.flow.xml is not None:
+        _conversations_stand_where_they_are_declared(case)
 
 
 def _nothing_is_left(case: Case) -> None:
@@ -65,6 +70,26 @@ def _variables_hold_what_they_are_declared_to(case: Case) -> None:
                 assert name[1:] in links, f"{name} is no partner link here"
             elif name in node.types:
                 assert world is not None and not flaw(world, node.types[name], value), f"{name} holds {value!r:.200}"
+
+
+def _conversations_stand_where_they_are_declared(case: Case) -> None:
+    """Sets and requests are held by the environments that declare them, and whoever listens is known by what it listens
+    with. A request is open once."""
+    requests: list[str] = []
+    for env in case.envs.values():
+        declared = case.plan.nodes[env.node].declared or Declared()
+        for name, values in env.variables.items():
+            if name.startswith(MARK):
+                assert len(values) == len(declared.correlation_sets[name.removeprefix(MARK)])
+        for key, message in (env.requests or {}).items():
+            exchange = key.partition("#")[2].rpartition("@")[0]
+            assert exchange in declared.exchanges if exchange else env.home, f"{key} is open where nobody declares it"
+            requests.append(message)
+    assert len(requests) == len(set(requests)), "a request is open twice"
+    for listeners in case.listeners.values():
+        for key, listener in listeners.items():
+            activity, at = heard_by(case, listener)
+            assert activity.xml is None or key == key_of(case, at, activity)
 
 
 def _stands_in_the_tree(case: Case, instance: Instance) -> None:

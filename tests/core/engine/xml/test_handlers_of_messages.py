@@ -2,8 +2,10 @@
 
 from msgspec.structs import replace
 
+from mendflow.core.engine.messages import ForceComplete
 from mendflow.core.engine.xml.hearing import fits
 from mendflow.core.model.flow import Activity, Catch, OnAlarm, OnMessage, Parallel, Pick, Scope, Throw
+from mendflow.core.model.ids import ItemId
 from mendflow.core.model.xml import Declared, PartCopy, XmlMessage, XmlType
 from tests.core.engine.world import Play
 from tests.core.engine.xml.conversations import (
@@ -39,6 +41,12 @@ def test_the_handlers_of_a_process_listen_when_its_first_message_was_taken() -> 
     play.send("link.ask", said(4), id="m")
     assert answered(play) == ["m"]
     assert play.done("a").status == "completed"
+
+
+def test_a_first_message_that_a_person_gave_counts_as_one() -> None:
+    play = with_handlers(on_message("ask", reply("r"), declared=OWN, talk="join"))
+    play.do(ForceComplete(item=ItemId("start"), outputs=said(4)))
+    assert fits(play.case, "link.ask", said(4)) == "plain", "it listens; no message has begun the set"
 
 
 def test_an_alarm_of_a_process_counts_from_its_first_message() -> None:

@@ -37,8 +37,6 @@ class ReceiveKind(ItemKind[ReceiveItem]):
         if activity.xml is not None:
             mail.correlated(run, instance.env, activity, message.value)
         self.succeed(run, instance, Outcome(outputs=message.value))
-        if activity.xml is not None and activity.xml.creates:
-            created(run)
 
     def succeed(self, run: Run, instance: ReceiveItem, outcome: Outcome) -> None:
         activity: Receive = run.nodes[instance.node].activity
@@ -49,6 +47,8 @@ class ReceiveKind(ItemKind[ReceiveItem]):
         shown = run.nodes[instance.node].shown
         run.orders.append(ItemDone(item=instance.item, name=shown, kind="receive", outputs=outcome.outputs))
         run.end(instance, End.COMPLETED)
+        if activity.xml is not None and activity.xml.creates:
+            created(run)
 
     def withdraw(self, run: Run, instance: ReceiveItem) -> None:
         mail.ignore(run, instance)
