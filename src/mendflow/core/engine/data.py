@@ -178,7 +178,7 @@ def flow_variables(case: Case) -> dict[str, Value]:
     env = variables_env(case)
     if env is None:
         return dict(case.variables)
-    return {name: value for name, value in env.variables.items() if name != "inputs" and name[0] not in NO_VARIABLES}
+    return {name: value for name, value in env.variables.items() if name != "inputs" and name[:1] not in NO_VARIABLES}
 
 
 def case_data(case: Case) -> dict[str, Value]:
