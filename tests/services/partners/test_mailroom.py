@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -226,6 +227,19 @@ async def test_a_message_that_came_while_its_case_was_suspended_and_never_heard_
     await domain.remove("talks-soap.1", who="ada")
     await post.ask("begin", said(2))
     assert (await post.answer(posted)).case == "talks-soap.2"
+    await post.house.close()
+
+
+async def test_a_message_whose_case_ends_before_it_is_heard_begins_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = Scope(name="inner", body=receive("start", "begin", creates=True), variables={"x": "${{ nowhere }}"})
+    post = await opened(MemoryStore(), tmp_path, process(sequence("s", broken)))
+    manager = post.house.services.manager
+    monkeypatch.setattr(manager, "begin", partial(manager.begin, later=True))  # as where rules are asked first
+    answer = await post.ask("begin", said(1))
+    assert answer.fault is not None and answer.fault.name == "scopeInitializationFailure"
+    assert await post.cases() == {"talks-soap.1": "failed"}
     await post.house.close()
 
 

@@ -216,7 +216,7 @@ class Mailroom:
         exited = live is not None and live.case.exited
         self._listening.forget(document.id)
         for mail in self._book.of_case(document.id):
-            if mail.id in unheard:
+            if mail.id in unheard and not mail.begins:  # else it would begin one case after the other
                 self._book.given(mail, CaseId(""))
                 self._soon.do(self._route_again(mail))
             else:
