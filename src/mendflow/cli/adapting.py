@@ -6,7 +6,6 @@ from urllib.parse import urlsplit
 
 import typer
 
-from mendflow.cli.exits import Unfit
 from mendflow.cli.options import Json
 from mendflow.cli.places import check_file
 from mendflow.cli.printing import print_json, say
@@ -56,9 +55,9 @@ def adapt_file(
 
 def _check(file: Path, out: Path, proxy: str) -> None:
     if out.resolve() == file.resolve():
-        raise Unfit(f"--out {out} is the process itself; name another file")
+        raise Invalid(f"--out {out} is the process itself; name another file")
     if out.suffix != ".bpel":
-        raise Unfit(f"--out {out}: name a file that ends in .bpel")
+        raise Invalid(f"--out {out}: name a file that ends in .bpel")
     if proxy != IN_PROCESS and urlsplit(proxy).scheme not in ("http", "https"):
         raise Invalid(f"--proxy {proxy} is no address; give the server's, as http://SERVER/soap/proxy")
     check_file("--out", out)

@@ -5,13 +5,13 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.exits import Unfit
 from mendflow.cli.flow_files import load_one
 from mendflow.cli.options import Json
 from mendflow.cli.places import check_file
 from mendflow.cli.printing import print_json, say
 from mendflow.cli.summary import relative
 from mendflow.core.model.flow import Flow
+from mendflow.core.model.problems import Invalid
 from mendflow.formats.bpel import BPEL_ENDING
 from mendflow.formats.bpel.writing import write_bpel
 from mendflow.formats.jsdl import JSDL_ENDING, write_jsdl
@@ -29,9 +29,9 @@ def convert(
 ) -> None:
     """Write a flow as a BPEL process, or a flow of one job in JSDL."""
     if out.suffix not in (BPEL_ENDING, JSDL_ENDING):
-        raise Unfit(f"--out {out}: flows are written as {BPEL_ENDING} and as {JSDL_ENDING}; name a file that ends so")
+        raise Invalid(f"--out {out}: flows are written as {BPEL_ENDING} and as {JSDL_ENDING}; name a file that ends so")
     if out.resolve() == Path(flow).resolve():
-        raise Unfit(f"--out {out} is the flow itself; name another file")
+        raise Invalid(f"--out {out} is the flow itself; name another file")
     check_file("--out", out)
     files = _files(load_one(flow), out)
     for path, text in files.items():

@@ -3,7 +3,7 @@
 What is written says the same flow when it is read, or it is not given: whatever BPEL cannot say is refused by name."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Final
 
 import msgspec
 
@@ -16,10 +16,12 @@ from mendflow.formats.bpel.vocabulary import BPEL, SCHEMA, WSDL
 from mendflow.formats.bpel.writing import scopes, wsdl
 from mendflow.formats.bpel.writing.activities import WRITERS
 from mendflow.formats.bpel.writing.around import Around, Writer
+from mendflow.formats.bpel.writing.native import process_of
 from mendflow.formats.bpel.writing.sayable import unsaid
 from mendflow.formats.bpel.writing.schemas import files_of
 from mendflow.formats.bpel.writing.spaces import Spaces
 from mendflow.formats.bpel.writing.tags import Tag, document, tag
+from mendflow.formats.bpel.writing.walking import all_of
 
 __all__ = ["write_bpel"]
 
@@ -29,6 +31,8 @@ FIXED: Final = {"bpel": BPEL}
 def write_bpel(flow: Flow, folder: str = "") -> dict[str, str]:
     """The texts of a process's files by their names; the process itself is NAME.bpel, and comes first. What it imports
     goes into `folder`, NAME.files if none is said. Raises BadFlow with all that BPEL cannot say."""
+    if flow.xml is None and not flow.exlet:
+        flow = process_of(flow)
     if problems := list(unsaid(flow)):
         raise BadFlow(problems=problems)
     world, body = flow.xml, flow.body
@@ -48,8 +52,8 @@ class Beside(msgspec.Struct, frozen=True):
 
 
 def _process(world: XmlWorld, body: Scope, beside: dict[str, Beside]) -> str:
-    exprs = list(_all(body, Expr))
-    spaces = Spaces(FIXED, exprs, (each for each in _all(body, str) if each.startswith("<literal")))
+    exprs = list(all_of(body, Expr))
+    spaces = Spaces(FIXED, exprs, (each for each in all_of(body, str) if each.startswith("<literal")))
     imports = [
         tag("bpel:import", {"namespace": each.namespace, "location": name, "importType": each.kind})
         for name, each in beside.items()
@@ -82,21 +86,9 @@ def _shipped(world: XmlWorld) -> list[Tag]:
 
 
 def _declared(flow: Flow) -> Iterator[Declared]:
-    for each in _all(flow.body, (Scope, OnMessage)):
-        if each.declared is not None:
-            yield each.declared
-
-
-def _all(at: Any, kind: Any) -> Iterator[Any]:
-    """Everything of a kind in a part of a flow."""
-    pending = [at]
-    while pending:
-        each = pending.pop()
-        if isinstance(each, kind):
-            yield each
-        if isinstance(each, msgspec.Struct):
-            pending.extend(getattr(each, name) for name in each.__struct_fields__)
-        elif isinstance(each, tuple | list):
-            pending.extend(each)
-        elif isinstance(each, dict):
-            pending.extend(each.values())
+    for scope in all_of(flow.body, Scope):
+        if scope.declared is not None:
+            yield scope.declared
+    for handler in all_of(flow.body, OnMessage):
+        if handler.declared is not None:
+            yield handler.declared

@@ -76,7 +76,7 @@ def sequence(writer: Writer, at: Sequence, around: Around) -> Tag:
 
 
 def flow(writer: Writer, at: Parallel, around: Around) -> Tag:
-    links = [tag("bpel:link", {"name": name}) for name in at.links]
+    links = [tag("bpel:link", {"name": written_name(name)}) for name in at.links]
     group = tag("bpel:links", {}, *links) if links else None
     return tag("bpel:flow", {}, group, *(writer.activity(each, around) for each in at.branches))
 

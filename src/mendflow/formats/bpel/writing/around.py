@@ -51,7 +51,9 @@ class Writer:
         if not at.targets:
             return None
         join = self.parts.expression("joinCondition", at.join) if isinstance(at.join, Expr) else None
-        return tag("bpel:targets", {}, join, *(tag("bpel:target", {"linkName": name}) for name in at.targets))
+        return tag(
+            "bpel:targets", {}, join, *(tag("bpel:target", {"linkName": written_name(name)}) for name in at.targets)
+        )
 
     def _sources(self, at: Node) -> Tag | None:
         if not at.sources:
@@ -59,7 +61,7 @@ class Writer:
         found = []
         for each in at.sources:
             when = self.parts.expression("transitionCondition", each.when) if each.when is not None else None
-            found.append(tag("bpel:source", {"linkName": each.link}, when))
+            found.append(tag("bpel:source", {"linkName": written_name(each.link)}, when))
         return tag("bpel:sources", {}, *found)
 
     def fault(self, name: str) -> str:

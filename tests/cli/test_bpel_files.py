@@ -1,0 +1,41 @@
+"""`mendflow adapt` and `mendflow convert`, as they are called."""
+
+from pathlib import Path
+
+from tests.cli.conftest import Shell
+from tests.formats.bpel.adapter.bank import written
+
+
+def test_adapt_says_what_it_did_and_writes_a_process(shell: Shell) -> None:  # FM-9
+    written(shell.folder)
+    said = shell.ok("adapt", "loan.bpel", "-o", "out/adapted.bpel")
+    assert "intercepted: ask" in said
+    assert "1 flow, no problems" in shell.ok("check", "out/adapted.bpel")
+    told = shell.json("adapt", "loan.bpel", "-o", "again.bpel", "--only", "ask")
+    assert told["intercepted"] == ["ask"] and told["left"] == []
+    assert [Path(each).name for each in told["files"]] == ["again.bpel", "mendflow-proxy.wsdl"]
+
+
+def test_adapt_never_writes_over_the_process_itself(shell: Shell) -> None:
+    path = written(shell.folder)
+    before = path.read_bytes()
+    for words in (["-o", "loan.bpel"], ["-o", "loan.xml"], ["-o", "x.bpel", "--proxy", "nowhere"]):
+        assert shell("adapt", "loan.bpel", *words).returncode == 2
+    assert path.read_bytes() == before and not (shell.folder / "x.bpel").exists()
+
+
+def test_convert_writes_a_process_that_runs_the_jobs_of_a_flow(shell: Shell) -> None:  # FM-2
+    place = shell.folder / "said"
+    shell.write(
+        "f.yaml", f"name: f\njobs:\n  a: {{run: echo a >> {place}}}\n  b: {{needs: a, run: echo b >> {place}}}\n"
+    )
+    shell.ok("convert", "f.yaml", "-o", "out/f.bpel")
+    assert "completed" in shell.ok("run", "out/f.bpel")
+    assert place.read_text() == "a\nb\n"
+
+
+def test_convert_writes_a_job_in_jsdl_and_nothing_else(shell: Shell) -> None:
+    shell.write("f.yaml", "name: f\nsteps: [echo hello]\n")
+    shell.ok("convert", "f.yaml", "-o", "f.jsdl")
+    assert "1 flow, no problems" in shell.ok("check", "f.jsdl")
+    assert shell("convert", "f.yaml", "-o", "g.yaml").returncode == 2
