@@ -66,10 +66,6 @@ class Beginning:
         flows = self._services.flows
         await flows.look_again(name)
         known = flows.newest(name)
-        if known.flow.xml is not None and compile_flow(known.flow, taken=True).begins:
-            raise Conflict(
-                f"a case of {name} begins with a message: send one to /soap/flows/{name}, or try it with mendflow run"
-            )
         wanted = CaseDocument(
             id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
         )
@@ -84,7 +80,12 @@ class Beginning:
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         """Begin a case like this, which has no id yet, and wait until it is on disk; if there is one under its key,
-        that is it."""
+        that is it. Refused if its flow begins with a message."""
+        if flow.xml is not None and compile_flow(flow, taken=True).begins:
+            where = f"/soap/flows/{flow.name}"
+            raise Conflict(
+                f"a case of {flow.name} begins with a message: send one to {where}, or try it with mendflow run"
+            )
         begun = await self._begun(wanted, flow)
         await self._services.ledger.settled()
         return begun

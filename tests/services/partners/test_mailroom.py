@@ -243,6 +243,14 @@ async def test_a_message_whose_case_ends_before_it_is_heard_begins_no_other(
     await post.house.close()
 
 
+async def test_a_case_that_a_message_began_is_run_again_by_a_message_alone(post: Post) -> None:
+    await post.ask("begin", said(1))
+    await post.ask("ask", said(1))
+    with pytest.raises(Conflict, match="begins with a message: send one to /soap/flows/talks"):
+        await LocalDomain(post.house).rerun("talks-soap.1", who="ada")
+    assert list(await post.cases()) == ["talks-soap.1"]
+
+
 async def test_an_event_handler_of_a_live_case_answers(tmp_path: Path) -> None:
     start = receive("start", "begin", creates=True, talk="yes")
     handlers = Scope(
