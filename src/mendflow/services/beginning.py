@@ -20,7 +20,7 @@ from mendflow.services.case_book import CASE_KIND, CaseDocument
 from mendflow.services.cluster.homes import HomeBook
 from mendflow.services.contracts import Clock
 from mendflow.services.flow_manager import FlowManager
-from mendflow.services.flows import Flows
+from mendflow.services.flows import Flows, demand_no_message
 from mendflow.services.ledger import Ledger
 from mendflow.services.unbegun import has_begun
 from mendflow.stores.contract import Store, Where
@@ -81,11 +81,7 @@ class Beginning:
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
         """Begin a case like this, which has no id yet, and wait until it is on disk; if there is one under its key,
         that is it. Refused if its flow begins with a message."""
-        if flow.xml is not None and compile_flow(flow, taken=True).begins:
-            where = f"/soap/flows/{flow.name}"
-            raise Conflict(
-                f"a case of {flow.name} begins with a message: send one to {where}, or try it with mendflow run"
-            )
+        demand_no_message(flow)
         begun = await self._begun(wanted, flow)
         await self._services.ledger.settled()
         return begun

@@ -15,7 +15,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Mistake, NotFound, StoreUnavailable
 from mendflow.services.case_book import CaseDocument, LiveCase, name_of
 from mendflow.services.flow_manager import FlowManager
-from mendflow.services.flows import Flows
+from mendflow.services.flows import Flows, demand_no_message
 from mendflow.services.ledger import Ledger
 from mendflow.services.soon import Soon
 
@@ -79,6 +79,7 @@ class CalledCases:
         try:
             demand_shallow(live, order)
             flow = await self._flow(live, order)
+            demand_no_message(flow)
             if live.id in self._manager.live and order.serial in live.case.index.serials:
                 await self.begin(live, order, id, flow)
             elif self.selects is not None:

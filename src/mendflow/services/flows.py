@@ -58,6 +58,13 @@ def check_names(flow: Flow) -> None:
         raise BadFlow(problems=[f"{name[:100]!r} is no name for a flow: {rule}" for name in bad])
 
 
+def demand_no_message(flow: Flow) -> None:
+    """Refuse a flow whose cases begin with a message: nothing else can begin one."""
+    if flow.xml is not None and compile_flow(flow, taken=True).begins:
+        where = f"/soap/flows/{flow.name}"
+        raise Conflict(f"a case of {flow.name} begins with a message: send one to {where}, or try it with mendflow run")
+
+
 def _names(flow: Flow) -> Iterator[str]:
     yield flow.name
     for called in flow.calls:

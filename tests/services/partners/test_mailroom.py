@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from mendflow.core.engine.messages import Cancel
-from mendflow.core.model.flow import Activity, Exit, Flow, Parallel, Scope, Throw
-from mendflow.core.model.ids import CaseId
+from mendflow.core.model.flow import Activity, Call, Exit, Flow, Parallel, Scope, Throw
+from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.problems import Conflict, Mistake, NotFound, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.services.house import House
@@ -249,6 +249,16 @@ async def test_a_case_that_a_message_began_is_run_again_by_a_message_alone(post:
     with pytest.raises(Conflict, match="begins with a message: send one to /soap/flows/talks"):
         await LocalDomain(post.house).rerun("talks-soap.1", who="ada")
     assert list(await post.cases()) == ["talks-soap.1"]
+
+
+async def test_a_flow_that_begins_with_a_message_is_not_called(post: Post) -> None:
+    domain = LocalDomain(post.house)
+    await domain.deploy(Flow(name=FlowName("caller"), body=Call(name="call", flow="talks")))
+    case = (await domain.start("caller", {}, who="ada")).id
+    async with asyncio.timeout(5):
+        while (ended := await domain.case(case)).status == "running":
+            await asyncio.sleep(0.01)
+    assert ended.fault is not None and "begins with a message" in ended.fault.message
 
 
 async def test_an_event_handler_of_a_live_case_answers(tmp_path: Path) -> None:
