@@ -39,8 +39,10 @@ class Shop:
     def __init__(self) -> None:
         self.answers: list[Called | Fault] = []
         self.heard: list[tuple[str, str, Element]] = []
+        self.ids: list[str] = []
 
     async def call(self, address: str, body: bytes, *, action: str) -> Called:
+        self.ids.append(read_envelope(body).message_id)
         self.heard.append((address, action, read(element_of(read_envelope(body).body[0]))))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]
         if isinstance(answer, Fault):
@@ -135,6 +137,7 @@ async def test_what_passes_is_mended_and_whoever_called_hears_only_the_answer(
     shop.answers = [AWAY, AWAY, GOT]
     answer = await ask(house, call())
     assert part_of(answer).string() == "three" and len(shop.heard) == 3
+    assert len(set(shop.ids)) == 1, "the partner may have taken what it did not answer"
     case = await domain.case(text_in(answer, "callId"))
     assert case.status == "completed"
 
