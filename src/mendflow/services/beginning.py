@@ -11,7 +11,6 @@ from typing import Final, NoReturn, Protocol
 
 import msgspec
 
-from mendflow.core.engine.plan import compile_flow
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.problems import Conflict, NotNow, StoreUnavailable
