@@ -140,3 +140,16 @@ def test_variables_stay_known_when_the_process_is_over_however_it_ended() -> Non
 def test_a_literal_of_an_element_is_fine() -> None:
     assert ran([copy(literal("<o:order/>"), XmlPlace(variable="order"))]).status == "completed"
     assert ORDERED.startswith("{urn:o}")
+
+
+@pytest.mark.parametrize("activity", [Receive(name="r", channel="c"), Reply(name="r", channel="c")])
+def test_all_messages_of_a_flow_with_xml_are_said_in_xml(activity: Activity) -> None:
+    assert "are said in XML" in problems_of(process(activity))
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("what", 1), ("number", []), ("order", "x"), ("@partner", 1), ("@partner", {"mine": 1, "partner": None})],
+)
+def test_what_a_process_knows_from_elsewhere_must_have_a_place_in_it(name: str, value: Value) -> None:
+    assert f"the value of {name} cannot be taken" in problems_of(process(WAIT, **{name: value}))

@@ -63,6 +63,8 @@ def misfits(activity: Any, around: Around) -> Iterator[str]:
             yield from _copies(first, around)
         case OnMessage(declared=Declared(first=first)):
             yield from _copies(first, around)
+    if isinstance(activity, (Receive, Reply, OnMessage)) and activity.xml is None:
+        yield "all messages of a flow with XML are said in XML: give it the partner link and the operation"
     for how, mine in messages_of(activity):
         if around.operation(how, mine=mine) is None:
             yield f"no partner link {how.partner_link:.80} with an operation {how.operation:.80} is declared around it"
