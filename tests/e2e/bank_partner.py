@@ -32,7 +32,15 @@ class Bank(BaseHTTPRequestHandler):
         if value == 15 and not (self.folder / "died").exists():
             (self.folder / "died").touch()
             os._exit(1)
-        self.reply(202, "") if one_way else self.reply(*self.answer(value))
+        if "transfer" in self.headers["SOAPAction"]:
+            owner = re.search(r"<from[^>]*>(\w+)<", text)
+            assert owner is not None, text
+            left = (
+                f'<r:transferResponse xmlns:r="urn:test:rpc"><left>{value + len(owner[1])}</left></r:transferResponse>'
+            )
+            self.reply(200, left)
+        else:
+            self.reply(202, "") if one_way else self.reply(*self.answer(value))
 
     def answer(self, value: int) -> tuple[int, str]:
         if value == 13:

@@ -28,6 +28,22 @@ LEVELS = "300 ms, 500 ms, 1 s, 2 s, 3 s, 4 s, 5 s, 6 s"
 """How long the proxy waits before each of its tries: a partner has time to come."""
 
 
+PARTS = """
+<assign>
+  <copy><from><literal>alice</literal></from><to variable="name"/></copy>
+  <copy><from variable="asked" part="loan"/><to variable="plain"/></copy>
+  <copy><from variable="asked" part="loan"/><to variable="loan"/></copy>
+</assign>
+<invoke name="move" partnerLink="bank" operation="transfer">
+  <toParts><toPart part="from" fromVariable="name"/><toPart part="loan" fromVariable="plain"/></toParts>
+  <fromParts><fromPart part="left" toVariable="left"/></fromParts>
+</invoke>
+<invoke name="ask" partnerLink="bank" operation="ask" inputVariable="loan" outputVariable="offer"/>
+<assign><copy><from>$left + $offer</from><to variable="answered" part="offer"/></copy></assign>
+"""
+"""Parts of types, simple and complex, in rpc; and variables that are the element of a message."""
+
+
 class Bank:
     """The partner, which can be away."""
 
@@ -99,6 +115,12 @@ def test_original_and_adapted_give_the_same_answers_and_call_alike(served: World
         url = deploy(served, bank, name, proxy)
         assert [offered(url, value) for value in (4, 13, 14)] == ["8", "11", "-14"], name
     assert bank.calls() == ["told 4", "asked 4", "told 13", "asked 13", "told 14", "asked 14"] * 3
+
+
+def test_parts_of_types_and_variables_of_elements_come_through(served: World, bank: Bank) -> None:  # FM-9
+    bank.start()
+    for name, proxy in {"original": None, "inside": IN_PROCESS, "outside": f"{served.url}/soap/proxy"}.items():
+        assert offered(deploy(served, bank, name, proxy, PARTS), 4) == str(4 + len("alice") + 8), name
 
 
 def test_the_adapted_process_outlives_a_partner_that_is_away_at_first(served: World, bank: Bank) -> None:  # FM-9 FM-10

@@ -46,7 +46,7 @@ def calling() -> Iterator[dict[str, Any]]:
 
 def put(folder: Path, test: dict[str, Any], name: str, port: int) -> Path:
     """The process under another name, with its WSDL files, which say where the partner is."""
-    path = folder / test["file"]
+    path = folder / str(test["file"])
     path.parent.mkdir(parents=True, exist_ok=True)
     for wsdl in CONFORMANCE.glob("*.wsdl"):
         text = wsdl.read_text().replace("PARTNER_IP_AND_PORT", f"127.0.0.1:{port}")

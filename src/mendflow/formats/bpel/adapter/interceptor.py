@@ -179,13 +179,18 @@ class Interceptor:
         if not copies:
             del throw.attrib["faultVariable"]
         steps = ([_made("assign", *copies)] if copies else []) + [throw]
-        condition = self._expression("condition", f"{failed}/{self._proxy}:name = '{fault.name}'")
+        condition = self._expression("condition", f"{failed}/{self._proxy}:name = {_string(fault.name)}")
         return condition, _made("sequence", *steps)
 
     def _expression(self, tag: str, text: str) -> Node:
         made = _made(tag, **self._language)
         made.text = text
         return made
+
+
+def _string(text: str) -> str:
+    """A text in XPath; an address may hold one kind of quotation marks."""
+    return f"'{text}'" if "'" not in text else f'"{text}"'
 
 
 def _bpel(tag: str) -> str:
