@@ -116,6 +116,15 @@ def test_several_documents_make_up_one_namespace() -> None:
     assert violations(both, element_value('<extra xmlns="urn:orders">4</extra>'), XmlType(element="{urn:orders}extra"))
 
 
+def test_two_documents_may_bring_the_same_types_along() -> None:
+    both = world(ORDERS, ORDERS.replace("</xs:schema>", '<xs:element name="more" type="o:few"/></xs:schema>'))
+    assert schema_problems(both) == []
+    assert violations(both, order("13"), ELEMENT)
+    assert (
+        violations(both, element_value('<more xmlns="urn:orders">3</more>'), XmlType(element="{urn:orders}more")) == []
+    )
+
+
 def test_a_document_without_a_namespace_takes_that_of_the_one_that_includes_it() -> None:
     plain = f"""<xs:schema xmlns:xs="{XSD}">
       <xs:simpleType name="code"><xs:restriction base="xs:token"/></xs:simpleType></xs:schema>"""

@@ -44,6 +44,9 @@ __all__ = [
 ]
 
 CHECKED: Final = "urn:mendflow:checked"
+GLOBAL: Final = tuple(
+    f"{{{XSD}}}{name}" for name in ("element", "attribute", "simpleType", "complexType", "group", "attributeGroup")
+)
 OCCURS_MAX: Final = 100_000
 TOLD_MAX: Final = 20
 
@@ -169,7 +172,8 @@ def _top(known: Declarations, elements: dict[str, str]) -> Node:
     """The schema that draws in all others."""
     spaces = _spaces(known)
     numbers = {space: at for at, space in enumerate(spaces)}
-    texts = {f"mem:{at}": _rewritten(document, known, numbers) for at, document in enumerate(known.documents)}
+    seen: set[tuple[str, str, str]] = set()
+    texts = {f"mem:{at}": _rewritten(document, known, numbers, seen) for at, document in enumerate(known.documents)}
     for space, number in numbers.items():
         texts[f"mem:all/{number}"] = _gathered(space, spaces[space])
     texts["mem:top"] = _driver(numbers, elements)
@@ -216,9 +220,18 @@ def _driver(numbers: dict[str, int], elements: dict[str, str]) -> bytes:
     return etree.tostring(root)
 
 
-def _rewritten(document: Document, known: Declarations, numbers: dict[str, int]) -> bytes:
-    """The document with imports and includes that stay among ours."""
+def _rewritten(
+    document: Document, known: Declarations, numbers: dict[str, int], seen: set[tuple[str, str, str]]
+) -> bytes:
+    """The document with imports and includes that stay among ours, and without what was declared before: WSDL documents
+    often bring the same types along."""
     root = deepcopy(document.root)
+    space = root.get("targetNamespace") or ""
+    for node in list(root.iterchildren(*GLOBAL)) if space else ():
+        key = (space, str(node.tag), node.get("name") or "")
+        if key in seen:
+            root.remove(node)
+        seen.add(key)
     schemas = tuple(other.source for other in known.documents)
     for node in root.iterchildren(f"{{{XSD}}}import"):
         node.attrib.pop("schemaLocation", None)

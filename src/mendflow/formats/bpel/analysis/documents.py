@@ -59,8 +59,8 @@ def what_is_used_is_imported(sight: Sight) -> Iterator[Finding]:
 def schemas_can_be_used(sight: Sight) -> Iterator[Finding]:
     """All that schemas build on is there."""
     for said in schema_problems(sight.world):
-        if "already exist" in said:
-            continue  # that something is defined in two ways is another rule's
+        if any(f"{{{space}}}" in said for space in sight.definitions.left_out):
+            continue  # what is not read may define it
         yield Finding(sight.root, f"the schemas that the process imports cannot be used: {said}")
 
 
@@ -192,7 +192,14 @@ def _components(document: Document) -> Iterator[tuple[str, str, Node]]:
 def _shape(at: Node) -> Shape:
     """What an element says, however it is laid out. Documentation says nothing."""
     inside = tuple(_shape(each) for each in elements(at) if local(each) not in ("documentation", "annotation"))
-    return (at.tag, tuple(sorted(at.items())), text_of(at).strip(), inside)
+    said = tuple(sorted((name, _meant(at, value)) for name, value in at.items()))
+    return (at.tag, said, text_of(at).strip(), inside)
+
+
+def _meant(at: Node, value: str) -> str:
+    """A name with a prefix by its namespace: two documents may call that otherwise."""
+    prefix, colon, rest = value.partition(":")
+    return named(str(at.nsmap[prefix]), rest) if colon and prefix in at.nsmap else value
 
 
 def _of_schema(schema: Node) -> Iterator[tuple[str, str, Node]]:

@@ -7,7 +7,7 @@ from mendflow.core.engine.faults import JOIN_FAILURE, STANDARD
 from mendflow.core.xml import Node
 from mendflow.formats.bpel.analysis.rules import Finding, rule
 from mendflow.formats.bpel.analysis.sight import FCT_HANDLERS, Sight, is_yes, scopes_around, word
-from mendflow.formats.bpel.names import ACTIVITIES, local, needs_scope, own
+from mendflow.formats.bpel.names import local, needs_scope, own
 from mendflow.formats.bpel.reading import split
 from mendflow.formats.bpel.vocabulary import BPEL
 
@@ -47,7 +47,7 @@ def compensate_stands_in_a_handler(sight: Sight) -> Iterator[Finding]:
 def compensated_scopes_are_near(sight: Sight) -> Iterator[Finding]:
     """The target of a <compensateScope> is directly inside the scope whose handler it stands in."""
     for at, target, found in _targets(sight):
-        named = [each for each in sight.all(*ACTIVITIES) if word(each, "name") == target]
+        named = sight.by_name.get(target, [])
         if not found and (not named or any(map(_is_scope, named))):
             yield Finding(at, f"{target} is no scope directly inside the one whose handler this is")
 
@@ -56,7 +56,7 @@ def compensated_scopes_are_near(sight: Sight) -> Iterator[Finding]:
 def compensated_is_a_scope(sight: Sight) -> Iterator[Finding]:
     """The target of a <compensateScope> is a scope, or an invoke with handlers."""
     for at, target, found in _targets(sight):
-        named = [each for each in sight.all(*ACTIVITIES) if word(each, "name") == target]
+        named = sight.by_name.get(target, [])
         if not found and named and not any(map(_is_scope, named)):
             yield Finding(at, f"{target} is a <{local(named[0])}>; only scopes and invokes with handlers can be undone")
 
@@ -161,9 +161,8 @@ def _targets(sight: Sight) -> Iterator[tuple[Node, str, bool]]:
         target = word(at, "target")
         if handler is not None and target:
             owner = next(each for each in handler.iterancestors() if local(each) in ("scope", "process", "invoke"))
-            inside = (each for each in owner.iter(f"{{{BPEL}}}scope", f"{{{BPEL}}}invoke") if each is not owner)
-            named = (each for each in inside if word(each, "name") == target and _is_scope(each))
-            yield at, target, any(_home(each) is owner for each in named)
+            named = sight.by_name.get(target, [])
+            yield at, target, any(_is_scope(each) and _home(each) is owner for each in named)
 
 
 def _home(scope: Node) -> Node:

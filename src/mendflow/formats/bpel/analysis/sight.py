@@ -13,7 +13,7 @@ import msgspec
 from mendflow.core.model.xml import Operation, PartnerLink, XmlType, XmlWorld
 from mendflow.core.xml import Node
 from mendflow.formats.bpel.definitions import Definitions
-from mendflow.formats.bpel.names import CLOSED, elements, local, namespace, own
+from mendflow.formats.bpel.names import ACTIVITIES, CLOSED, elements, local, namespace, own
 from mendflow.formats.bpel.places import Places, Unreached, located
 from mendflow.formats.bpel.reading import Document, Reading
 from mendflow.formats.bpel.vocabulary import BPEL, SCHEMA
@@ -64,6 +64,14 @@ class Sight:
 
     def every(self) -> Iterator[Node]:
         return iter(self._every)
+
+    @cached_property
+    def by_name(self) -> dict[str, list[Node]]:
+        """The activities of each name."""
+        found: dict[str, list[Node]] = {}
+        for each in self.all(*ACTIVITIES):
+            found.setdefault(word(each, "name"), []).append(each)
+        return found
 
     def qname(self, at: Node, attribute: str) -> str:
         """The qualified name in an attribute. A prefix that means nothing is told of by the reader."""

@@ -41,7 +41,7 @@ def nothing_comes_before_the_start(sight: Sight) -> Iterator[Finding]:
 def beginnings_belong_together(sight: Sight) -> Iterator[Finding]:
     """Several beginnings with correlations share a correlation set, and each joins it."""
     correlated = [(each, sets) for each in starts(sight) if (sets := _sets(each))]
-    if len(starts(sight)) < 2 or not correlated:
+    if len(correlated) < 2:
         return
     common = set.intersection(*(set(sets) for _, messages in correlated for sets in messages))
     for each, messages in correlated:
@@ -95,6 +95,8 @@ def _waits(at: Node) -> bool:
     while True:
         if next(own(at, "targets"), None) is not None:
             return True
+        if local(at) == "flow":
+            return all(map(_waits, own(at, *ACTIVITIES)))
         first = next(own(at, *ACTIVITIES), None) if local(at) in ("sequence", "scope") else None
         if first is None:
             return False
