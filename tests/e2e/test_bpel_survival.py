@@ -139,17 +139,18 @@ def elsewhere(served: World, tmp_path: Path) -> Iterator[World]:
     far.stop()
 
 
-def ask_for_callback(served: World, far: World, folder: Path, trouble: str) -> Asking:
-    flow = example("callback", folder / "flows", program(folder, "callback", trouble), jobs=f"{far.url}/soap/jobs")
+def ask_elsewhere(served: World, far: World, folder: Path, name: str, trouble: str) -> Asking:
+    """A request to a process whose queue is on another server."""
+    flow = example(name, folder / "flows", program(folder, name, trouble), jobs=f"{far.url}/soap/jobs")
     served.client.deploy(flow)
-    return Asking(f"{served.url}/soap/flows/callback", sorting(folder, "callback", folder / "in.txt"), "urn:callback")
+    return Asking(f"{served.url}/soap/flows/{name}", sorting(folder, name, folder / "in.txt"), f"urn:{name}")
 
 
 @pytest.mark.timeout(180)
 def test_a_process_waits_for_a_meta_scheduler_that_is_down_when_a_job_is_submitted(
     served: World, elsewhere: World, tmp_path: Path, source: Path
 ) -> None:  # FM-8 FM-10 FM-12
-    asked = ask_for_callback(served, elsewhere, tmp_path, "")
+    asked = ask_elsewhere(served, elsewhere, tmp_path, "callback", "")
     served.until(lambda: [each for each in served.client.decisions() if each.exlet == "later"], 60, "a wait")
     elsewhere.start_server()
     elsewhere.wait_for_server()
@@ -165,7 +166,9 @@ def test_an_end_that_nobody_could_be_told_is_told_until_somebody_hears_it(
     elsewhere.start_server()
     elsewhere.wait_for_server()
     elsewhere.start_pilot("far", 2)
-    asked = ask_for_callback(served, elsewhere, tmp_path, f"while ! test -e {tmp_path}/go; do sleep 0.05; done")
+    asked = ask_elsewhere(
+        served, elsewhere, tmp_path, "callback", f"while ! test -e {tmp_path}/go; do sleep 0.05; done"
+    )
     served.until(lambda: begun(tmp_path, "callback"), 60, "the job to run")
     served.kill_server()
     (tmp_path / "go").touch()
@@ -174,3 +177,23 @@ def test_an_end_that_nobody_could_be_told_is_told_until_somebody_hears_it(
     served.wait_for_server()
     assert Asking(asked.url, asked.body, asked.id).said() == DONE
     assert begun(tmp_path, "callback") == 1
+
+
+@pytest.mark.timeout(180)
+def test_a_job_whose_line_is_cut_while_it_is_waited_for_is_found_again(
+    served: World, elsewhere: World, tmp_path: Path, source: Path
+) -> None:  # FM-8 FM-10
+    elsewhere.lease_s = 30.0
+    elsewhere.start_server()
+    elsewhere.wait_for_server()
+    elsewhere.start_pilot("far", 2)
+    wait = f"while ! test -e {tmp_path}/go; do sleep 0.05; done"
+    asked = ask_elsewhere(served, elsewhere, tmp_path, "synchronous", wait)
+    served.until(lambda: begun(tmp_path, "synchronous"), 60, "the job to run")
+    elsewhere.kill_server()
+    served.until(lambda: [each for each in served.client.decisions() if each.exlet == "later"], 60, "a wait")
+    elsewhere.start_server()
+    elsewhere.wait_for_server()
+    (tmp_path / "go").touch()
+    assert asked.said() == DONE
+    assert begun(tmp_path, "synchronous") == 1, "it is the job that was taken before"
