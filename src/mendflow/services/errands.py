@@ -333,13 +333,15 @@ class OrderDesk:
         """Written down for those who list items; counts are of work, which it is not."""
         at = self._clock.now()
         name, id = name_of(order.item), f"{live.id}/{order.item}"
+        state: ItemState = "completed" if order.fault is None else "failed"
         done = ItemDocument(
-            case=live.id, item=order.item, name=name, kind=order.kind, serial=0, state="completed", place=live.place
+            case=live.id, item=order.item, name=name, kind=order.kind, serial=0, state=state, place=live.place
         )
-        done.ended_at, done.outputs = at, order.outputs
+        done.ended_at, done.outputs, done.fault = at, order.outputs, order.fault
         live.noted.add(id)
         self._ledger.touch(ITEM_KIND, id, done)
-        self._happenings.tell(at, "item", live.id, order.item, state="completed")
+        message = order.fault.message if order.fault else ""
+        self._happenings.tell(at, "item", live.id, order.item, state=state, message=message)
 
     async def _ended(self, live: LiveCase, order: ItemEnded, again: bool) -> None:
         noted = forced_items.ended(live, order, self._clock.now())

@@ -344,12 +344,13 @@ class ItemFailed(Message, frozen=True, tag="item-failed"):
 
 
 class ItemDone(Message, frozen=True, tag="item-done"):
-    """For information, never owed: something is over that nobody outside was asked for, so nobody else will tell."""
+    """For information, never owed: something is over that nobody else will tell of. With a `fault` it failed."""
 
     item: ItemId
     name: str
     kind: str
     outputs: Value = None
+    fault: Fault | None = None
 
 
 class ItemEnded(Message, frozen=True, tag="item-ended"):

@@ -3,7 +3,7 @@
 import pytest
 
 from mendflow.core.engine import item_order
-from mendflow.core.engine.messages import CallPartner, ForceComplete
+from mendflow.core.engine.messages import CallPartner, ForceComplete, ItemDone
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Catch, Empty, Invoke, Scope, Sequence
 from mendflow.core.model.ids import ItemId
@@ -11,7 +11,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import PartCopy, XmlMessage, XmlPlace, XmlSource, XmlType
 from mendflow.core.soap.references import address_of
-from tests.core.engine.world import Play
+from tests.core.engine.world import Play, failed
 from tests.core.engine.xml.papers import ASKED, ORDERED, assign, copy, count, fault_of, left, literal, order, ran
 
 ORDER_MESSAGE: Value = {"order": order()}
@@ -48,6 +48,14 @@ def test_a_call_says_what_is_asked_of_whom_and_where() -> None:
     assert address_of(order.reference) == "http://127.0.0.1:1/asked"
     answer(play, {"count": count(3)})
     assert (play.status, left(play, "counted")) == ("completed", {"count": count(3)})
+
+
+def test_people_are_told_how_a_call_ended() -> None:
+    for outcome in (Outcome(outputs={"count": count(3)}), failed("partnerUnreachable")):
+        play = ran(invoke(message("count", "ordered")), ordered=ORDER_MESSAGE)
+        play.finish(play.serial("i"), outcome)
+        [told] = [each for each in play.given if isinstance(each, ItemDone)]
+        assert (told.item, told.kind, told.outputs, told.fault) == ("i", "invoke", outcome.outputs, outcome.fault)
 
 
 def test_a_call_without_an_answer_waits_until_it_was_taken() -> None:

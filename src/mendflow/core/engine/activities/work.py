@@ -16,6 +16,7 @@ from mendflow.core.engine.messages import (
     CallPartner,
     CancelCalled,
     DoMend,
+    ItemDone,
     OfferTask,
     StageFiles,
     StartCalled,
@@ -178,6 +179,13 @@ class InvokeKind(ItemKind[Item]):
         run.case.posted[order.serial] = order
         run.orders.append(order)
         run.end(instance, End.COMPLETED)
+
+    def finished(self, run: Run, instance: Item, outcome: Outcome) -> None:
+        node = run.nodes[instance.node]
+        if node.activity.sends is not None:
+            told = ItemDone(item=instance.item, name=node.shown, kind=node.kind)
+            run.orders.append(replace(told, outputs=outcome.outputs, fault=outcome.fault))
+        super().finished(run, instance, outcome)
 
     def succeed(self, run: Run, instance: Item, outcome: Outcome) -> None:
         activity: Invoke = run.nodes[instance.node].activity
