@@ -18,11 +18,13 @@ from mendflow.services.contracts import MetaScheduler, NewJob, SubmissionFailed
 from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain
 from mendflow.services.meta_scheduler import QueueAndPilots
-from mendflow.services.partners.mail_book import Answer
+from mendflow.services.partners.mail_book import Answer, Posted
+from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import house_rules, read_job
 from tests.services.conftest import HandPilot
+from tests.services.partners.test_mailroom import Dying
 
 EXAMPLES = Path(__file__).parents[3] / "examples" / "bpel"
 PATTERNS = ("synchronous", "polling", "callback")
@@ -60,11 +62,11 @@ def outage() -> Outage:
 
 
 @asynccontextmanager
-async def opened(folder: Path, outage: Outage) -> AsyncIterator[House]:
+async def opened(folder: Path, outage: Outage, store: Store | None = None) -> AsyncIterator[House]:
     keeper = FolderKeeper(folder / "files")
     keeper.open()
     house = House(
-        store=MemoryStore(),
+        store=store or MemoryStore(),
         keeper=keeper,
         clock=SystemClock(),
         rules=HouseRules(files_roots=None, levels_ms=(50, 50, 50)),
@@ -88,10 +90,13 @@ def well(spec: JobSpec) -> Outcome:
     return Outcome(exit_code=0)
 
 
+async def post(house: House, name: str) -> Posted:
+    await LocalDomain(house).deploy(load(EXAMPLES / f"{name}.bpel"))
+    return await house.services.mailroom.post(name, "client.sort", {"parameters": REQUEST}, id="one", who="me")
+
+
 async def ask(house: House, name: str) -> asyncio.Task[Answer]:
-    domain = LocalDomain(house)
-    await domain.deploy(load(EXAMPLES / f"{name}.bpel"))
-    posted = await house.services.mailroom.post(name, "client.sort", {"parameters": REQUEST}, id="one", who="me")
+    posted = await post(house, name)
 
     async def answer() -> Answer:
         while True:
@@ -166,3 +171,37 @@ async def test_a_job_whose_process_gives_it_up_is_ended(house: House, domain: Lo
         while (await domain.case(CaseId(held.job.partition("/")[0]))).status == "running":
             await asyncio.sleep(0.01)
     assert (await domain.job(held.job)).state == "failed", "its pilot is told to end it"
+
+
+async def play(house: House, pilot: HandPilot) -> str:
+    """A process from its beginning to its end, for one who says the same again if unsure."""
+    pilot.domain = LocalDomain(house)
+    posted = await post(house, "callback")
+    answer = asyncio.create_task(house.services.mailroom.answer(posted.id))
+    try:
+        return await answered(answer, pilot)
+    finally:
+        answer.cancel()
+        await asyncio.gather(answer, return_exceptions=True)
+
+
+@pytest.mark.timeout(300)
+async def test_a_process_with_jobs_survives_a_death_between_any_two_writes(tmp_path: Path) -> None:  # FM-10
+    deaths = 0
+    for writes in range(0, 400, 3):
+        store = Dying()
+        async with opened(tmp_path, Outage(), store) as house:
+            pilot = HandPilot(LocalDomain(house))
+            store.left = writes
+            try:
+                await play(house, pilot)
+            except StoreUnavailable:
+                deaths += 1
+        survived, store.left = store.left > 0, 1_000_000
+        async with opened(tmp_path, Outage(), store) as house:
+            assert "both jobs have completed" in await play(house, pilot), f"after {writes} writes"
+            jobs = [each for each in await LocalDomain(house).cases() if each.parent]
+            assert [each.status for each in jobs] == ["completed"] * 2, f"after {writes} writes"
+        if survived:
+            break
+    assert deaths > 10, "it died in the middle"
