@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from pathlib import Path
 
+from mendflow.core.engine.messages import Cancel
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
@@ -74,6 +75,7 @@ class Slow:
     def __init__(self) -> None:
         self.asked = 0
         self.begun = asyncio.Event()
+        self.cut_off = asyncio.Event()
 
     async def transform(
         self, sheets: Mapping[str, str], sheet: str, source: str, params: Sequence[tuple[str, Value]] = ()
@@ -81,7 +83,10 @@ class Slow:
         self.asked += 1
         self.begun.set()
         if self.asked == 1:
-            await asyncio.Event().wait()
+            try:
+                await asyncio.Event().wait()
+            finally:
+                self.cut_off.set()
         return element_value('<o:receipt xmlns:o="urn:orders">late</o:receipt>')
 
 
@@ -98,4 +103,18 @@ async def test_a_transformation_that_a_crash_cut_off_is_made_again(
     answer = await answered(made, posted.id)
     assert answer.value == {"receipt": element_value('<o:receipt xmlns:o="urn:orders">late</o:receipt>')}
     assert slow.asked == 2
+    await made.close()
+
+
+async def test_a_transformation_ends_with_the_case_that_asked_for_it(tmp_path: Path) -> None:
+    slow = Slow()
+    made, process = house(tmp_path, slow), flow(tmp_path)
+    await made.open()
+    domain = LocalDomain(made)
+    await domain.deploy(process)
+    await made.services.mailroom.post(process.name, "buyer.buy", ORDER, id="one", who="ada")
+    await asyncio.wait_for(slow.begun.wait(), 20)
+    [case] = await domain.cases(flow=process.name)
+    await made.services.manager.command(case.id, Cancel(reason="enough"))
+    await asyncio.wait_for(slow.cut_off.wait(), 20)
     await made.close()

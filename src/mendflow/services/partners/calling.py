@@ -4,7 +4,6 @@ Nothing is sent before what it follows from is on disk. A crash between a call a
 carries an id that is the same then, so a partner can know it. What a partner answers is told to the case as any end of
 an item is, so rules hear of a failure before the flow does."""
 
-import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -26,6 +25,7 @@ from mendflow.services.ledger import Ledger
 from mendflow.services.metering import Series
 from mendflow.services.partners.contract import Called, Caller, CallFailed, Mail, Port
 from mendflow.services.partners.port_words import PortFault, thrown
+from mendflow.services.partners.running import Running
 
 log = logging.getLogger("mendflow.partners")
 
@@ -60,24 +60,11 @@ class Partners:
         self._url = url
         self._mail = mail
         self._counts = counts
-        self._calls: dict[asyncio.Task[None], CaseId] = {}
-
-    async def stop(self) -> None:
-        for task in list(self._calls):
-            task.cancel()
-        await asyncio.gather(*self._calls, return_exceptions=True)
+        self.running = Running()
 
     def call(self, live: LiveCase, order: CallPartner) -> None:
         """Begin a call; its end is told when it comes."""
-        task = asyncio.create_task(self._called(live, order))
-        self._calls[task] = live.id
-        task.add_done_callback(self._calls.pop)
-
-    def case_ended(self, case: CaseId) -> None:
-        """Nobody waits any more for what it has asked."""
-        for task, caller in list(self._calls.items()):
-            if caller == case and task is not asyncio.current_task():
-                task.cancel()
+        self.running.begin(live.id, self._called(live, order))
 
     async def _called(self, live: LiveCase, order: CallPartner) -> None:
         try:

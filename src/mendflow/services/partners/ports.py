@@ -99,8 +99,8 @@ class Ports:
         await self.callbacks.resume(roots)
 
     async def stop(self) -> None:
-        await self.partners.stop()
-        await self.transforms.stop()
+        await self.partners.running.stop()
+        await self.transforms.running.stop()
         await self.mailroom.stop()
         await self.callbacks.stop()
         await self._cases.stop()
@@ -108,7 +108,8 @@ class Ports:
     def ended(self, document: CaseDocument) -> None:
         """To be called in the same step as the end of a case."""
         self.mailroom.case_ended(document)
-        self.partners.case_ended(document.id)
+        for each in (self.partners, self.transforms):
+            each.running.case_ended(document.id)
         self.callbacks.ended(document)
         self._cases.ended(document)
 

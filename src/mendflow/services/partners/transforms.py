@@ -3,7 +3,6 @@
 A result is a fact in the case's journal. So a style sheet runs again only if the server ended before its result was
 known, and whatever it made then is what the case goes on with."""
 
-import asyncio
 from collections.abc import Awaitable, Callable
 
 from mendflow.core.engine.messages import Transform
@@ -13,6 +12,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.services.case_book import LiveCase
 from mendflow.services.ledger import Ledger
+from mendflow.services.partners.running import Running
 from mendflow.services.partners.transforming import Transformer
 
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
@@ -21,18 +21,11 @@ Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 class Transforms:
     def __init__(self, transformer: Transformer, ledger: Ledger, finished: Finished) -> None:
         self._transformer, self._ledger, self._finished = transformer, ledger, finished
-        self._running: set[asyncio.Task[None]] = set()
+        self.running = Running()
 
     def begin(self, live: LiveCase, order: Transform) -> None:
         """Its end is told when it comes."""
-        task = asyncio.create_task(self._made(live, order))
-        self._running.add(task)
-        task.add_done_callback(self._running.discard)
-
-    async def stop(self) -> None:
-        for task in list(self._running):
-            task.cancel()
-        await asyncio.gather(*self._running, return_exceptions=True)
+        self.running.begin(live.id, self._made(live, order))
 
     async def _made(self, live: LiveCase, order: Transform) -> None:
         world = live.flow.xml

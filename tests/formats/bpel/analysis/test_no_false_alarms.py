@@ -22,12 +22,22 @@ from tests.formats.bpel.analysis.broken import (
     expression,
     join,
     scope,
-    sequence,
     source,
     target,
     with_events,
 )
-from tests.formats.bpel.documents import IMPORT, LINKS, RECEIVE, REPLY, VARIABLES, WSDL, WSDL_TYPE, process, put
+from tests.formats.bpel.documents import (
+    IMPORT,
+    LINKS,
+    RECEIVE,
+    REPLY,
+    VARIABLES,
+    WSDL,
+    WSDL_TYPE,
+    process,
+    put,
+    sequence,
+)
 
 LATER = FLOW.format(
     LINK.format("a") + LINK.format("b"),

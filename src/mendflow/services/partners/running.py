@@ -1,0 +1,28 @@
+"""What runs for cases beside the services: each is a task, and ends with its case or with the server."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from mendflow.core.model.ids import CaseId
+
+
+class Running:
+    def __init__(self) -> None:
+        self._tasks: dict[asyncio.Task[None], CaseId] = {}
+
+    def begin(self, case: CaseId, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks[task] = case
+        task.add_done_callback(self._tasks.pop)
+
+    def case_ended(self, case: CaseId) -> None:
+        """Nobody waits any more for what it has asked. Who tells the end of the case is one of these, perhaps."""
+        for task, asked in list(self._tasks.items()):
+            if asked == case and task is not asyncio.current_task():
+                task.cancel()
+
+    async def stop(self) -> None:
+        for task in list(self._tasks):
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
