@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Final
 
 from msgspec.structs import replace
 
-from mendflow.core.engine.entry import clean, demand_message, demand_plain, demand_value
+from mendflow.core.engine.entry import clean, demand_answer, demand_message, demand_plain, demand_request, demand_value
 from mendflow.core.engine.messages import (
     Cancel,
     Command,
@@ -30,7 +30,7 @@ from mendflow.core.engine.messages import (
 from mendflow.core.engine.plan import compile_flow
 from mendflow.core.engine.state import Case, Item
 from mendflow.core.engine.steering import PERSON, holders_of, key_of
-from mendflow.core.engine.writing import case_with, demand_writable
+from mendflow.core.engine.writing import case_with, write_item
 from mendflow.core.model.flow import Flow, Input
 from mendflow.core.model.ids import Instant, ItemId
 from mendflow.core.model.problems import Conflict, Mistake, NotFound
@@ -163,15 +163,17 @@ def _on_item(case: Case, command: RestartItem | ForceComplete | ForceFail | Remo
     item = _item(case, command.item)
     if isinstance(command, (ForceComplete, ForceFail)):
         demand_plain(command)
+    if isinstance(command, ForceComplete) and command.outputs is not None:
+        demand_answer(case.plan, item.order, command.outputs)
     if isinstance(command, RestartItem) and command.values:
-        _demand_writable(command.values, item)
+        _demand_writable(case, command.values, item)
     return True
 
 
 def _write(case: Case, command: WriteData) -> bool:
     item = _steered(case, command.item)
     if item is not None:
-        _demand_writable(command.values, item)
+        _demand_writable(case, command.values, item)
         return True
     for path, value in command.values.items():
         demand_value(value, path)
@@ -183,11 +185,11 @@ def _write(case: Case, command: WriteData) -> bool:
     return True
 
 
-def _demand_writable(values: dict[str, Value], item: Item) -> None:
+def _demand_writable(case: Case, values: dict[str, Value], item: Item) -> None:
     for path, value in values.items():
         demand_value(value, path)
     try:
-        demand_writable(item, values)
+        demand_request(case.plan, write_item(item, values, dry=True))
     except Mistake as mistake:
         raise Mistake(f"item {item.item}: {mistake.message}", item=item.item) from None
 

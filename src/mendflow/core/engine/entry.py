@@ -7,7 +7,7 @@ from typing import Final
 
 from msgspec.structs import astuple, replace
 
-from mendflow.core.engine.messages import Deliver, ForceComplete, ForceFail
+from mendflow.core.engine.messages import CallPartner, Deliver, ForceComplete, ForceFail, Order
 from mendflow.core.engine.plan import Plan
 from mendflow.core.engine.xml.shapes import flaw
 from mendflow.core.expressions.cel import nearest
@@ -15,7 +15,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value, check_value
-from mendflow.core.model.xml import XmlType
+from mendflow.core.model.xml import Operation, XmlType
 
 NOT_DATA: Final = "notData"
 
@@ -33,10 +33,31 @@ def demand_message(plan: Plan, message: Deliver) -> None:
         raise Mistake(f"flow {plan.flow.name} has no channel {message.channel:.80}; it has {known}{guess}")
     demand_value(message.id, "the message's id")
     demand_value(message.value, "the message")
-    operation, world = plan.operations.get(message.channel), plan.flow.xml
-    if operation and world and (reason := flaw(world, XmlType(message=operation.input), message.value)):
-        raise Mistake(f"the message cannot be taken: {reason}")
+    if (operation := plan.operations.get(message.channel)) is not None:
+        _demand_shape(plan, operation.input, message.value, "the message")
     demand_value(message.correlation, "the correlation")
+
+
+def demand_request(plan: Plan, order: Order | None) -> None:
+    """Refuse to send a partner what is no message of its operation."""
+    if isinstance(order, CallPartner) and (operation := _called(plan, order)) is not None:
+        _demand_shape(plan, operation.input, order.value, "what it sends")
+
+
+def demand_answer(plan: Plan, order: Order | None, outputs: Value) -> None:
+    """Refuse an answer that somebody makes up for a partner if it is no message of the operation."""
+    if isinstance(order, CallPartner) and (operation := _called(plan, order)) is not None and operation.output:
+        _demand_shape(plan, operation.output, outputs, "the answer")
+
+
+def _called(plan: Plan, order: CallPartner) -> Operation | None:
+    return plan.flow.xml.port_types.get(order.port_type, {}).get(order.operation) if plan.flow.xml is not None else None
+
+
+def _demand_shape(plan: Plan, message: str, value: Value, what: str) -> None:
+    assert plan.flow.xml is not None, "only flows with XML have operations"
+    if reason := flaw(plan.flow.xml, XmlType(message=message), value):
+        raise Mistake(f"{what} cannot be taken: {reason}")
 
 
 def demand_plain(command: ForceComplete | ForceFail) -> None:

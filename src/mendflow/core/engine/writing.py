@@ -85,13 +85,9 @@ def sources_in(item: Item, values: dict[str, Value]) -> dict[str, Value]:
     return {path: source for path, source in values.items() if path in item.sources}
 
 
-def demand_writable(item: Item, values: dict[str, Value]) -> None:
-    """Refuse values that the item has no place for."""
-    write_item(item, values, dry=True)
-
-
 def write_item(item: Item, values: dict[str, Value], *, dry: bool = False) -> Order | None:
-    """The item's order with these values; other sources of a job's files go into the item itself. `dry` only looks."""
+    """The item's order with these values, or a Mistake if it has no place for them; other sources of a job's files go
+    into the item itself. `dry` only looks."""
     sources = sources_in(item, values)
     rest = {name: value for name, value in values.items() if name not in sources}
     order = rewritten(item.order, rest) if rest or not sources else item.order

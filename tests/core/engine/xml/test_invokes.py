@@ -2,12 +2,13 @@
 
 import pytest
 
-from mendflow.core.engine import item_order
-from mendflow.core.engine.messages import CallPartner, ForceComplete, ItemDone
+from mendflow.core.engine import decide, item_order
+from mendflow.core.engine.messages import CallPartner, ForceComplete, ItemDone, WriteData
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Catch, Empty, Invoke, Scope, Sequence
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Mistake
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import PartCopy, XmlMessage, XmlPlace, XmlSource, XmlType
 from mendflow.core.soap.references import address_of
@@ -140,8 +141,19 @@ def test_a_fault_of_the_partner_goes_to_who_catches_its_data() -> None:
 def test_an_answer_that_no_variable_could_hold_is_a_fault(value: Value) -> None:
     calls = invoke(message("count", "ordered"), message("count", "counted"))
     play = ran(calls, ordered=ORDER_MESSAGE)
-    play.do(ForceComplete(item=ItemId("i"), outputs=value))
+    with pytest.raises(Mistake, match="the answer cannot be taken"):
+        decide(play.case, ForceComplete(item=ItemId("i"), outputs=value), play.now)
+    answer(play, value)
     assert fault_of(play) == "invalidVariables"
+
+
+def test_a_call_that_is_held_can_be_changed_to_another_message_of_its_operation() -> None:
+    play = ran(invoke(message("count", "ordered")), ordered=ORDER_MESSAGE)
+    play.do(WriteData(item=ItemId("i"), values={"order": order(id=9)}))
+    assert asked(play).value == {"order": order(id=9)}
+    for values in ({"order": 5}, {"what": 1}):
+        with pytest.raises(Mistake, match="what it sends cannot be taken"):
+            decide(play.case, WriteData(item=ItemId("i"), values=values), play.now)
 
 
 def test_an_answer_is_there_for_the_next_activity() -> None:
