@@ -49,6 +49,7 @@ def source_of(process: Process, at: Node) -> XmlSource:
     if literals:
         return XmlSource(literal=literal_of(literals[0]))
     if at.get("partnerLink") is not None:
+        process.needed(at, "endpointReference")
         return XmlSource(partner_link=process.needed(at, "partnerLink"), endpoint=_role(process, at))
     if at.get("variable") is not None:
         return XmlSource(

@@ -19,7 +19,7 @@ from mendflow.core.xml import Node
 from mendflow.formats.bpel import messaging
 from mendflow.formats.bpel.around import Around, Process, Reader
 from mendflow.formats.bpel.expressions import expression_of
-from mendflow.formats.bpel.names import local
+from mendflow.formats.bpel.names import local, own
 from mendflow.formats.bpel.reading import MANY
 from mendflow.formats.bpel.scopes import ONE_ACTIVITY, on_alarm
 
@@ -75,6 +75,8 @@ def for_each(process: Process, at: Node, around: Around) -> Activity:
     known = {"startCounterValue": 1, "finalCounterValue": 1, "completionCondition": 1} | ONE_ACTIVITY
     parts = process.parts_of(at, known, ("counterName", "parallel"))
     process.needed(at, "parallel")
+    if next(own(at, "scope"), None) is None:
+        process.problem(at, "every turn of a <forEach> is a <scope>; put what it does into one")
     branches = [
         each for given in parts["completionCondition"] for each in process.parts(given, {"branches": 1})["branches"]
     ]

@@ -196,10 +196,11 @@ def exchanges_of_event_handlers_are_declared(sight: Sight) -> Iterator[Finding]:
 
 @rule(90)
 def variables_of_events_have_a_type(sight: Sight) -> Iterator[Finding]:
-    """An onEvent with a variable says its message type or its element."""
+    """An onEvent with a variable says its message type or its element, and not both."""
     for at in sight.all("onEvent"):
-        if word(at, "variable") and at.get("messageType") is None and at.get("element") is None:
-            yield Finding(at, "an onEvent declares its variable: say a messageType or an element for it")
+        said = [name for name in ("messageType", "element") if at.get(name) is not None]
+        if word(at, "variable") and len(said) != 1:
+            yield Finding(at, "an onEvent declares its variable: say a messageType or an element for it, and not both")
 
 
 @rule(0)

@@ -1,0 +1,34 @@
+"""Processes that make no sense are refused, whatever else they say. FM-1"""
+
+from pathlib import Path
+
+import pytest
+
+from tests.bpel.documents import assign, copy, note, process, scope, traced
+from tests.bpel.stage import refusal
+
+TURNS = (
+    '<forEach counterName="n" parallel="no"><startCounterValue>1</startCounterValue>'
+    "<finalCounterValue>1</finalCounterValue><empty/></forEach>"
+)
+BOTH = (
+    '<eventHandlers><onEvent partnerLink="desk" operation="tell" variable="n" messageType="d:newsMessage" '
+    'element="d:news"><scope><empty/></scope></onEvent></eventHandlers>'
+)
+
+
+@pytest.mark.parametrize(
+    ("step", "why"),
+    [
+        (TURNS, "every turn of a <forEach> is a <scope>"),
+        (assign(copy('<from partnerLink="shop"/>', '<to partnerLink="shop"/>')), "endpointReference"),
+        (scope(BOTH, note("a")), "SA00090"),
+        ("<wait><for>'PT1S'</for><until>'2000-01-01'</until></wait>", "only one of both makes sense"),
+        ("<if><empty/></if>", "needs a <condition>"),
+        ("<dance/>", "dance"),
+        ('<empty speed="3"/>', "speed"),
+        ("<opaqueActivity/>", "opaque"),
+    ],
+)
+def test_what_makes_no_sense_is_refused(tmp_path: Path, step: str, why: str) -> None:
+    assert why in refusal(tmp_path, process(traced(step)))
