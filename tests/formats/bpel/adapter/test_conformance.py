@@ -20,6 +20,7 @@ def test_every_conformance_process_can_be_adapted_and_read_again(tmp_path: Path)
         before = load_bpel(path)
         after = load_bpel(save(adapt(path, tmp_path / path.parent.name / path.name)))
         woven += len(invokes(after))
+        assert before.xml is not None and after.xml is not None and after.xml.sheets == before.xml.sheets
         assert [each.label or each.name for each in invokes(after)] == [
             each.label or each.name for each in invokes(before)
         ]

@@ -30,6 +30,12 @@ def test_an_attribute_gets_another_value_and_the_others_stay() -> None:
     assert '<b  x="a&lt;b&amp;&quot;c&quot;"\ty="2" >' in changed.result().decode()
 
 
+def test_what_is_put_in_has_the_line_ends_of_the_document() -> None:
+    changed, root = splice()
+    changed.replace(root[2], "<d>\n</d>\r\n")
+    assert "<d>\r\n</d>\r\n</a>" in changed.result().decode()
+
+
 def test_a_change_within_another_is_seen_in_what_the_outer_one_takes_over() -> None:
     changed, root = splice()
     changed.replace(root[1][0], "<d/>")

@@ -1,5 +1,6 @@
 """The adapter puts an interceptor in the place of each invoke, in standard BPEL, and leaves all else as it stands."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,17 @@ def test_names_and_prefixes_of_the_process_are_left_to_it(tmp_path: Path) -> Non
     scope = one(root, "//b:scope")
     assert scope.nsmap["mendflow2"] == PROXY
     assert texts(scope, "b:variables/b:variable/@name")[0] == "mendflowCall_2_"
+
+
+def test_a_process_with_a_prefix_for_bpel_gets_interceptors_with_it(tmp_path: Path) -> None:
+    path = written(tmp_path)
+    head, body = path.read_text().split("<process ")
+    prefixed = re.sub(r"<(/?)(?=\w)", r"<\1bpel:", f"<process {body}").replace(
+        " xmlns=", " xmlns='urn:other' xmlns:bpel="
+    )
+    path.write_text(head + prefixed)
+    adapted = save(adapt(path, tmp_path / "adapted.bpel")).read_text()
+    assert "<bpel:scope " in adapted and "ns0" not in adapted and "</bpel:scope>" in adapted
 
 
 def test_a_prefix_that_only_the_invoke_declares_goes_along(tmp_path: Path) -> None:

@@ -30,6 +30,7 @@ class Splice:
 
     def __init__(self, text: str, root: Node) -> None:
         self._data = text.encode()
+        self._line_end = "\r\n" if "\r\n" in text else "\n"
         nodes = list(root.iter(etree.Element))
         spans = _spans(self._data)
         assert len(nodes) == len(spans), "two parsers see different elements"
@@ -38,14 +39,16 @@ class Splice:
 
     def replace(self, at: Node, text: str) -> None:
         span = self._spans[at]
-        self._edits.append((span.start, span.end, text.encode()))
+        self._put(span.start, span.end, text)
 
     def put_after(self, at: Node, text: str) -> None:
-        self._put(self._spans[at].end, text)
+        end = self._spans[at].end
+        self._put(end, end, text)
 
     def put_inside(self, at: Node, text: str) -> None:
         """Before all that stands in an element."""
-        self._put(self._spans[at].tag_end, text)
+        end = self._spans[at].tag_end
+        self._put(end, end, text)
 
     def set(self, at: Node, name: str, value: str) -> None:
         """Give an attribute that is there another value."""
@@ -68,8 +71,10 @@ class Splice:
     def result(self) -> bytes:
         return DECLARED.sub(rb'\1"UTF-8"', self._changed(0, len(self._data)))
 
-    def _put(self, at: int, text: str) -> None:
-        self._edits.append((at, at, text.encode()))
+    def _put(self, start: int, end: int, text: str) -> None:
+        """With the line ends of the document."""
+        lines = text.replace("\r\n", "\n").replace("\n", self._line_end)
+        self._edits.append((start, end, lines.encode()))
 
     def _changed(self, start: int, end: int) -> bytes:
         """A piece of the text with its changes. One that lies in another was taken up by it already."""

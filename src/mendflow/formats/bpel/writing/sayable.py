@@ -1,5 +1,6 @@
 """What of a flow BPEL cannot say, each thing by its name."""
 
+import posixpath
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
@@ -41,6 +42,9 @@ def unsaid(flow: Flow) -> Iterator[str]:
         yield f"{flow.name}: it knows no partners and no messages, so that nobody could begin it as a process"
     elif not isinstance(flow.body, Scope):
         yield f"{flow.name}: a process is a scope as a whole"
+    for address in flow.xml.sheets if flow.xml is not None else ():
+        if posixpath.isabs(address) or posixpath.normpath(address).startswith(".."):
+            yield f"{flow.name}: the style sheet {address} would stand outside the folder of the process"
     if flow.inputs or flow.outputs:
         yield f"{flow.name}: BPEL has no inputs and outputs; what a process takes and gives are messages"
     for each in below(flow):

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from typing import Final, TypeVar
 
 from mendflow.core.model.xml import Alias, Bound, Operation, Part, PartnerLink, Port, XmlWorld
+from mendflow.core.xml.declarations import declares_type
 from mendflow.formats.bpel.reading import split
 from mendflow.formats.bpel.vocabulary import PARTNER_LINKS, PROPERTIES, SCHEMA, SOAP, WSDL
 from mendflow.formats.bpel.writing.parts import Parts
@@ -157,11 +158,8 @@ class _Wsdl:
         ]
 
     def kind(self, full: str) -> str:
-        """A property is of a type, or of an element if the schemas here declare one of that name."""
-        space, local = split(full)
-        declared = f'name="{local}"'
-        texts = (schema.text for schema in self.world.schemas if schema.namespace == space)
-        return "element" if any(f"element {declared}" in text for text in texts) else "type"
+        """A property is of an element, unless there is a type of that name."""
+        return "type" if declares_type(self.world, full) else "element"
 
     def alias(self, alias: Alias) -> Tag:
         query = self.parts.expression("query", alias.query) if alias.query is not None else None
