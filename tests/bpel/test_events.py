@@ -208,3 +208,18 @@ def test_exchanges_of_a_handlers_scope_are_its_own(play: Playing) -> None:
     waiting = stage.send("spell", 3)
     first, second = stage.send("ask", 3), stage.send("ask", 3)
     assert (stage.answer(first), stage.answer(second), stage.answer(waiting)) == ("3", "3", "")
+
+
+@pytest.mark.parametrize(("initiate", "says"), [("yes", "tv"), ("join", "tt")])
+def test_a_set_that_a_handler_begins_is_begun_once(play: Playing, initiate: str, says: str) -> None:
+    handler = on_event("tell", note("t"), sets=(f"aside {initiate}",))
+    around = scope(handlers(catch("bpel:correlationViolation", note("v"))), events(handler), wait(5))
+    stage = play(process(sequence(begin("spell"), around, SPELL)))
+    waiting = stage.send("spell", 3)
+    stage.tell(1)
+    stage.tell(1)
+    assert stage.answer(waiting) == says
+
+
+def test_a_handler_may_end_the_process(spelled: Spelled) -> None:
+    assert spelled(watched(on_alarm("<for>'PT1S'</for>", "<exit/>"), wait(5))) == "ended"

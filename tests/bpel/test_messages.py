@@ -409,3 +409,41 @@ def test_references_are_copied_from_link_to_link(play: Playing) -> None:
     assert play(text).spell() == "3"
     own = assign(copy('<from partnerLink="desk" endpointReference="myRole"/>', '<to partnerLink="other"/>'))
     assert play(process(traced(own), links=other)).spell() == ""
+
+
+def test_the_operation_that_begins_cases_also_goes_on_with_them(play: Playing) -> None:
+    talk = begin("ask", "talk yes"), ANSWER, receive("ask", "talk no"), put("$question.in * 2", "answer.out"), reply()
+    stage = play(process(sequence(*talk)))
+    assert [stage.ask(each) for each in (4, 5, 4)] == ["4", "5", "8"]
+
+
+def test_values_correlate_by_what_they_mean(play: Playing) -> None:
+    stage = play(process(sequence(begin("ask", "talk yes"), ANSWER, receive("spell", "talk no"), SPELL)))
+    stage.ask(" 05 ")
+    assert stage.spell("5") == ""
+
+
+def test_a_request_taken_in_a_scope_that_failed_is_still_answered(play: Playing) -> None:
+    failing = scope(
+        handlers(all=sequence(ECHO, reply())), sequence(receive("ask", "talk no"), throw("p:no")), name="failing"
+    )
+    stage = play(process(sequence(begin("spell", "talk yes"), failing, SPELL)))
+    waiting = stage.send("spell", 7)
+    assert (stage.ask(7), stage.answer(waiting)) == ("7", "")
+
+
+def test_who_is_ended_while_it_listens_listens_no_more(play: Playing) -> None:
+    ended = scope(handlers(all=note("x")), flow(receive("ask", "talk no"), sequence(wait(1), throw("p:no"))))
+    stage = play(process(sequence(begin("spell", "talk yes"), ended, receive("ask", "talk no"), ANSWER, SPELL)))
+    waiting = stage.send("spell", 1)
+    stage.pass_by(2)
+    assert (stage.ask(1), stage.answer(waiting)) == ("1", "x")
+
+
+def test_an_exchange_of_a_scope_is_answered_before_it_is_over(play: Playing) -> None:
+    own = "<messageExchanges><messageExchange name='mine'/></messageExchanges>"
+    late = catch("bpel:missingReply", sequence(note("m"), put("4", "answer.out"), reply("ask", exchange="mine")))
+    inner = scope(own, handlers(late), receive("ask", "talk no", exchange="mine"))
+    stage = play(process(sequence(begin("spell", "talk yes"), inner, SPELL)))
+    waiting = stage.send("spell", 7)
+    assert (stage.ask(7), stage.answer(waiting)) == ("4", "m")

@@ -410,3 +410,21 @@ def test_partner_links_belong_to_scopes(play: Playing) -> None:
     stage = play(process(traced(scope(own, sequence(put("3", "wish.in"), call, note_value("$goods.out"))))))
     assert stage.spell() == "3"
     assert stage.calls == ["3"]
+
+
+def test_links_leave_an_isolated_scope_when_it_is_over(spelled: Spelled) -> None:
+    inner = scope(sequence(note("a", inside=sources("l")), wait(1), note("b")), attributes='isolated="yes"')
+    assert spelled(process(traced(flow(inner, note("c", inside=targets("l")), links="l")))) == "abc"
+
+
+def test_exit_ends_the_process_from_any_handler(spelled: Spelled) -> None:
+    assert spelled(process(traced(scope(handlers(all="<exit/>"), FAIL)))) == "ended"
+    undoes = scope(undoing("<exit/>"), note("a"), name="a")
+    assert spelled(process(traced(saved(sequence(undoes, FAIL))))) == "ended"
+
+
+def test_handlers_have_scopes_and_handlers_in_them(spelled: Spelled) -> None:
+    inner = scope(undoing(scope(handlers(all=note("i")), FAIL)), note("a"), name="a")
+    assert spelled(process(traced(saved(sequence(inner, FAIL))))) == "ai"
+    one = scope(undoing('<compensateScope target="a"/>'), sequence(undone("a"), undone("b")), name="both")
+    assert spelled(process(traced(saved(sequence(one, FAIL))))) == "abA"

@@ -53,7 +53,7 @@ def plain(world: XmlWorld, type: XmlType, text: str) -> Value:
     if base == "boolean":
         return BOOLEANS.get(stripped, stripped)
     if base == "decimal":
-        return _number(stripped, DECIMAL_TEXT)
+        return _decimal(stripped)
     if base in ("float", "double"):
         return _number(stripped, FLOAT_TEXT)
     return stripped
@@ -64,6 +64,12 @@ def _whole(text: str) -> Value:
         return text
     number = int(text)
     return number if LEAST <= number <= MOST else text
+
+
+def _decimal(text: str) -> Value:
+    """What a number cannot hold to its last digit stays a text."""
+    value = _number(text, DECIMAL_TEXT)
+    return text if isinstance(value, float) and Decimal(repr(value)) != Decimal(text) else value
 
 
 def _number(text: str, pattern: re.Pattern[str]) -> Value:
