@@ -123,6 +123,9 @@ class Among:
     def promise(self) -> Promise:
         return ALWAYS
 
+    def earlier_promises_ms(self) -> int | None:
+        return None
+
     async def open(self) -> None: ...
     async def close(self) -> None: ...
 
