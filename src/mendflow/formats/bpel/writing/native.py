@@ -216,7 +216,8 @@ class _Native:
         try:
             description = write_jsdl(alone).partition("?>")[2].strip()
         except BadFlow as refused:
-            self.problems += [each.message for each in refused.problems]
+            told = f"{at.label or at.name}: "
+            self.problems += [told + each.message.removeprefix(f"{name}: ") for each in refused.problems]
             description = ""
         literal = f'<literal><{operation} xmlns="{JOBS}">{description}</{operation}></literal>'
         jobs = f"{{{JOBS}}}"
@@ -294,7 +295,7 @@ class _Native:
     def _catch(self, at: Scope, catch: Catch) -> Catch:
         thrown = {each.fault for each in all_of(self.flow.body, Throw)}
         if catch.fault is not None and catch.fault not in thrown:
-            self.problems.append(f"{at.name}: of a job's fault a process hears as jobFailed, and not as {catch.fault}")
+            self.problems.append(f"{at.name}: no fault is {catch.fault} in a process, where a job's is jobFailed")
         if any(catch.variable in references(each) for each in all_of(catch.body, Expr)):
             self.problems.append(f"{at.name}: what is in `{catch.variable}` is known here alone")
         return Catch(self.activity(catch.body), catch.fault, "")
