@@ -159,3 +159,6 @@ def test_an_assign_that_fails_changes_nothing(spelled: Spelled) -> None:
 
 def test_a_copy_from_nothing_selects_nothing(spelled: Spelled) -> None:
     assert spelled(process(traced(assign(copy("<from/>", '<to variable="number"/>'))))) == "!selectionFailure"
+    ignoring = assign(copy("<from/>", '<to variable="number"/>', 'ignoreMissingFromData="yes"'))
+    assert spelled(process(traced(put("7", "number"), ignoring, note_value("$number")))) == "7"
+    assert spelled(process(traced(assign(copy("1", "<to/>"))))) == "!selectionFailure"

@@ -63,6 +63,8 @@ class Places:
         return [(self.case.envs[env], name) for env, name in self._before if not name.startswith("@")]
 
     def put(self, place: XmlPlace, given: Given | Message, *, keep_name: bool) -> None:
+        if place == XmlPlace():
+            raise thrown(SELECTION_FAILURE, "nothing is said of where it is to be copied to")
         bare = BARE.fullmatch(place.expression.text) if place.expression is not None else None
         if bare is not None:
             place = XmlPlace(variable=bare.group(1), part=bare.group(2) or "")

@@ -39,6 +39,8 @@ class Sources:
             return self._reference(source.partner_link, source.endpoint)
         if source.variable:
             return self._variable(source, ignore_missing=ignore_missing)
+        if ignore_missing:
+            return None
         raise thrown(SELECTION_FAILURE, "nothing is said of what is to be copied")
 
     def _variable(self, source: XmlSource, *, ignore_missing: bool) -> Given | Message | None:
