@@ -1,5 +1,7 @@
 """The shipped BPEL processes, each with jobs in JSDL whose files are staged, on a real server with a real pilot."""
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,3 +63,18 @@ def test_any_client_drives_the_queue_over_soap(served: Any) -> None:  # FM-5
     assert status == 500 and "JobDefinition" in texts(answer)["problem"]
     status, answer = send(url, f'<submitAndForget xmlns="{JOBS}">{SLOW}</submitAndForget>', "urn:six")
     assert (status, answer) == (202, b"")
+
+
+def test_run_waits_for_forgotten_jobs_and_tells_of_all_jobs_of_a_process(tmp_path: Path) -> None:  # FM-5
+    (tmp_path / "in.txt").write_text("pear\napple\n")
+    (tmp_path / "request.xml").write_text(sorting(tmp_path, "run", tmp_path / "in.txt"))
+    words = ["run", str(EXAMPLES / "fire-and-forget.bpel"), "--message", "request.xml", "--data", "data", "--quiet"]
+    done = subprocess.run(
+        [sys.executable, "-m", "mendflow", *words], cwd=tmp_path, capture_output=True, text=True, timeout=120
+    )
+    assert done.returncode == 0, done.stderr
+    assert "both jobs have been handed over" in done.stdout
+    assert (tmp_path / "run.sorted").read_text() == "apple\npear\n"
+    assert (tmp_path / "run.count").read_text().split() == ["2"]
+    page = (tmp_path / "data" / "reports" / "fire-and-forget-soap.1.html").read_text()
+    assert "fire-and-forget-soap.1.1" in page and "fire-and-forget-soap.1.2" in page

@@ -60,7 +60,7 @@ async def ending_of(client: Client, case: CaseView) -> Ending:
 async def drained(client: Client, case: CaseView, stop: asyncio.Event, *, quiet: bool) -> CaseView:
     """The case when the jobs that it left behind are over, or when `stop` was set."""
     told = False
-    while left := await _left(client, case, ("available", "running")):
+    while left := await _going_on(client, case):
         if not told and not quiet:
             say(f"The case has {case.status}; waiting for {_names(left)}, left behind by it. Ctrl-C ends.", err=True)
         told = True
@@ -71,6 +71,12 @@ async def drained(client: Client, case: CaseView, stop: asyncio.Event, *, quiet:
         except TimeoutError:
             continue
     return await client.case(case.id) if told else case
+
+
+async def _going_on(client: Client, case: CaseView) -> list[Job]:
+    """Jobs that it, or a case that it called, has left behind and that are not over."""
+    family = [case, *(await called_cases(client, case))[:CALLED_LOOKED_INTO]]
+    return [job for each in family for job in await _left(client, each, ("available", "running"))]
 
 
 async def all_items(client: Client, case: str) -> list[ItemView]:
@@ -85,8 +91,8 @@ async def all_items(client: Client, case: str) -> list[ItemView]:
 
 async def called_cases(client: Client, case: CaseView, *, mended: bool = False) -> list[CaseView]:
     """The cases that this one called, the exlets that mended it, and those that they called, oldest first."""
-    if not mended and not any(count.kind == "call" for count in case.counts):
-        return []
+    if not mended and case.counts and not any(count.kind == "call" for count in case.counts):
+        return []  # one that counts nothing may be a process, whose jobs are cases
     seen: list[CaseView] = []
     while True:
         page = await client.cases(limit=PAGE_CASES, offset=len(seen))
