@@ -20,7 +20,9 @@ OURS: Final = "urn:mendflow:soap:1"
 MESSAGE_ID: Final = "MessageID"
 """WS-Addressing wants more headers around its own, and not every partner takes them; so what we send has ours."""
 _TRUE: Final = ("1", "true")
-_SOAP_BOUNDS: Final = Bounds(depth=200)
+MESSAGE_BYTES_MAX: Final = 1 << 20
+_SOAP_BOUNDS: Final = Bounds(bytes=MESSAGE_BYTES_MAX, elements=100_000, instructions=False)
+"""Messages are read where others wait, and again whenever a case looks at them. SOAP has no instructions."""
 
 
 class BadEnvelope(Mistake):

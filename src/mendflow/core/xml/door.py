@@ -20,7 +20,8 @@ EVENTS: Final = ("start", "end", "comment", "pi")
 
 
 class Bounds(msgspec.Struct, frozen=True, kw_only=True):
-    """How large a document may be: in all, in depth, in elements, and in each of them."""
+    """How large a document may be: in all, in depth, in elements, comments and instructions together, and in each
+    element. Some documents may have no `instructions` at all."""
 
     bytes: int = 10 * MIB
     depth: int = 100
@@ -29,6 +30,7 @@ class Bounds(msgspec.Struct, frozen=True, kw_only=True):
     attribute_chars: int = 1 << 16
     name_chars: int = 1 << 10
     text_chars: int = 1 << 20
+    instructions: bool = True
 
 
 class BadXml(BadFlow):
@@ -100,18 +102,26 @@ class _Reading:
         for event, element in self._parser.read_events():
             if event == "start":
                 self._depth += 1
-                self._count += 1
+                self._count_in(element)
                 self._look_at(element)
             elif event == "end":
                 self._depth -= 1
                 self._look_at_text(element)
+            else:
+                self._count_in(element)
+                if event == "pi" and not self._bounds.instructions:
+                    self._refuse(element.sourceline or 0, 0, "a processing instruction cannot stand here; take it out")
+
+    def _count_in(self, node: Node) -> None:
+        self._count += 1
+        if self._count > self._bounds.elements:
+            most = f"{self._bounds.elements:,}"
+            self._refuse(node.sourceline or 0, 0, f"there are more than {most} elements, comments and instructions")
 
     def _look_at(self, element: Node) -> None:
         bounds, line = self._bounds, element.sourceline or 0
         if self._depth > bounds.depth:
             self._refuse(line, 0, f"elements stand more than {bounds.depth} deep in each other")
-        if self._count > bounds.elements:
-            self._refuse(line, 0, f"there are more than {bounds.elements:,} elements")
         if len(element.attrib) > bounds.attributes or len(element.nsmap) > bounds.attributes:
             self._refuse(line, 0, f"an element has more than {bounds.attributes} attributes")
         if len(str(element.tag)) > bounds.name_chars:

@@ -11,18 +11,18 @@ import aiohttp
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap import CONTENT_TYPE
+from mendflow.core.soap.envelope import MESSAGE_BYTES_MAX
 from mendflow.services.partners.contract import Called, CallFailed
 
 CONNECT_S: Final = 10.0
 ANSWER_S: Final = 3600.0
 """A partner may take its time; a flow that wants less sets an alarm beside the call."""
-ANSWER_BYTES_MAX: Final = 10 << 20
 CONNECTIONS_MAX: Final = 1_000
 _LOST: Final = (aiohttp.ClientError, OSError, ValueError)
 
 
 class HttpCaller:
-    def __init__(self, *, answer_s: float = ANSWER_S, bytes_max: int = ANSWER_BYTES_MAX) -> None:
+    def __init__(self, *, answer_s: float = ANSWER_S, bytes_max: int = MESSAGE_BYTES_MAX) -> None:
         self._answer_s = answer_s
         self._bytes_max = bytes_max
         self._session: aiohttp.ClientSession | None = None

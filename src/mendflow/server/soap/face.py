@@ -7,9 +7,11 @@
 A message is on disk before anything is answered. Who hangs up loses the answer and nothing else: the same message id
 asks for it again. Whatever is wrong is said as a SOAP fault."""
 
+import asyncio
 import uuid
-from collections.abc import Sequence
-from typing import Final, NamedTuple
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Final, NamedTuple, TypeVar
 from urllib.parse import parse_qs
 
 from litestar.types import HTTPScope, Receive, Send
@@ -19,15 +21,15 @@ from mendflow.core.model.xml import element_text
 from mendflow.core.soap import CONTENT_TYPE, ENVELOPE, split
 from mendflow.core.soap.endpoints import Endpoint, Inbound
 from mendflow.core.soap.envelope import (
+    MESSAGE_BYTES_MAX,
     BadEnvelope,
-    Envelope,
     element_of,
     read_envelope,
     text,
     write_envelope,
     write_fault,
 )
-from mendflow.core.soap.messages import answer_body, asked, fault_detail, fault_words
+from mendflow.core.soap.messages import Message, answer_body, asked, fault_detail, fault_words
 from mendflow.core.soap.references import outward
 from mendflow.core.soap.wsdl import Served, at_address, schema_of, wsdl_of
 from mendflow.server import answers
@@ -41,9 +43,12 @@ from mendflow.services.partners.contract import Office
 from mendflow.services.partners.mail_book import Answer
 from mendflow.services.partners.port_words import PortFault
 
+T = TypeVar("T")
+
 SOAP: Final = "/soap/"
 FLOWS: Final = "flows"
-MESSAGE_BYTES_MAX: Final = 10 << 20
+LARGE_BYTES: Final = 1 << 16
+"""From this size on a message is read beside the loop, where nobody waits for it."""
 ENDED: Final = {
     "processTerminated": "the case ended before it replied",
     "missingReply": "the case completed and has not replied",
@@ -132,12 +137,10 @@ class SoapFace:
             await until_gone(receive, self._ask_port(words, data, send, caller), self._holds)
             return
         endpoint = await self._endpoint(words)
-        envelope = read_envelope(data)
-        said, message = asked(endpoint.world, (each.said for each in endpoint.inbound), envelope, action)
-        inbound = next(each for each in endpoint.inbound if each.said is said)
-        id = envelope.message_id or str(uuid.uuid4())
+        inbound, message, id = await _beside(data, partial(_understood, endpoint, action))
+        id = id or str(uuid.uuid4())
         posted = await self._office.post(words[1], inbound.channel, message, id=id, who=caller.name)
-        if not said.operation.output:
+        if not inbound.said.operation.output:
             await tell(send, Told(202))
             return
         await until_gone(
@@ -152,9 +155,9 @@ class SoapFace:
         port = self._office.port(words[0]) if len(words) == 1 else None
         if port is None:
             raise NotFound(f"there is no port {'/'.join(words)} here")
-        envelope = read_envelope(data)
+        text, id = await _beside(data, _only)
         try:
-            answer = await port.asked(_only(envelope), who=caller.name, message_id=envelope.message_id)
+            answer = await port.asked(text, who=caller.name, message_id=id)
         except PortFault as fault:
             await tell(send, _of_port(fault))
             return
@@ -208,10 +211,24 @@ def _of_port(fault: PortFault) -> Told:
     return Told(500, write_fault(fault_words(partner), [told or f'<{local} xmlns="{text(namespace)}"/>']))
 
 
-def _only(envelope: Envelope) -> str:
+async def _beside(data: bytes, read: Callable[[bytes], T]) -> T:
+    """What a message says. A large one is read in a thread, so that others have their turn meanwhile."""
+    return await asyncio.to_thread(read, data) if len(data) > LARGE_BYTES else read(data)
+
+
+def _understood(endpoint: Endpoint, action: str, data: bytes) -> tuple[Inbound, Message, str]:
+    """Which operation a message means, the message, and what it is called by whoever sent it."""
+    envelope = read_envelope(data)
+    said, message = asked(endpoint.world, (each.said for each in endpoint.inbound), envelope, action)
+    return next(each for each in endpoint.inbound if each.said is said), message, envelope.message_id
+
+
+def _only(data: bytes) -> tuple[str, str]:
+    """The one element of a request to a port, and what the request is called."""
+    envelope = read_envelope(data)
     if len(envelope.body) != 1:
         raise BadEnvelope("the body of a request to a port is one element; see ?wsdl")
-    return element_of(envelope.body[0])
+    return element_of(envelope.body[0]), envelope.message_id
 
 
 def _words(scope: HTTPScope) -> list[str]:

@@ -4,6 +4,7 @@ Nothing is sent before what it follows from is on disk. A crash between a call a
 carries an id that is the same then, so a partner can know it. What a partner answers is told to the case as any end of
 an item is, so rules hear of a failure before the flow does."""
 
+import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Final
@@ -94,7 +95,8 @@ class Partners:
         instance = live.case.index.serials.get(order.serial, 0)
         id = _message_id(live, live.unanswered.setdefault(instance, order.serial))
         body = outward(write_envelope(messages.request_body(world, said, message), [id]), self._url())
-        heard = _heard(world, said, address, await self._caller.call(address, body, action=said.bound.action))
+        answer = await self._caller.call(address, body, action=said.bound.action)
+        heard = await asyncio.to_thread(_heard, world, said, address, answer)
         if heard.fault is None or not heard.fault.infrastructure:
             live.unanswered.pop(instance, None)
         return heard
