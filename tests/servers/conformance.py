@@ -32,8 +32,6 @@ def main() -> int:
         failed, tests = played(Path(folder))
     explained = "".join(page.read_text(encoding="utf-8") for page in ROOT.glob(EXPLAINED))
     silent = [name for name in failed if not named(name, explained)]
-        name for name in failed if not re.search(rf"^\|[^|]*(?<![\w-]){re.escape(name)}(?![\w-])", explained, re.M)
-    ]
     passed = 1 - len(failed) / tests
     print(f"{tests - len(failed)} of {tests} passed ({passed:.1%})")
     for name in silent:
