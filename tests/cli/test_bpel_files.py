@@ -26,12 +26,11 @@ def test_adapt_never_writes_over_the_process_itself(shell: Shell) -> None:
 
 def test_convert_writes_a_process_that_runs_the_jobs_of_a_flow(shell: Shell) -> None:  # FM-2
     place = shell.folder / "said"
-    shell.write(
-        "f.yaml", f"name: f\njobs:\n  a: {{run: echo a >> {place}}}\n  b: {{needs: a, run: echo b >> {place}}}\n"
-    )
+    jobs = f"  a: {{run: 'echo ${{{{ inputs.n }}}} >> {place}'}}\n  b: {{needs: a, run: echo b >> {place}}}\n"
+    shell.write("f.yaml", f"name: f\ninputs: {{n: {{type: string}}}}\njobs:\n{jobs}")
     shell.ok("convert", "f.yaml", "-o", "out/f.bpel")
-    assert "completed" in shell.ok("run", "out/f.bpel")
-    assert place.read_text() == "a\nb\n"
+    assert "completed" in shell.ok("run", "out/f.bpel", "--part", "n=it is")
+    assert place.read_text() == "it is\nb\n"
 
 
 def test_convert_writes_a_job_in_jsdl_and_nothing_else(shell: Shell) -> None:

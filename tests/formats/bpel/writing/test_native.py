@@ -3,10 +3,12 @@
 from pathlib import Path
 
 import pytest
+from lxml import etree
 
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Catch, Choose, Flow, ForEach, Invoke, Parallel, Scope, Throw, While
 from mendflow.core.model.problems import BadFlow
+from mendflow.core.model.xml import XmlCopy
 from mendflow.formats.bpel import load_bpel
 from mendflow.formats.bpel.writing import write_bpel
 from mendflow.formats.bpel.writing.walking import all_of
@@ -41,6 +43,27 @@ def test_a_job_that_nobody_waits_for_is_sent_one_way(tmp_path: Path) -> None:  #
     flow = processed(tmp_path, "name: hello\nsteps:\n  - name: greet\n    run: echo hello\n    submit: forget\n")
     (call,) = all_of(flow.body, Invoke)
     assert (call.operation, call.gets) == ("submitAndForget", None)
+
+
+def test_texts_with_expressions_are_put_into_the_description_when_the_job_runs(tmp_path: Path) -> None:
+    text = """
+name: f
+inputs: {who: {type: string}}
+steps:
+  - {name: greet, run: 'echo "$A" ${{ inputs.who }} }}', env: {A: "dear ${{ inputs.who }}", B: plain}}
+"""
+    flow = processed(tmp_path, text)
+    copies = [each for each in all_of(flow.body, XmlCopy) if each.target.expression is not None]
+    assert {each.source.expression for each in copies} == {
+        Expr('"echo \\"$A\\" " + string(inputs.who) + " }}"'),
+        Expr('"dear " + string(inputs.who)'),
+    }
+    literal = next(each for each in all_of(flow.body, str) if each.startswith("<literal"))
+    root = etree.fromstring(literal)[0]
+    for copy in copies:
+        assert copy.target.expression is not None
+        (place,) = root.xpath(copy.target.expression.text.replace("$run.parameters", "."))
+        assert "mendflow-expression-" in place.text
 
 
 def test_a_branch_that_fails_leaves_the_others_to_end_and_its_links_false(tmp_path: Path) -> None:
@@ -102,7 +125,7 @@ steps:
 @pytest.mark.parametrize(
     ("text", "complaint"),
     [
-        ("jobs: {a: {run: 'echo ${{ inputs.x }}'}}\ninputs: {x: {}}", "a: JSDL cannot say the expression in"),
+        ("jobs: {a: {run: 'true'}, b: {needs: a, run: 'echo ${{ jobs.a.outputs.x }}'}}", "asks for what a job left"),
         ("jobs: {a: {run: 'true', retries: 3}}", "a: JSDL cannot say how often it is tried again"),
         (
             "steps: [{name: a, run: 'true'}]\noutputs: {x: '${{ jobs.a.outputs.y }}'}",

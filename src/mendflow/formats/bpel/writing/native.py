@@ -36,7 +36,6 @@ from mendflow.core.model.flow import (
     Wait,
     While,
 )
-from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.problems import BadFlow, Problem
 from mendflow.core.model.xml import (
@@ -55,8 +54,8 @@ from mendflow.core.model.xml import (
 )
 from mendflow.formats.bpel.ports import PORTS
 from mendflow.formats.bpel.vocabulary import SCHEMA
+from mendflow.formats.bpel.writing.descriptions import Described, described
 from mendflow.formats.bpel.writing.walking import all_of
-from mendflow.formats.jsdl import write_jsdl
 
 JOBS: Final = PORTS["jobs"]
 CLIENT, QUEUE, INPUTS, BEGIN = "client", "queue", "inputs", "begin"
@@ -210,24 +209,24 @@ class _Native:
         """Its description is a literal; the queue answers when the job has ended, or at once if nobody waits for it."""
         forgotten = at.submission is Submission.FORGET
         operation = OPERATIONS[forgotten]
-        name = at.name.replace(".", "-")
-        plain = replace(at, name=name, targets=(), sources=(), join="any", when=None, suppress_join_failure=True)
-        alone = Flow(name=FlowName(name), body=replace(plain, submission=Submission.NOTIFY), folder=self.flow.folder)
         try:
-            description = write_jsdl(alone).partition("?>")[2].strip()
+            description = described(at, self.flow.folder)
         except BadFlow as refused:
-            told = f"{at.label or at.name}: "
+            told, name = f"{at.label or at.name}: ", at.name.replace(".", "-")
             self.problems += [told + each.message.removeprefix(f"{name}: ") for each in refused.problems]
-            description = ""
-        literal = f'<literal><{operation} xmlns="{JOBS}">{description}</{operation}></literal>'
+            description = Described("", ())
+        literal = f'<literal><{operation} xmlns="{JOBS}">{description.text}</{operation}></literal>'
         jobs = f"{{{JOBS}}}"
         types = {"run": XmlType(message=f"{jobs}{operation}Request")}
         types |= {} if forgotten else {"ran": XmlType(message=f"{jobs}runResponse")}
-        copy = XmlCopy(source=XmlSource(literal=literal), target=XmlPlace(variable="run", part="parameters"))
+        copies = [XmlCopy(source=XmlSource(literal=literal), target=XmlPlace(variable="run", part="parameters"))]
+        for path, expr in description.filled:
+            place = XmlPlace(expression=Expr(f"$run.parameters/*[1]{path}", XPATH))
+            copies.append(XmlCopy(source=XmlSource(expression=self._said(at, expr)), target=place))
         sends = XmlMessage(partner_link=QUEUE, operation=operation, variable="run")
         gets = None if forgotten else XmlMessage(partner_link=QUEUE, operation=operation, variable="ran")
         call = Invoke(name=at.name, partner=QUEUE, operation=operation, sends=sends, gets=gets)
-        steps = (Assign(name="assign", xml=(copy,)), call)
+        steps = (Assign(name="assign", xml=tuple(copies)), call)
         return Scope(name="scope", body=Sequence(name="sequence", body=steps), declared=Declared(types=types))
 
     def _parallel(self, at: Parallel) -> Activity:
