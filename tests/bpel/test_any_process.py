@@ -25,7 +25,6 @@ from tests.bpel.documents import (
     wait,
 )
 from tests.bpel.stage import Stage
-from tests.core.engine.world import World
 
 NAMES = st.sampled_from("ab")
 LEAVES = st.one_of(
@@ -85,20 +84,11 @@ def structures(steps: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 BODIES = st.recursive(LEAVES, structures, max_leaves=12)
 
 
-class Forgetful(Stage):
-    """Everything but what is on disk is lost again and again."""
-
-    def _act(self, world: World) -> bool:
-        if not world.case.over:
-            world.crash(with_snapshot=len(world.journal) % 2 == 0)
-        return super()._act(world)
-
-
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(BODIES)
 def test_whatever_is_put_together_ends_and_ends_the_same(body: str) -> None:
     text = process(traced(body))
     with tempfile.TemporaryDirectory() as folder:
-        outcome = Stage(Path(folder), text).spell()
+        outcome = Stage(Path(folder), text, forgetful=False).spell()
         assert re.fullmatch(r"[xyz]*|!\w+|ended", outcome), outcome
-        assert Forgetful(Path(folder), text).spell() == outcome
+        assert Stage(Path(folder), text).spell() == outcome
