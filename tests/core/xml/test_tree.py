@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from lxml import etree
 
 from mendflow.core.xml import BadXml, Bounds
-from mendflow.core.xml.reading import SHARED_CHARS_MAX, read, shared
+from mendflow.core.xml.reading import Kept, read, shared
 from mendflow.core.xml.tree import Comment, Element, Instruction, Text, cut, position, replace, rooted
 from mendflow.core.xml.writing import copied, write
 
@@ -125,14 +125,52 @@ def test_a_tree_that_is_shared_is_not_changed() -> None:
 
 
 def test_texts_are_kept_as_far_as_there_is_room() -> None:
-    long = f"<a>{'x' * SHARED_CHARS_MAX}</a>"
-    assert shared(long) is not shared(long)
-    texts = [f"<a>{number}{'x' * (SHARED_CHARS_MAX - 20)}</a>" for number in range(6)]
-    first, *_ = trees = [shared(text) for text in texts]
-    assert shared(texts[5]) is trees[5]
-    assert shared(texts[2]) is trees[2]
-    assert shared(texts[0]) is not first
-    assert shared(texts[2]) is trees[2]
+    kept = Kept(room=40)
+    texts = [f"<a>{'<b/>' * 9}{number}</a>" for number in range(6)]
+    first, *_ = trees = [kept.tree(text) for text in texts]
+    assert kept.tree(texts[5]) is trees[5]
+    assert kept.tree(texts[4]) is trees[4]
+    assert kept.tree(texts[0]) is not first
+    assert kept.tree(texts[4]) is trees[4]
+
+
+@pytest.mark.parametrize("large", ["<b/>" * 99, "x" * 99_999, "<b x='1'/>" * 40])
+def test_the_last_text_is_kept_however_large_and_makes_room_for_the_next(large: str) -> None:
+    kept, large = Kept(room=40), f"<a>{large}</a>"
+    small, tree = kept.tree("<a/>"), kept.tree(large)
+    assert kept.tree(large) is tree
+    assert kept.tree("<a/>") is not small
+    assert kept.tree(large) is not tree
+
+
+def test_children_are_found_by_their_name_after_any_change() -> None:
+    root = read(f"<a xmlns:p='urn:p'>{'<b/>x<p:b/><c/>' * 20}</a>")
+
+    def right() -> bool:
+        pairs = (("", "b"), ("urn:p", "b"), ("", "c"), ("", "d"))
+        every = list(root.elements())
+        return all(root.named(ns, local) == [e for e in every if (e.ns, e.local) == (ns, local)] for ns, local in pairs)
+
+    assert right()
+    root.insert(3, Element("", "d"))
+    assert right()
+    cut(root.named("", "b")[7])
+    assert right()
+    replace(root.named("", "c")[0], Element("urn:p", "b"))
+    assert right()
+    root.set_text("none")
+    assert right()
+
+
+@pytest.mark.parametrize("inner", ["<b/>", "<b xmlns=''/>", "<b xmlns:q='urn:q'/>", "<q:b xmlns:q='urn:r'/>", "xmlns"])
+def test_what_is_declared_stays_where_it_stands(inner: str) -> None:
+    root = read(f"<a xmlns='urn:a' xmlns:p='urn:p'><p:b p:x='1' y='2'>{inner}</p:b></a>")
+    names = [(e.ns, e.local, e.prefix, e.nsmap) for e in (root, *root.descendants()) if isinstance(e, Element)]
+    tree = etree.fromstring(f"<a xmlns='urn:a' xmlns:p='urn:p'><p:b p:x='1' y='2'>{inner}</p:b></a>")
+    theirs = [(etree.QName(e).namespace or "", etree.QName(e).localname, e.prefix or "") for e in tree.iter()]
+    assert [each[:3] for each in names] == theirs
+    assert names[0][3] == {"": "urn:a", "p": "urn:p"} and names[1][3] == {}
+    assert write(root) == write(read(write(root)))
 
 
 @pytest.mark.parametrize(

@@ -9,24 +9,18 @@ from lxml import etree
 from mendflow.core.xml.door import BadXml, Node, parse
 from mendflow.core.xml.tree import Child, Comment, Document, Element, Instruction, Text
 
-KEPT_CHARS_MAX: Final = 1 << 19
-"""Of all texts together. A tree takes up to seventy times the room of its text."""
+ROOM: Final = 400_000
+"""For all trees that are kept: in nodes, which take some two hundred bytes each, and hundreds of characters of text."""
 
-SHARED_CHARS_MAX: Final = KEPT_CHARS_MAX // 4
-"""A longer text is not kept: it would take the room of many."""
+CHARS_A_NODE: Final = 100
+
+Sized = tuple[Element, int]
+"""A tree, and how much room it takes."""
 
 
 def read(text: str) -> Element:
     """The root element, in a document of its own that may be changed. Raises BadXml."""
-    parsed = parse(text, "", refusal=BadXml)
-    document = Document()
-    for before in reversed(list(parsed.itersiblings(preceding=True))):
-        document.append(_aside(before))
-    root = _made(parsed, {})
-    document.append(root)
-    for after in parsed.itersiblings():
-        document.append(_aside(after))
-    return root
+    return _read(text)[0]
 
 
 def shared(text: str) -> Element:
@@ -34,62 +28,88 @@ def shared(text: str) -> Element:
     return _KEPT.tree(text)
 
 
-class _Kept:
-    """The trees of the texts that were asked for last, as many as there is room for."""
+def _read(text: str) -> Sized:
+    parsed = parse(text, "", refusal=BadXml)
+    making = _Making(text, parsed)
+    document = Document()
+    for before in reversed(list(parsed.itersiblings(preceding=True))):
+        document.append(_aside(before))
+    root = making.element(parsed, {})
+    document.append(root)
+    for after in parsed.itersiblings():
+        document.append(_aside(after))
+    return root, making.nodes + len(text) // CHARS_A_NODE
 
-    def __init__(self) -> None:
-        self._trees: dict[str, Element] = {}
-        self._chars = 0
+
+class Kept:
+    """The trees of the texts that were asked for last, as many as there is room for, and always the very last: a loop
+    over one large document reads it once."""
+
+    def __init__(self, room: int = ROOM) -> None:
+        self._trees: dict[str, Sized] = {}
+        self._left = room
 
     def tree(self, text: str) -> Element:
-        found = self._trees.pop(text, None) or self._read(text)
-        if len(text) <= SHARED_CHARS_MAX:
-            self._trees[text] = found
-            while self._chars > KEPT_CHARS_MAX:
-                oldest = next(iter(self._trees))
-                self._chars -= len(oldest)
-                del self._trees[oldest]
+        found = self._trees.pop(text, None)
+        if found is None:
+            found = _read(text)
+            assert found[0].document is not None
+            found[0].document.shared = True
+            self._left -= found[1]
+        self._trees[text] = found
+        while self._left < 0 and len(self._trees) > 1:
+            self._left += self._trees.pop(next(iter(self._trees)))[1]
+        return found[0]
+
+
+_KEPT: Final = Kept()
+
+
+class _Making:
+    """Makes one tree. Names that are the same are one text, so that comparing them is looking whether they are that."""
+
+    def __init__(self, text: str, root: Node) -> None:
+        self.nodes = 0
+        self._names: dict[str, tuple[str, str]] = {}
+        self._inner: dict[str | None, str] | None = root.nsmap if text.count("xmlns") == len(root.nsmap) else None
+        """What is in scope everywhere, where all that is declared stands at the root. Asking each element is dear."""
+
+    def element(self, parsed: Node, outer: dict[str | None, str]) -> Element:
+        """The element with all below it. The door bounds the depth, so this may call itself."""
+        inner = self._inner if self._inner is not None else parsed.nsmap
+        declared = _declared(inner, outer) if inner is not outer and inner != outer else None
+        ns, local = self._name(str(parsed.tag))
+        found = Element(ns, local, parsed.prefix or "", declared)
+        if parsed.attrib:
+            self._add_attributes(found, parsed, inner)
+        children: list[Child] = [Text(parsed.text)] if parsed.text else []
+        for child in parsed:
+            children.append(self.element(child, inner) if isinstance(child.tag, str) else _aside(child))
+            if child.tail:
+                children.append(Text(child.tail))
+        for each in children:
+            each.parent = found
+        found.children = children
+        self.nodes += 1 + len(children) + len(found.attributes)
         return found
 
-    def _read(self, text: str) -> Element:
-        root = read(text)
-        assert root.document is not None
-        root.document.shared = True
-        self._chars += len(text) if len(text) <= SHARED_CHARS_MAX else 0
-        return root
-
-
-_KEPT: Final = _Kept()
-
-
-def _made(parsed: Node, outer: dict[str | None, str]) -> Element:
-    """The element with all below it. The door bounds the depth, so this may call itself."""
-    inner = parsed.nsmap
-    found = Element(*_name(parsed.tag), parsed.prefix or "", _declared(inner, outer) if inner != outer else {})
-    if parsed.attrib:
+    def _add_attributes(self, found: Element, parsed: Node, inner: dict[str | None, str]) -> None:
         prefixes = {uri: prefix for prefix, uri in reversed(inner.items()) if prefix}
         for name, value in parsed.items():
-            ns, local = _name(name)
+            ns, local = self._name(name)
             found.set(ns, local, value, prefixes.get(ns, "xml") if ns else "")
-    children: list[Child] = [Text(parsed.text)] if parsed.text else []
-    for child in parsed:
-        children.append(_made(child, inner) if isinstance(child.tag, str) else _aside(child))
-        if child.tail:
-            children.append(Text(child.tail))
-    for each in children:
-        each.parent = found
-    found.children = children
-    return found
+
+    def _name(self, tag: str) -> tuple[str, str]:
+        found = self._names.get(tag)
+        if found is None:
+            ns, _, local = tag.rpartition("}")
+            found = self._names[tag] = (ns[1:], local)
+        return found
 
 
 def _aside(parsed: Node) -> Comment | Instruction:
     text = parsed.text or ""
     return Instruction(parsed.target or "", text) if isinstance(parsed, etree._ProcessingInstruction) else Comment(text)
-
-
-def _name(tag: object) -> tuple[str, str]:
-    ns, _, local = str(tag).rpartition("}")
-    return ns[1:], local
 
 
 def _declared(inner: dict[str | None, str], outer: dict[str | None, str]) -> dict[str, str]:

@@ -2,12 +2,18 @@
 
 Every node knows its parent, and a root element stands in a document of its own. A tree may be shared by everybody who
 reads the same text; whoever wants to change one reads it anew or copies it, and the methods that change a tree assert
-that it is nobody else's."""
+that it is nobody else's. An element that has many children finds those of a name by it, once it was asked for some; a
+change of its children makes it forget where they were."""
 
 from collections.abc import Iterator
 from typing import Final
 
 XML_NAMESPACE: Final = "http://www.w3.org/XML/1998/namespace"
+FEW: Final = 8
+"""So many children are looked through as fast as a table is asked, and take less room."""
+
+_NO_PREFIXES: Final[dict[str, str]] = {}
+_NO_ATTRIBUTES: Final[dict[str, "Attribute"]] = {}
 
 
 def name_of(ns: str, local: str) -> str:
@@ -72,11 +78,12 @@ class Attribute(Text):
 
 
 class _Parent(Node):
-    __slots__ = ("children",)
+    __slots__ = ("_named", "children")
 
     def __init__(self) -> None:
-        super().__init__()
+        self.parent = None
         self.children: list[Child] = []
+        self._named: dict[tuple[str, str], list[Element]] | None = None
 
     def string(self) -> str:
         return "".join([node.value for node in self.descendants() if type(node) is Text])
@@ -96,6 +103,19 @@ class _Parent(Node):
     def elements(self) -> Iterator["Element"]:
         return (child for child in self.children if isinstance(child, Element))
 
+    def named(self, ns: str, local: str) -> "list[Element]":
+        """The children of a name, in their order. The list is nobody's to change."""
+        if len(self.children) <= FEW:
+            return [
+                child for child in self.children if type(child) is Element and child.local == local and child.ns == ns
+            ]
+        if self._named is None:
+            self._named = {}
+            for child in self.children:
+                if type(child) is Element:
+                    self._named.setdefault((child.ns, child.local), []).append(child)
+        return self._named.get((ns, local), [])
+
     def append(self, child: "Child") -> None:
         self.insert(len(self.children), child)
 
@@ -106,7 +126,8 @@ class _Parent(Node):
         child.parent = self  # type: ignore[assignment]  # only documents and elements are parents
 
     def own(self) -> None:
-        """Assert that the tree may be changed."""
+        """Assert that the tree may be changed, and be ready for a change of what is in this node."""
+        self._named = None
         document = self.document
         assert document is None or not document.shared, "a tree that others read is not changed; copy it"
 
@@ -133,10 +154,12 @@ class Element(_Parent):
     __slots__ = ("attributes", "local", "ns", "nsmap", "prefix")
 
     def __init__(self, ns: str, local: str, prefix: str = "", nsmap: dict[str, str] | None = None) -> None:
-        super().__init__()
+        self.parent = None
+        self.children = []
+        self._named = None
         self.ns, self.local, self.prefix = ns, local, prefix
-        self.nsmap = nsmap if nsmap is not None else {}
-        self.attributes: dict[str, Attribute] = {}
+        self.nsmap = nsmap or _NO_PREFIXES
+        self.attributes = _NO_ATTRIBUTES
 
     @property
     def name(self) -> str:
@@ -154,8 +177,11 @@ class Element(_Parent):
         if (found := self.attributes.get(name)) is not None:
             found.value = value
             return found
-        made = self.attributes[name] = Attribute(ns, local, value, prefix)
+        made = Attribute(ns, local, value, prefix)
         made.parent = self
+        if not self.attributes:
+            self.attributes = {}
+        self.attributes[name] = made
         return made
 
     def set_text(self, value: str) -> None:
