@@ -95,6 +95,23 @@ async def test_the_same_message_id_is_the_same_request(client: Client, tmp_path:
     assert len(await client.cases(flow="echo")) == 1
 
 
+async def test_an_id_is_its_senders_own_and_no_other_messages(server: RunningServer, tmp_path: Path) -> None:
+    flow = process(tmp_path, "echo", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>")
+    id = header(ADDRESSING, "MessageID", "urn:order:9")
+    nine, ten = (write_envelope([f'<order xmlns="{SHOP}">{number}</order>'], [id]) for number in (9, 10))
+    async with Client(server.url, user="ann") as ann, Client(server.url, user="bob") as bob:
+        await ann.deploy(flow)
+        assert number_in((await ann.post("echo", nine))[1]) == 9
+        assert number_in((await bob.post("echo", ten))[1]) == 10
+        status, body = await ann.post("echo", ten)
+        cases = await ann.cases(flow="echo")
+    fault = read_envelope(body).fault()
+    assert status == 409
+    assert fault is not None
+    assert "urn:order:9" in fault.string
+    assert len(cases) == 2
+
+
 async def test_who_hangs_up_finds_the_answer_when_it_asks_again(client: Client, tmp_path: Path) -> None:
     hears = '<receive partnerLink="customer" operation="remark" variable="note"/>'
     await client.deploy(process(tmp_path, "slow", f"<sequence>{RECEIVE}{hears}{ECHO}{REPLY}</sequence>"))

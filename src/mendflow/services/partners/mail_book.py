@@ -33,9 +33,10 @@ def endpoint_of(flow: str) -> CaseId:
     return CaseId(f"{flow.replace('.', '_dot_')}{ENDPOINT}")
 
 
-def mail_id(flow: str, id: str) -> str:
-    """The name of a message's document: whoever sends it may call it what they like."""
-    return f"{endpoint_of(flow)}/{hashlib.sha256(id.encode()).hexdigest()[:32]}"
+def mail_id(flow: str, who: str, id: str) -> str:
+    """The name of a message's document: whoever sends it may call it what they like, and two may do so alike."""
+    named = hashlib.sha256(f"{who}\n{id}".encode()).hexdigest()[:32]
+    return f"{endpoint_of(flow)}/{named}"
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -147,6 +148,15 @@ class MailBook:
     def knows(self, id: str) -> bool:
         """Whether this message came before."""
         return id in self.open or id in self._kept
+
+    async def same(self, id: str, channel: str, message: Value) -> bool:
+        """Whether the message that came by this name was this one, as far as anybody still knows."""
+        mail = self.open.get(id)
+        if mail is None:
+            await self._ledger.settled()
+            found = await self._store.get(MAIL_KIND, id)
+            mail = _decode_mail(found.body) if found is not None else None
+        return mail is None or (mail.channel, mail.message) == (channel, message)
 
     def came(self, mail: MailDocument) -> None:
         """A new message."""

@@ -15,7 +15,7 @@ from mendflow.core.engine.plan import Plan, compile_flow
 from mendflow.core.engine.xml.hearing import fits
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.problems import Elsewhere, Mistake, NotFound, NotNow, StoreUnavailable
+from mendflow.core.model.problems import Conflict, Elsewhere, Mistake, NotFound, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.cluster.contract import root_of
@@ -68,15 +68,18 @@ class Mailroom:
     # What comes in
 
     async def post(self, flow: str, channel: str, message: dict[str, Value], *, id: str, who: str) -> Posted:
-        """Take a message for a flow; it is on disk when this returns. The same id is the same message. Raises NotFound
-        if the flow, or the channel, is not there; Elsewhere if the flow's cases live on another server; another Mistake
-        if the message is none that the flow takes; NotNow if too many wait already."""
+        """Take a message for a flow; it is on disk when this returns. Of one who sends, the same id is the same
+        message. Raises NotFound if the flow, or the channel, is not there; Elsewhere if its cases live on another
+        server; Conflict if the id was another message's; another Mistake if the message is none that the flow takes;
+        NotNow if too many wait already."""
         await self._flows.look_again(flow)
         newest = self._flows.newest(flow)
-        plan, name = self._plan(newest), mail_id(flow, id)
+        plan, name = self._plan(newest), mail_id(flow, who, id)
         self._demand_heard(plan, Deliver(id=name, channel=channel, value=message))
         await self._open_endpoint(flow)
         repeated = self._book.knows(name)
+        if repeated and not await self._book.same(name, channel, message):
+            raise Conflict(f"the message id {id[:100]!r} was used for another message; take another")
         if not repeated:
             if len(self._book.waiting(flow, channel)) >= WAITING_MAX:
                 raise NotNow(f"{WAITING_MAX} messages on {channel} wait for cases of flow {flow} to listen; ask again")
