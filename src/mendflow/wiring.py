@@ -252,7 +252,7 @@ def _house(
     offer: Offer | None,
     grounds: Grounds,
 ) -> House:
-    clock = SystemClock()
+    clock, private = SystemClock(), options.webhooks_to_private or is_loopback(options.host)
     return House(
         store=MeteredStore(located.store, counts.store),
         counts=counts,
@@ -276,8 +276,8 @@ def _house(
         shipped=house_rules(),
         patterns=house_patterns(),
         domains=domains,
-        poster=HttpPoster(private=options.webhooks_to_private or is_loopback(options.host)),
-        caller=HttpCaller(),
+        poster=HttpPoster(private=private),
+        caller=HttpCaller(private=private),
         read_job=read_job,
         elements=WatchedElements(),
         batches=BatchSystems(grounds),

@@ -89,7 +89,9 @@ def serve(
     webhooks_to_private: Annotated[
         bool,
         typer.Option(
-            "--webhooks-to-private", help="Send webhooks to private addresses too; usual on this machine only."
+            "--webhooks-to-private",
+            help="Send webhooks, callbacks and calls whose address came by a message to private addresses too; usual on"
+            " this machine only.",
         ),
     ] = False,
     files_root: Annotated[

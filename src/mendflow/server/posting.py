@@ -21,11 +21,11 @@ TOTAL_S, CONNECT_S = 10.0, 5.0
 _FAILED = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)
 
 
-class _Private(OSError):
+class PrivateHost(OSError):
     """The name stands for a private address."""
 
 
-class _Looked(AbstractResolver):
+class Looked(AbstractResolver):
     """Looks names up, and lets through only what may be reached."""
 
     def __init__(self) -> None:
@@ -36,7 +36,7 @@ class _Looked(AbstractResolver):
     ) -> list[ResolveResult]:
         found = await self._inner.resolve(host, port, family)
         if any(is_private(ipaddress.ip_address(each["host"].partition("%")[0])) for each in found):
-            raise _Private(private_sentence(host))
+            raise PrivateHost(private_sentence(host))
         return found
 
     async def close(self) -> None:
@@ -74,7 +74,7 @@ class HttpPoster:
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
             connector = aiohttp.TCPConnector(
-                resolver=None if self.private else _Looked(), force_close=True, use_dns_cache=False
+                resolver=None if self.private else Looked(), force_close=True, use_dns_cache=False
             )
             self._session = aiohttp.ClientSession(
                 connector=connector,
@@ -90,7 +90,7 @@ class HttpPoster:
 def _why(error: Exception) -> str:
     """What went wrong, without the address, which may hold a secret."""
     inner = error.__cause__ or error
-    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, _Private):
+    if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, PrivateHost):
         return str(error.os_error)
     if isinstance(inner, OSError) and inner.strerror:
         return f"no connection: {inner.strerror}"

@@ -41,7 +41,8 @@ class Shop:
         self.heard: list[tuple[str, str, Element]] = []
         self.ids: list[str] = []
 
-    async def call(self, address: str, body: bytes, *, action: str) -> Called:
+    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> Called:
+        assert assigned, "whom the proxy calls was said by a message"
         self.ids.append(read_envelope(body).message_id)
         self.heard.append((address, action, read(element_of(read_envelope(body).body[0]))))
         answer = self.answers.pop(0) if len(self.answers) > 1 else self.answers[0]

@@ -12,6 +12,8 @@ import aiohttp
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap import CONTENT_TYPE
 from mendflow.core.soap.envelope import MESSAGE_BYTES_MAX
+from mendflow.server.posting import Looked, PrivateHost
+from mendflow.services.notifier.addresses import is_private_host, private_sentence
 from mendflow.services.partners.contract import Called, CallFailed
 
 CONNECT_S: Final = 10.0
@@ -22,26 +24,34 @@ _LOST: Final = (aiohttp.ClientError, OSError, ValueError)
 
 
 class HttpCaller:
-    def __init__(self, *, answer_s: float = ANSWER_S, bytes_max: int = MESSAGE_BYTES_MAX) -> None:
+    """`private`: also addresses that came by a message may be private ones, as they may where the server itself listens
+    on this machine only."""
+
+    def __init__(self, *, answer_s: float = ANSWER_S, bytes_max: int = MESSAGE_BYTES_MAX, private: bool = True) -> None:
         self._answer_s = answer_s
         self._bytes_max = bytes_max
-        self._session: aiohttp.ClientSession | None = None
+        self._private = private
+        self._sessions: dict[bool, aiohttp.ClientSession] = {}
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        for session in self._sessions.values():
+            await session.close()
+        self._sessions.clear()
 
-    async def call(self, address: str, body: bytes, *, action: str) -> Called:
-        _demand_http(address)
+    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> Called:
+        guarded = assigned and not self._private
+        _demand_http(address, guarded=guarded)
         headers = {"Content-Type": CONTENT_TYPE, "SOAPAction": f'"{action}"', "Accept": "text/xml"}
         try:
-            async with self._opened().post(address, data=body, headers=headers, allow_redirects=False) as response:
+            session = self._opened(guarded=guarded)
+            async with session.post(address, data=body, headers=headers, allow_redirects=False) as response:
                 return Called(response.status, await self._content(address, response))
         except TimeoutError as error:
             sentence = f"{address} has not answered within {self._answer_s:g} s"
             raise _failed("partnerTimedOut", Category.NETWORK, sentence) from error
         except _LOST as error:
+            if isinstance(error, aiohttp.ClientConnectorError) and isinstance(error.os_error, PrivateHost):
+                raise _failed("partnerRefused", Category.REFUSED, str(error.os_error)) from error
             raise _failed("partnerUnreachable", Category.NETWORK, f"{address}: {_why(error)}") from error
 
     async def _content(self, address: str, response: aiohttp.ClientResponse) -> bytes:
@@ -53,10 +63,17 @@ class HttpCaller:
                 raise _failed("partnerRefused", Category.REFUSED, sentence)
         return content
 
-    def _opened(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                connector=aiohttp.TCPConnector(limit=CONNECTIONS_MAX, force_close=True),
+    def _opened(self, *, guarded: bool) -> aiohttp.ClientSession:
+        """Names are looked up anew where they are guarded, and the connection goes to what was looked at."""
+        if guarded not in self._sessions:
+            connector = aiohttp.TCPConnector(
+                limit=CONNECTIONS_MAX,
+                force_close=True,
+                resolver=Looked() if guarded else None,
+                use_dns_cache=not guarded,
+            )
+            self._sessions[guarded] = aiohttp.ClientSession(
+                connector=connector,
                 timeout=aiohttp.ClientTimeout(total=self._answer_s, sock_connect=CONNECT_S),
                 headers={"User-Agent": "mendflow"},
                 skip_auto_headers=("Accept-Encoding",),
@@ -64,10 +81,10 @@ class HttpCaller:
                 cookie_jar=aiohttp.DummyCookieJar(),
                 trust_env=False,
             )
-        return self._session
+        return self._sessions[guarded]
 
 
-def _demand_http(address: str) -> None:
+def _demand_http(address: str, *, guarded: bool) -> None:
     try:
         parts = urlsplit(address)
         fit = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -76,6 +93,8 @@ def _demand_http(address: str) -> None:
     if not fit:
         sentence = f"{address[:200]!r} is no address that can be called; partners are called by http and https"
         raise _failed("partnerUnreachable", Category.REFUSED, sentence)
+    if guarded and is_private_host(parts.hostname or ""):
+        raise _failed("partnerRefused", Category.REFUSED, private_sentence(parts.hostname or ""))
 
 
 def _failed(name: str, category: Category, message: str) -> CallFailed:

@@ -26,12 +26,17 @@ def check_url(url: str, *, private: bool) -> None:
     if parts.username is not None or parts.password is not None:
         raise Invalid("the address of a webhook has no user and password; sign with a secret instead", field="url")
     assert host is not None
-    if not private and (host == "localhost" or host.endswith(".localhost") or is_private_text(host)):
+    if not private and is_private_host(host):
         raise Invalid(private_sentence(host), field="url")
 
 
 def private_sentence(host: str) -> str:
-    return f"{host} is a private address; a server started with --webhooks-to-private would send webhooks there"
+    return f"{host} is a private address; a server started with --webhooks-to-private would send there"
+
+
+def is_private_host(host: str) -> bool:
+    """Whether its name alone says that it is a private one."""
+    return host == "localhost" or host.endswith(".localhost") or is_private_text(host)
 
 
 def is_private_text(host: str) -> bool:

@@ -26,6 +26,7 @@ from mendflow.services.ledger import Ledger
 from mendflow.services.metering import Series
 from mendflow.services.partners.contract import Called, Caller, CallFailed, Mail, Port
 from mendflow.services.partners.port_words import PortFault, thrown
+from mendflow.services.partners.proxy_words import CALL_FLOW
 from mendflow.services.partners.running import Running
 
 log = logging.getLogger("mendflow.partners")
@@ -95,7 +96,8 @@ class Partners:
         instance = live.case.index.serials.get(order.serial, 0)
         id = _message_id(live, live.unanswered.setdefault(instance, order.serial))
         body = outward(write_envelope(messages.request_body(world, said, message), [id]), self._url())
-        answer = await self._caller.call(address, body, action=said.bound.action)
+        assigned = _is_assigned(live, address)
+        answer = await self._caller.call(address, body, action=said.bound.action, assigned=assigned)
         heard = await asyncio.to_thread(_heard, world, said, address, answer)
         if heard.fault is None or not heard.fault.infrastructure:
             live.unanswered.pop(instance, None)
@@ -136,6 +138,12 @@ class Partners:
             raise CallFailed(thrown(fault, said.operation.faults.get(split(fault.name)[1], ""))) from fault
         parts = world.messages.get(said.operation.output, ())
         return Outcome(outputs={parts[0].name: element_value(answer)} if answer is not None and parts else None)
+
+
+def _is_assigned(live: LiveCase, address: str) -> bool:
+    """Whether an address came by a message. All that the proxy calls did."""
+    assert live.flow.xml is not None
+    return live.flow.name == CALL_FLOW or all(port.address != address for port in live.flow.xml.ports)
 
 
 def _message_id(live: LiveCase, serial: int) -> str:

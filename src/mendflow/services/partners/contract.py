@@ -28,13 +28,14 @@ class CallFailed(Exception):
 
 
 class Caller(Protocol):
-    async def call(self, address: str, body: bytes, *, action: str) -> Called:
-        """Send an envelope and wait for what comes back. Raises CallFailed."""
+    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> Called:
+        """Send an envelope and wait for what comes back. Raises CallFailed. An `assigned` address came by a message
+        and was not written by whoever deployed the flow: nobody is to reach by it what he could not reach himself."""
         ...
 
 
 class NoCaller:
-    async def call(self, address: str, body: bytes, *, action: str) -> Called:
+    async def call(self, address: str, body: bytes, *, action: str, assigned: bool = False) -> Called:
         message = f"this server has no way out, so {address} cannot be called"
         raise CallFailed(Fault(name="partnerUnreachable", category=Category.REFUSED, message=message))
 
