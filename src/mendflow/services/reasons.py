@@ -20,6 +20,7 @@ from mendflow.services import holds
 from mendflow.services.case_book import state_of
 from mendflow.services.forced_items import by_force
 from mendflow.services.house import House
+from mendflow.services.partners.waits import waits_for
 from mendflow.services.pilot_book import PilotRecord
 
 REMOVED_TOLD = 5
@@ -83,7 +84,9 @@ async def of_found(domain: Asked, house: House, item: ItemView) -> Why:
             return await of_task(domain, item)
         except NotFound:
             pass  # nobody was offered it
-    return of_item(item)
+    present = house.present
+    live = present.manager.live.get(item.case) if present is not None else None
+    return of_item(item, waits_for(live, item.item, house.url) if live is not None else "")
 
 
 def of_job(house: House, job: Job) -> Why:
@@ -236,7 +239,8 @@ async def of_task(domain: Asked, item: ItemView) -> Why:
     return Why(subject=subject, state=item.state, sentence=sentence, facts=facts)
 
 
-def of_item(item: ItemView) -> Why:
+def of_item(item: ItemView, waits: str = "") -> Why:
+    """`waits` says better than its kind what it waits for."""
     words = {
         "wait": "waits for its time",
         "receive": "waits for a message: `mendflow send` delivers one",
@@ -247,7 +251,7 @@ def of_item(item: ItemView) -> Why:
         "transform": "waits for what a style sheet makes",
     }
     if item.state in ("waiting", "running", "staging"):
-        sentence = f"{item.item} {words.get(item.kind, 'is under way')}."
+        sentence = f"{item.item} {waits or words.get(item.kind, 'is under way')}."
     elif item.state == "suspended":
         sentence = f"{item.item} is suspended; `mendflow continue` lets it go on."
     else:
