@@ -4,6 +4,7 @@ A command is decided, its events go to the journal and into the case, and the or
 go and without waiting: so a case never sees two commands at once and needs no lock. What leaves the process waits for
 the ledger. After a crash each live case is read again and asked what it is owed; every order can be given twice."""
 
+import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from typing import Protocol
@@ -47,6 +48,12 @@ from mendflow.stores.contract import Append, Done, Store
 log = logging.getLogger("mendflow.cases")
 
 SNAPSHOT_EVERY_EVENTS = 2_000
+SNAPSHOT_EVERY_WORK = 4_000_000
+"""Work on XML, as the engine's meter counts it: seconds of it are not done again."""
+
+BREATH_EVERY_WORK = 200_000
+"""How much of it is done again before somebody else has a turn."""
+
 
 _encode = msgspec.json.Encoder().encode
 _decode_event = msgspec.json.Decoder(Event).decode
@@ -168,12 +175,17 @@ class FlowManager:
 
     async def _catch_up(self, live: LiveCase) -> bool:
         """Let happen in memory what the journal has beyond it; true if another server has taken the case meanwhile."""
-        moved = False
+        moved, work = False, 0
         while entries := await self._store.read(journal_of(live.id), live.position):
             for entry in entries:
                 event = _decode_event(entry)
                 evolve(live.case, event)
                 moved |= isinstance(event.fact, Moved)
+                work += live.case.meter.work
+                live.work += live.case.meter.work
+                if work >= BREATH_EVERY_WORK:
+                    work = 0
+                    await asyncio.sleep(0)
             live.position += len(entries)
             self._clock.catch_up(event.at)
         return moved
@@ -367,6 +379,7 @@ class FlowManager:
             live.position += 1
             try:
                 orders += evolve(live.case, event)
+                live.work += live.case.meter.work
             except Exception as error:  # a case that we cannot carry on must not take the others along
                 log.exception("case %s cannot go on", live.id)
                 self._give_up(live.document, f"a fault of mendflow itself: {error!r:.300}; run the case again")
@@ -392,9 +405,11 @@ class FlowManager:
         """Bound the replay. The wait between two snapshots grows with the state's size, so that their cost does not."""
         state = snapshot(live.case)
         live.snapshot_due = live.position + max(SNAPSHOT_EVERY_EVENTS, len(state) // 200)
+        live.work = 0
         self._ledger.touch(SNAPSHOT_KIND, live.id, Snapshot(case=live.id, position=live.position, state=state))
 
     async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:
         await self.errands.carry_out(live, orders)
-        if live.position >= live.snapshot_due and live.id in self.live:
+        due = live.position >= live.snapshot_due or live.work >= SNAPSHOT_EVERY_WORK
+        if due and live.id in self.live:
             self._save_snapshot(live)

@@ -46,8 +46,8 @@ from mendflow.core.model.values import Value
 STARTS_MAX: Final = 500
 """How many activities one event starts before the rest is left to GoOn."""
 
-CHARS_A_START: Final = 50_000
-"""How much XML takes as long as starting an activity does: large documents make an event shorter too."""
+WORK_MAX: Final = 200_000
+"""How much work on XML one event does before the rest is left to GoOn, as the meter counts it."""
 
 START, JOIN, ENDED, STEP = range(4)
 
@@ -137,7 +137,7 @@ class Run:
         self.agenda: deque[tuple[int, int]] = deque()
         self.starts = 0
         self.meter: Meter = case.meter
-        self.meter.chars = 0
+        self.meter.begin()
 
     def serial(self) -> int:
         self.case.last_serial += 1
@@ -146,7 +146,7 @@ class Run:
     @property
     def tired(self) -> bool:
         """Whether this event has done enough."""
-        return self.starts >= STARTS_MAX
+        return self.starts >= STARTS_MAX or self.meter.work >= WORK_MAX
 
     def answered(self, serial: int) -> bool:
         """Whether a kept fact answers this order, which is about to be forgotten: there is nothing to take back."""
@@ -170,7 +170,7 @@ class Run:
         """Do what is on the agenda, up to the bound; the rest stays in the case."""
         agenda, instances = self.agenda, self.instances
         while agenda:
-            if self.starts >= STARTS_MAX:
+            if self.starts >= STARTS_MAX or self.meter.work >= WORK_MAX:
                 self.case.backlog.extend(agenda)
                 agenda.clear()
                 return
@@ -188,6 +188,7 @@ class Run:
 
     def rest(self) -> None:
         """At the end of an event: ask to be called again if there is more to do."""
+        self.meter.end()
         case = self.case
         if case.going_on or case.status != "running" or not (case.backlog or case.facts):
             return
@@ -198,9 +199,6 @@ class Run:
         if instance.phase is not Phase.NEW:
             return
         self.starts += 1
-        if self.meter.chars >= CHARS_A_START:
-            starts, self.meter.chars = divmod(self.meter.chars, CHARS_A_START)
-            self.starts += starts
         node = self.nodes[instance.node]
         if node.plain:
             instance.phase = Phase.RUNNING

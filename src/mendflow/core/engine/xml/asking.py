@@ -13,6 +13,7 @@ from mendflow.core.expressions.xpath.run import Transform
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
+from mendflow.core.model.xml import element_text
 from mendflow.core.xml.times import deadline_ms, duration_ms
 from mendflow.core.xml.tree import Node
 
@@ -34,8 +35,11 @@ class Asking:
     def lookup(self, name: str) -> Value | Node:
         if name in self.links:
             return self.links[name]
-        value = self.trees[name] if name in self.trees else self.names(name)
-        self.case.meter.chars += size_of(value)
+        if name in self.trees:
+            return self.trees[name]
+        value = self.names(name)
+        for text in texts_in(value):
+            self.case.meter.look(text)
         return value
 
     def property_of(self, variable: str, name: str) -> Value:
@@ -49,11 +53,10 @@ class Asking:
         return xpath.World(self.lookup, self.property_of, self.transform)
 
 
-def size_of(value: Value) -> int:
-    """How much XML a variable holds, in characters."""
-    if isinstance(value, dict):
-        return sum(len(part) if isinstance(part, str) else size_of(part) for part in value.values())
-    return 0
+def texts_in(value: Value) -> list[str]:
+    """The texts of the elements that a variable holds: itself, or its parts."""
+    parts = [value, *value.values()] if isinstance(value, dict) else []
+    return [text for part in parts if (text := element_text(part)) is not None]
 
 
 def fault_of(error: xpath.XPathError, expr: Expr) -> Thrown:

@@ -9,7 +9,7 @@ from typing import Final
 
 from mendflow.core.engine.faults import MISMATCHED_ASSIGNMENT, SELECTION_FAILURE, thrown
 from mendflow.core.engine.state import Case, Env
-from mendflow.core.engine.xml.asking import Asking, fault_of, size_of
+from mendflow.core.engine.xml.asking import Asking, fault_of, texts_in
 from mendflow.core.engine.xml.copying import Given, copyable, placed, put, root_of, written
 from mendflow.core.engine.xml.declared import link_at, parts_of, type_of_part, variable_at, world_of
 from mendflow.core.engine.xml.properties import alias_of
@@ -45,7 +45,8 @@ class Places:
 
     def write(self, holder: Env, name: str, value: Value) -> None:
         self.remember(holder, name)
-        self.case.meter.chars += size_of(value)
+        for text in texts_in(value):
+            self.case.meter.write(text)
         holder.variables[name] = value
 
     def remember(self, holder: Env, name: str) -> None:
