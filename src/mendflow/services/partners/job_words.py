@@ -22,7 +22,6 @@ FAILED: Final = "jobFailed"
 UNKNOWN: Final = "unknownJob"
 NOTIFY: Final = "notify"
 NOTIFY_ACTION: Final = f"{JOBS}/{NOTIFY}"
-FAULT_MESSAGES: Final = {f"{{{JOBS}}}{each}": f"{{{JOBS}}}{each}Fault" for each in (FAILED, UNKNOWN, "refused")}
 
 _encode = msgspec.json.Encoder().encode
 

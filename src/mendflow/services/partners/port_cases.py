@@ -75,9 +75,9 @@ class PortCases:
         digest = self._flows.digest(flow)
         wanted = CaseDocument(id=CaseId(""), flow=flow.name, digest=digest, inputs=inputs, owner=by.owner, key=by.key)
         if by.live is None:
-            return _same(await self._beginning.begin(wanted, flow), digest)
+            return _same(await self._beginning.begin(wanted, flow), wanted)
         if by.key and (earlier := await self._keyed(by.live.id, by.key)) is not None:
-            return _same(earlier, digest)
+            return _same(earlier, wanted)
         wanted.id, wanted.parent = CaseId(f"{by.live.id}.{by.serial}"), by.live.id
         if (earlier := await self._manager.document(wanted.id)) is not None:
             return earlier
@@ -133,7 +133,7 @@ class PortCases:
         await self._ledger.settled()
 
 
-def _same(found: CaseDocument, digest: str) -> CaseDocument:
-    if found.digest != digest:
+def _same(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
+    if (found.digest, found.inputs) != (wanted.digest, wanted.inputs):
         raise Conflict(f"this key was used for {found.id}, which is something else; take another")
     return found

@@ -10,7 +10,7 @@ from typing import Final
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.problems import BadFlow, Mistake, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import element_text, element_value
+from mendflow.core.model.xml import element_value
 from mendflow.core.xml.door import BadXml
 from mendflow.core.xml.reading import shared
 from mendflow.core.xml.tree import Element, Text
@@ -117,13 +117,6 @@ def texted(namespace: str, local: str, text: str, **attributes: str) -> Element:
 def readable(text: str) -> str:
     """A text with no character that XML cannot hold: what jobs say of themselves may have any."""
     return NEVER.sub("\ufffd", text)
-
-
-def asked(value: Value) -> str:
-    """The element that a message of a case holds."""
-    part = value.get(PART) if isinstance(value, dict) else None
-    text = element_text(part)
-    return text if text is not None else ""
 
 
 def answered(text: str) -> dict[str, Value]:
