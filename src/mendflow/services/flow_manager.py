@@ -48,7 +48,7 @@ from mendflow.stores.contract import Append, Done, Store
 log = logging.getLogger("mendflow.cases")
 
 SNAPSHOT_EVERY_EVENTS = 2_000
-SNAPSHOT_EVERY_WORK = 4_000_000
+SNAPSHOT_EVERY_WORK = 1_000_000
 """Work on XML, as the engine's meter counts it: seconds of it are not done again."""
 
 BREATH_EVERY_WORK = 200_000

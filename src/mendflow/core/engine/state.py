@@ -257,7 +257,7 @@ class Index:
 
 
 class Meter:
-    """The work that one event did on XML, in units of about half a microsecond: nodes that expressions looked at, texts
+    """The work that one event did on XML, in units of about a microsecond: nodes that expressions looked at, texts
     that were read and written. It is no part of the state, and the same each time that the event is replayed. A text is
     read once in an event, if at all: most are known from before, so not all of its length counts."""
 

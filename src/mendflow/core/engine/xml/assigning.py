@@ -3,6 +3,7 @@
 All copies happen, or none. Each sees what the ones before it did."""
 
 from collections.abc import Iterable
+from typing import Final
 
 from mendflow.core.engine.faults import INVALID_VARIABLES, UNINITIALIZED_VARIABLE, thrown
 from mendflow.core.engine.state import Case, Env
@@ -13,9 +14,13 @@ from mendflow.core.model.xml import Declared, XmlCopy
 from mendflow.core.soap.references import own_reference
 from mendflow.core.xml.schema import violations
 
+WORK_A_COPY: Final = 150
+"""What a copy costs, however small it is."""
+
 
 def copy_all(places: Places, sources: Sources, copies: Iterable[XmlCopy]) -> None:
     for copy in copies:
+        places.case.meter.spend(WORK_A_COPY)
         given = sources.given(copy.source, ignore_missing=copy.ignore_missing)
         if given is not None:
             places.put(copy.target, given, keep_name=copy.keep_name)
