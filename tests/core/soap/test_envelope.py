@@ -44,6 +44,7 @@ def test_comments_in_a_body_are_no_elements() -> None:
         (f'<Envelope xmlns="{ENVELOPE}"/>'.encode(), "Client"),
         (around("<a/>", f'<s xmlns="urn:s" e:mustUnderstand="1" xmlns:e="{ENVELOPE}"/>'), "MustUnderstand"),
         (around("<a><?b c?></a>"), "Client"),
+        (around("<a/></e:Body><e:Body>"), "Client"),
         (around("<a/>" * 100_001), "Client"),
         (around("<a><!--b--></a>" * 60_000), "Client"),
         (around("<a>" + "b" * (1 << 20) + "</a>"), "Client"),

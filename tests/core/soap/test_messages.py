@@ -5,7 +5,7 @@ import pytest
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Bound, Operation, Part, Port, XmlWorld
-from mendflow.core.soap import BPEL
+from mendflow.core.soap import BPEL, XSI
 from mendflow.core.soap.envelope import BadEnvelope, SaidFault, read_envelope, write_envelope, write_fault
 from mendflow.core.soap.messages import (
     answer_body,
@@ -86,6 +86,16 @@ def test_parts_of_simple_types_are_spoken_in_rpc_style_and_are_plain_values() ->
     assert asked(WORLD, [ADD], read_envelope(write_envelope(body)), "") == (ADD, message)
     answer = answer_body(WORLD, ADD, {"result": 2.5})
     assert answered(WORLD, ADD, read_envelope(write_envelope(answer))) == {"result": 2.5}
+
+
+@pytest.mark.parametrize(
+    "inside",
+    ["<a>1</a>", "<a>1</a><a>9</a><b>2</b>", "<a>1</a><b>2</b><z>3</z>", "", f'<a xmlns:i="{XSI}" i:nil="1"/><b>2</b>'],
+)
+def test_an_rpc_message_has_each_of_its_parts_once_and_no_others(inside: str) -> None:
+    body = f'<rpc:add xmlns:rpc="urn:t">{inside}</rpc:add>'
+    with pytest.raises(BadEnvelope):
+        asked(WORLD, [ADD], read_envelope(write_envelope([body])), "")
 
 
 def test_a_part_of_a_complex_type_takes_the_parts_name_whatever_it_was_called() -> None:

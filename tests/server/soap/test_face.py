@@ -46,6 +46,28 @@ async def test_the_wsdl_tells_the_address_by_which_it_was_asked(
     assert [part.element for part in again.messages[f"{{{SHOP}}}orderMessage"]] == [f"{{{SHOP}}}order"]
 
 
+async def test_the_charset_of_the_header_counts(client: Client, http: aiohttp.ClientSession, tmp_path: Path) -> None:
+    says = (
+        """<assign><copy><from>string-length($note.body)</from><to variable="receipt" part="body"/></copy></assign>"""
+    )
+    hears = '<receive partnerLink="customer" operation="remark" variable="note" createInstance="yes"/>'
+    await client.deploy(process(tmp_path, "hears", f"<sequence>{hears}{says}</sequence>"))
+    body = write_envelope([f'<note xmlns="{SHOP}">gr\u00fcn</note>']).decode().partition("?>")[2].encode("latin-1")
+    for charset, status in (("iso-8859-1", 202), ("utf-8", 500)):
+        headers = {"Content-Type": f"text/xml; charset={charset}"}
+        async with http.post(client.endpoint("hears"), data=body, headers=headers) as response:
+            assert response.status == status
+
+
+@pytest.mark.parametrize("query", ["xsd=9", "xsd=../../etc/passwd", "wsdl=7", "wsdl=x"])
+async def test_a_document_that_is_not_there_is_not_found(
+    client: Client, http: aiohttp.ClientSession, tmp_path: Path, query: str
+) -> None:
+    await client.deploy(process(tmp_path, "echo", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>"))
+    async with http.get(f"{client.endpoint('echo')}?{query}") as response:
+        assert response.status == 404
+
+
 async def test_a_one_way_message_is_acknowledged_before_anybody_waits_for_it(client: Client, tmp_path: Path) -> None:
     hears = '<receive partnerLink="customer" operation="remark" variable="note"/>'
     await client.deploy(process(tmp_path, "late", f"<sequence>{RECEIVE}{hears}{ECHO}{REPLY}</sequence>"))

@@ -72,8 +72,8 @@ class Envelope(NamedTuple):
         )
 
 
-def read_envelope(data: bytes, source: str = "the message") -> Envelope:
-    """The envelope that these bytes are. Raises BadEnvelope."""
+def read_envelope(data: bytes | str, source: str = "the message") -> Envelope:
+    """The envelope that this is. Raises BadEnvelope."""
     try:
         root = parse(data, source, _SOAP_BOUNDS)
     except BadFlow as refused:
@@ -83,9 +83,10 @@ def read_envelope(data: bytes, source: str = "the message") -> Envelope:
             version = "SOAP 1.2" if etree.QName(root).namespace == SOAP_12 else "an envelope of another kind"
             raise BadEnvelope(f"this is {version}; send SOAP 1.1", "VersionMismatch")
         raise BadEnvelope(f"<{local_of(root)}> is no SOAP envelope; send {joined(ENVELOPE, 'Envelope')}")
-    parts = {local_of(each): each for each in elements_of(root)}
-    if "Body" not in parts:
-        raise BadEnvelope("the envelope has no Body")
+    names = [local_of(each) for each in elements_of(root)]
+    parts = dict(zip(names, elements_of(root), strict=True))
+    if names.count("Body") != 1 or names.count("Header") > 1:
+        raise BadEnvelope("an envelope has at most one Header, and one Body")
     headers = tuple(elements_of(parts["Header"])) if "Header" in parts else ()
     for header in headers:
         _demand_understood(header)

@@ -108,7 +108,7 @@ def answered(world: XmlWorld, said: Spoken, envelope: Envelope) -> Message:
 def _read(world: XmlWorld, said: Spoken, name: str, body: tuple[Node, ...]) -> dict[str, Value]:
     parts = world.messages.get(name, ())
     if said.bound.style == "rpc":
-        held = {local_of(each): each for each in elements_of(body[0])} if body else {}
+        held = _accessors(parts, body, said.operation.name)
     else:
         found = {str(each.tag): each for each in body}
         held = {part.name: found[part.element] for part in parts if part.element in found}
@@ -121,6 +121,16 @@ def _read(world: XmlWorld, said: Spoken, name: str, body: tuple[Node, ...]) -> d
         for part in parts
         if part.name in held
     }
+
+
+def _accessors(parts: tuple[Part, ...], body: tuple[Node, ...], operation: str) -> dict[str, Node]:
+    """The elements of an rpc message by the parts that they are: each once, none missing, and no others."""
+    inside = list(elements_of(body[0])) if len(body) == 1 else []
+    there, wanted = [local_of(each) for each in inside], [part.name for part in parts]
+    if sorted(there) != sorted(wanted):
+        told = ", ".join(there) or "nothing"
+        raise BadEnvelope(f"the message of {operation} has the parts {', '.join(wanted) or 'none'}; {told} came")
+    return dict(zip(there, inside, strict=True))
 
 
 # Faults

@@ -7,7 +7,7 @@ from lxml import etree
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlType, XmlWorld, element_text, element_value
 from mendflow.core.soap import XSI, joined
-from mendflow.core.soap.envelope import element_of, text
+from mendflow.core.soap.envelope import BadEnvelope, element_of, local_of, text
 from mendflow.core.xml import Node, parse
 from mendflow.core.xml.declarations import builtin_of
 from mendflow.core.xml.plain import plain, text_of
@@ -24,9 +24,9 @@ def written(name: str, value: Value) -> str:
 
 
 def read(node: Node, type: str, world: XmlWorld) -> Value:
-    """The value that an element holds for a part of this type."""
+    """The value that an element holds for a part of this type. Raises BadEnvelope."""
     if node.get(joined(XSI, "nil"), "") in ("1", "true"):
-        return None
+        raise BadEnvelope(f"{local_of(node)} is nil; a part of a message has a value")
     kind = XmlType(type=type)
     if builtin_of(world, kind) is None:
         return element_value(element_of(node))

@@ -8,6 +8,7 @@ A message is on disk before anything is answered. Who hangs up loses the answer 
 asks for it again. Whatever is wrong is said as a SOAP fault."""
 
 import asyncio
+import re
 import uuid
 from collections.abc import Callable, Sequence
 from functools import partial
@@ -16,7 +17,7 @@ from urllib.parse import parse_qs
 
 from litestar.types import HTTPScope, Receive, Send
 
-from mendflow.core.model.problems import Elsewhere, Invalid, Mistake, NotFound, NotNow, Unreachable
+from mendflow.core.model.problems import BadFlow, Elsewhere, Invalid, Mistake, NotFound, NotNow, Unreachable
 from mendflow.core.model.xml import element_text
 from mendflow.core.soap import CONTENT_TYPE, ENVELOPE, split
 from mendflow.core.soap.endpoints import Endpoint, Inbound
@@ -32,6 +33,7 @@ from mendflow.core.soap.envelope import (
 from mendflow.core.soap.messages import Message, answer_body, asked, fault_detail, fault_words
 from mendflow.core.soap.references import outward
 from mendflow.core.soap.wsdl import Served, at_address, schema_of, wsdl_of
+from mendflow.core.xml.encodings import MARKS, TAKEN
 from mendflow.server import answers
 from mendflow.server.access import Caller
 from mendflow.server.answers import HungUp, MethodRefused
@@ -46,6 +48,8 @@ from mendflow.services.partners.port_words import PortFault
 T = TypeVar("T")
 
 SOAP: Final = "/soap/"
+MARKED: Final = tuple(mark for mark, _ in MARKS)
+_CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([A-Za-z0-9._-]{1,40})""", re.IGNORECASE)
 FLOWS: Final = "flows"
 LARGE_BYTES: Final = 1 << 16
 """From this size on a message is read beside the loop, where nobody waits for it."""
@@ -113,8 +117,7 @@ class SoapFace:
         return self._base(scope) + scope["raw_path"].decode("latin-1").partition("?")[0]
 
     def _base(self, scope: HTTPScope) -> str:
-        host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
-        return self._url or f"{scope['scheme']}://{host}"
+        return self._url or f"{scope['scheme']}://{_header(scope, b'host')}"
 
     async def _endpoint(self, words: Sequence[str]) -> Endpoint:
         """What there is at an address: a flow with all its links, or one of them."""
@@ -131,7 +134,7 @@ class SoapFace:
     # Messages
 
     async def _posted(self, scope: HTTPScope, receive: Receive, send: Send, caller: Caller) -> None:
-        data = await whole(receive, MESSAGE_BYTES_MAX)
+        data = in_charset(await whole(receive, MESSAGE_BYTES_MAX), _header(scope, b"content-type"))
         words, action = _words(scope), _action(scope)
         if words[0] != FLOWS:
             await until_gone(receive, self._ask_port(words, data, send, caller), self._holds)
@@ -139,7 +142,10 @@ class SoapFace:
         endpoint = await self._endpoint(words)
         inbound, message, id = await _beside(data, partial(_understood, endpoint, action))
         id = id or str(uuid.uuid4())
-        posted = await self._office.post(words[1], inbound.channel, message, id=id, who=caller.name)
+        try:
+            posted = await self._office.post(words[1], inbound.channel, message, id=id, who=caller.name)
+        except (Invalid, BadFlow) as mistake:
+            raise BadEnvelope(mistake.message) from mistake
         if not inbound.said.operation.output:
             await tell(send, Told(202))
             return
@@ -151,7 +157,7 @@ class SoapFace:
         told = answer_of(endpoint, inbound, await self._office.answer(flow, id))
         await tell(send, Told(told.status, outward(told.body, base)))
 
-    async def _ask_port(self, words: Sequence[str], data: bytes, send: Send, caller: Caller) -> None:
+    async def _ask_port(self, words: Sequence[str], data: bytes | str, send: Send, caller: Caller) -> None:
         port = self._office.port(words[0]) if len(words) == 1 else None
         if port is None:
             raise NotFound(f"there is no port {'/'.join(words)} here")
@@ -211,19 +217,19 @@ def _of_port(fault: PortFault) -> Told:
     return Told(500, write_fault(fault_words(partner), [told or f'<{local} xmlns="{text(namespace)}"/>']))
 
 
-async def _beside(data: bytes, read: Callable[[bytes], T]) -> T:
+async def _beside(data: bytes | str, read: Callable[[bytes | str], T]) -> T:
     """What a message says. A large one is read in a thread, so that others have their turn meanwhile."""
     return await asyncio.to_thread(read, data) if len(data) > LARGE_BYTES else read(data)
 
 
-def _understood(endpoint: Endpoint, action: str, data: bytes) -> tuple[Inbound, Message, str]:
+def _understood(endpoint: Endpoint, action: str, data: bytes | str) -> tuple[Inbound, Message, str]:
     """Which operation a message means, the message, and what it is called by whoever sent it."""
     envelope = read_envelope(data)
     said, message = asked(endpoint.world, (each.said for each in endpoint.inbound), envelope, action)
     return next(each for each in endpoint.inbound if each.said is said), message, envelope.message_id
 
 
-def _only(data: bytes) -> tuple[str, str]:
+def _only(data: bytes | str) -> tuple[str, str]:
     """The one element of a request to a port, and what the request is called."""
     envelope = read_envelope(data)
     if len(envelope.body) != 1:
@@ -236,9 +242,27 @@ def _words(scope: HTTPScope) -> list[str]:
 
 
 def _action(scope: HTTPScope) -> str:
-    said = next((value for name, value in scope["headers"] if name == b"soapaction"), b"")
-    return said.decode("latin-1").strip().strip('"')
+    return _header(scope, b"soapaction").strip().strip('"')
+
+
+def _header(scope: HTTPScope, name: bytes) -> str:
+    return next((value for each, value in scope["headers"] if each == name), b"").decode("latin-1")
+
+
+def in_charset(data: bytes, content_type: str) -> bytes | str:
+    """A message in the encoding that its header says, which goes before what it says itself; else as it came."""
+    said = _CHARSET.search(content_type)
+    encoding = TAKEN.get(said.group(1).lower(), "") if said else ""
+    if not encoding or data.startswith(MARKED):
+        return data
+    try:
+        return data.decode(encoding)
+    except UnicodeDecodeError as error:
+        raise BadEnvelope(f"byte {error.start} is none that {encoding} has, though the header says so") from error
 
 
 def _number(text: str) -> int:
-    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else 0
+    """Which document is asked for: the first, if none is named; none at all by what is no number."""
+    if not text:
+        return 0
+    return int(text) if text.isascii() and text.isdigit() and len(text) < 4 else -1
