@@ -62,7 +62,8 @@ async def drained(client: Client, case: CaseView, stop: asyncio.Event, *, quiet:
     told = False
     while left := await _going_on(client, case):
         if not told and not quiet:
-            say(f"The case has {case.status}; waiting for {_names(left)}, left behind by it. Ctrl-C ends.", err=True)
+            names = left[0] if len(left) == 1 else count_text(len(left), "job")
+            say(f"The case has {case.status}; waiting for {names}, left behind by it. Ctrl-C ends.", err=True)
         told = True
         try:
             async with asyncio.timeout(LOOK_EVERY_S):
@@ -73,10 +74,10 @@ async def drained(client: Client, case: CaseView, stop: asyncio.Event, *, quiet:
     return await client.case(case.id) if told else case
 
 
-async def _going_on(client: Client, case: CaseView) -> list[Job]:
-    """Jobs that it, or a case that it called, has left behind and that are not over."""
-    family = [case, *(await called_cases(client, case))[:CALLED_LOOKED_INTO]]
-    return [job for each in family for job in await _left(client, each, ("available", "running"))]
+async def _going_on(client: Client, case: CaseView) -> list[str]:
+    """What it has left behind that is not over: jobs of its own, and cases, which the jobs of a process are."""
+    jobs = [str(job.spec.item) for job in await _left(client, case, ("available", "running"))]
+    return jobs + [each.id for each in await called_cases(client, case) if each.status == "running"]
 
 
 async def all_items(client: Client, case: str) -> list[ItemView]:
@@ -115,10 +116,6 @@ async def called_cases(client: Client, case: CaseView, *, mended: bool = False) 
 async def _left(client: Client, case: CaseView, states: tuple[str, ...]) -> list[Job]:
     found = [await client.jobs(JobQuery(case=case.id, state=state, limit=JOBS_SHOWN)) for state in states]
     return [job for jobs in found for job in jobs if job.spec.submission is Submission.FORGET]
-
-
-def _names(jobs: list[Job]) -> str:
-    return str(jobs[0].spec.item) if len(jobs) == 1 else count_text(len(jobs), "job")
 
 
 def left_text(job: Job) -> str:

@@ -10,7 +10,7 @@ from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Receive
 from mendflow.core.model.ids import CaseId, ItemId
-from mendflow.core.model.jobs import Outcome, Submission
+from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef
 from mendflow.core.soap.envelope import element_of, read_envelope
 from mendflow.core.xml.reading import read
@@ -144,11 +144,14 @@ async def test_a_forgotten_job_is_taken_and_nothing_is_answered(
     house: House, domain: LocalDomain, pilot: HandPilot
 ) -> None:  # FM-5
     assert await house.services.ports["jobs"].asked(asking("submitAndForget"), who="me") is None
-    await pilot.sync(want=1)
-    assert [each.spec.submission for each in pilot.held] == [Submission.FORGET]
+    [case] = await domain.cases()
+    assert case.status == "running", "it is the asker who forgets it"
     fault = Fault(name="exit", category=Category.JOB, message="it broke", exit_code=1)
     await pilot.run_all(lambda spec: Outcome(fault=fault))
-    assert any("it broke" in each.message for each in await domain.notices())
+    assert (await domain.case(case.id)).status == "failed"
+    async with asyncio.timeout(10):
+        while not any("it broke" in each.message for each in await domain.notices()):
+            await asyncio.sleep(0.01)
 
 
 async def test_a_cancelled_job_ends_and_one_that_is_over_stays_as_it_ended(house: House, pilot: HandPilot) -> None:

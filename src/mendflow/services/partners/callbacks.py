@@ -35,11 +35,15 @@ FLOW_HERE: Final = re.compile(r"mendflow:flows/([^/]+)/([^/]+)")
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An address that speaks SOAP; or a channel of a flow here."""
+    """An address that speaks SOAP; or a channel of a flow here; or the administrator, who hears of failures alone."""
 
     url: str = ""
     flow: str = ""
     channel: str = ""
+    administrator: bool = False
+
+
+ADMINISTRATOR: Final = Target(administrator=True)
 
 
 class Callback(msgspec.Struct, kw_only=True, omit_defaults=True):
@@ -176,6 +180,13 @@ class Callbacks:
     async def _attempt(self, callback: Callback, document: CaseDocument) -> str:
         """Empty if it was taken, else why not."""
         to, element, who = callback.to, outcome(NOTIFY, document), document.owner
+        if to.administrator:
+            if document.status != "completed":
+                why = document.fault.message if document.fault is not None else document.status
+                self._notices.post(
+                    f"{document.id}, which nobody waits for, was {document.status}: {why}", case=document.id
+                )
+            return ""
         if to.url:
             id = header(OURS, MESSAGE_ID, f"urn:mendflow:{callback.id}/{document.started_at}")
             headers = {"Content-Type": "text/xml; charset=utf-8", "SOAPAction": f'"{NOTIFY_ACTION}"'}

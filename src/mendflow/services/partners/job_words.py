@@ -15,8 +15,10 @@ from mendflow.services.partners.port_words import PortFault, address_in, child, 
 JOBS: Final = "urn:mendflow:jobs:1"
 JSDL: Final = "http://schemas.ggf.org/jsdl/2005/11/jsdl"
 KEY_CHARS_MAX: Final = 200
-SUBMISSIONS: Final = {"run": Submission.WAIT, "submit": Submission.NOTIFY, "submitAndForget": Submission.FORGET}
-"""The operations that take a job, and how each hands it to the meta-scheduler."""
+FORGET: Final = "submitAndForget"
+SUBMISSIONS: Final = {"run": Submission.WAIT, "submit": Submission.NOTIFY, FORGET: Submission.NOTIFY}
+"""The operations that take a job, and how each hands it to the meta-scheduler. It is the asker who forgets one: its
+case knows how it ends."""
 OPERATIONS: Final = (*SUBMISSIONS, "status", "subscribe", "cancel")
 FAILED: Final = "jobFailed"
 UNKNOWN: Final = "unknownJob"

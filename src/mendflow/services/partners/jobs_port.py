@@ -10,11 +10,10 @@ from msgspec.structs import replace
 
 from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.flow import Flow, Job
-from mendflow.core.model.jobs import Submission
 from mendflow.core.xml.tree import Element
 from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.partners import job_words as words
-from mendflow.services.partners.callbacks import Callbacks, Target
+from mendflow.services.partners.callbacks import ADMINISTRATOR, Callbacks, Target
 from mendflow.services.partners.job_words import JOBS, OPERATIONS, SUBMISSIONS, Wanted
 from mendflow.services.partners.port_cases import Asker, PortCases
 from mendflow.services.partners.port_words import request, told_by
@@ -46,6 +45,8 @@ class JobsPort:
 
     async def _submit(self, wanted: Wanted, by: Asker) -> str | None:
         target = self._target(wanted.callback, by) if wanted.callback is not None else None
+        if wanted.operation == words.FORGET:
+            target = ADMINISTRATOR
         document = await self._cases.begin(self._flow(wanted, by.folder), {}, by.keyed(JOBS, wanted.key))
         if target is not None:
             await self._callbacks.add(document, target)
@@ -57,15 +58,14 @@ class JobsPort:
         return replace(flow, body=replace(flow.body, submission=SUBMISSIONS[wanted.operation]))
 
     async def _taken(self, wanted: Wanted, document: CaseDocument) -> str | None:
-        match SUBMISSIONS[wanted.operation]:
-            case Submission.FORGET:
-                return None
-            case Submission.WAIT:
-                document = await self._cases.over(document)
-                if document.status != "completed":
-                    raise words.failed(document)
-                return words.outcome("runResponse", document)
-        return words.of_job("submitResponse", document.id)
+        if wanted.operation == words.FORGET:
+            return None
+        if wanted.operation == "submit":
+            return words.of_job("submitResponse", document.id)
+        document = await self._cases.over(document)
+        if document.status != "completed":
+            raise words.failed(document)
+        return words.outcome("runResponse", document)
 
     async def _about(self, asked: Element, by: Asker) -> str:
         """What is asked about a job that there is."""
