@@ -164,6 +164,8 @@ async def test_a_job_whose_process_gives_it_up_is_ended(house: House, domain: Lo
     answer = await ask(house, "synchronous")
     await pilot.sync(want=1, wait_ms=5_000)
     [held] = pilot.held
+    told = await domain.why("synchronous-soap.1")
+    assert any("case synchronous-soap.1.1" in fact for fact in told.facts), "it leads to the job"
     case = held.job.partition(".")[0] + "." + held.job.split(".")[1]
     await domain.remove(case, who="me")
     assert (await answer).ended == "processTerminated"

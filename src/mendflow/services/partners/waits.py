@@ -8,8 +8,9 @@ from mendflow.core.engine.state import Case, Item, Picking, ReceiveItem
 from mendflow.core.engine.xml.correlation import MARK, holder_of
 from mendflow.core.engine.xml.hearing import heard_by, message_of, outer_sets
 from mendflow.core.soap import split
-from mendflow.core.soap.references import address_of
+from mendflow.core.soap.references import OWN, address_of
 from mendflow.services.case_book import LiveCase
+from mendflow.services.partners.calling import IN_PROCESS
 
 
 def waits_for(live: LiveCase, item: str, url: str) -> str:
@@ -21,8 +22,10 @@ def waits_for(live: LiveCase, item: str, url: str) -> str:
         at = f", at {url}/soap/flows/{quote(live.flow.name, safe='')}" if url else ""
         return f"waits for {' or '.join(heard)}{at}" if heard else ""
     if isinstance(instance, Item) and isinstance(instance.order, CallPartner) and instance.order.port_type:
-        order = instance.order
-        return f"waits for the answer to {order.operation} of {order.partner}, at {address_of(order.reference)}"
+        order, address = instance.order, address_of(instance.order.reference)
+        port = address.startswith(IN_PROCESS) and not address.startswith(OWN)
+        case_of = f": case {live.id}.{order.serial}" if port else ""
+        return f"waits for the answer to {order.operation} of {order.partner}, at {address}{case_of}"
     return ""
 
 
