@@ -39,10 +39,13 @@ def _element(content: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 
 
 documents = st.builds(
-    lambda before, given, inner: f'{before}<a xmlns:p="urn:p" xmlns:q="urn:q"{given}>{"".join(inner)}</a>',
+    lambda before, given, inner, times: (
+        f'{before}<a xmlns:p="urn:p" xmlns:q="urn:q"{given}>{"".join(inner) * times}</a>'
+    ),
     st.sampled_from(["", "<!--first-->", "<?first?>"]),
     attributes,
     st.lists(st.recursive(st.one_of(words, aside), _element, max_leaves=12), max_size=5),
+    st.sampled_from([1, 1, 2, 5]),
 )
 
 tests = st.sampled_from(
@@ -56,6 +59,50 @@ ends = st.sampled_from(
 
 leaves = st.sampled_from(["1", "2", "0", "3.5", "'b'", "'1'", "''", "$n", "$s", "$yes", "true()", "-7"])
 counted = st.sampled_from(["position()", "last()", "@x", "@x=1", "position()=last()", "last()-1", ".=2", "not(b)"])
+compared = st.sampled_from(["=", "=", "!=", "<", "<=", ">", ">="])
+sides = st.sampled_from(
+    [
+        *(
+            "$n",
+            "$n+1",
+            "2",
+            "1.5",
+            "0",
+            "-1",
+            "99",
+            "'2'",
+            "'x'",
+            "$s",
+            "true()",
+            "$yes",
+            "0 div 0",
+            "1 div 0",
+            "-1 div 0",
+        ),
+        *(
+            "last()",
+            "last()-1",
+            "last() div 2",
+            "//b",
+            "$v/*/@x",
+            "count($v/*)",
+            "count(*)",
+            "@x",
+            "@y",
+            ".",
+            "b",
+            "@p:x",
+        ),
+    ]
+)
+"""What a predicate compares, or is: the same for all nodes, for all in a list, or another for each."""
+
+placed = st.one_of(
+    sides,
+    st.builds("{}{}{}".format, st.sampled_from(["position()", "@x", "@p:x", "."]), compared, sides),
+    st.builds("{}{}{}".format, sides, compared, st.sampled_from(["position()", "@x", "@p:x"])),
+    st.builds("{} {} {}{}{}".format, sides, st.sampled_from(["and", "or"]), sides, compared, sides),
+)
 operators = st.sampled_from(["=", "!=", "<", "<=", ">", ">=", "+", "-", "*", " div ", " mod ", " and ", " or "])
 of_nodes = st.sampled_from(
     [
@@ -191,6 +238,19 @@ def test_xpath_is_what_lxml_says_it_is(text: str, expression: str, pick: int) ->
     at = pick % len(elements)
     mine, other = here(expression, root, elements[at]), there(expression, theirs[at])
     assert same(mine, other, paths_of(root.document, tree)), (mine, other)
+
+
+@given(documents, st.lists(placed, min_size=1, max_size=3), st.sampled_from(["{}", "{}/@x", "count({})", "({})[$n]"]))
+def test_nodes_are_picked_by_position_and_by_attribute_as_lxml_picks_them(
+    text: str, asked: list[str], shape: str
+) -> None:  # FM-1
+    root, tree = read(text), etree.fromstring(text)
+    assert root.document is not None
+    held = "".join(map("[{}]".format, asked))
+    for step in ("b", "p:a", "*", "node()", "*/preceding-sibling::*", "*//b"):
+        expression = shape.format(f"$v/{step}{held}")
+        mine, other = here(expression, root, root), there(expression, tree)
+        assert same(mine, other, paths_of(root.document, tree)), (expression, mine, other)
 
 
 @given(documents, expressions())

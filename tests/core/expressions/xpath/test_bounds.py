@@ -62,6 +62,56 @@ def test_the_bound_is_the_same_each_time() -> None:
     assert found > max(600, WORK_MAX // 1100)
 
 
+def work_of(text: str, context: Element = WIDE, **variables: Value) -> int:
+    """What an evaluation says that it took, whether it gives something or not."""
+    told: list[int] = []
+    world = xpath.World(variables.__getitem__, spent=told.append)
+    try:
+        xpath.evaluate(Expr(text, XPATH), world, context)
+    except xpath.XPathError:
+        pass
+    (spent,) = told
+    return spent
+
+
+@pytest.mark.parametrize(
+    ("text", "most"),
+    [
+        *[(f"a[{asked}]/b", 30) for asked in ("$n", "position() = $n", "$n = position()", "last()", "7", "$n + 1")],
+        *[(f"a[{asked}]", 30) for asked in ("position() <= $n", "position() > last() - $n", "string($n)")],
+        ("count(a)", 30),
+        ("sum(a/b)", 12_000),
+        ("a[@x = $n]", 4030),
+    ],
+)
+def test_the_usual_questions_take_little_work_in_a_large_document(text: str, most: int) -> None:
+    assert 0 < work_of(text, n=3.0) <= most
+
+
+def test_what_is_the_same_for_all_nodes_is_asked_once() -> None:
+    asked: list[str] = []
+
+    def lookup(name: str) -> Value:
+        asked.append(name)
+        return "1"
+
+    found = xpath.select(
+        Expr("a[b = concat($n, '')][contains(b, $n) and count(b) > 0 * $n]", XPATH), xpath.World(lookup), WIDE
+    )
+    assert len(found) == 2000
+    assert len(asked) == 3
+
+
+def test_what_no_node_asks_for_is_not_looked_up() -> None:
+    for text in ("c[$none]", "c[position() = $none]", "c[@x = $none]", "a[c and $none]"):
+        assert xpath.select(Expr(text, XPATH), NOTHING, WIDE) == []
+
+
+@pytest.mark.parametrize("text", ["//*[//*]", "a[$none]", "//*[//*[//*[//*]]]", "count(a[b = 1])"])
+def test_work_is_told_once_and_is_the_same_each_time(text: str) -> None:
+    assert 0 < work_of(text) == work_of(text, read(f"<r>{'<a><b>1</b></a>' * 2000}</r>")) <= WORK_MAX
+
+
 def test_a_text_that_would_be_too_long_is_not_made() -> None:
     long = "x" * 400_000
     assert "at most 1,048,576 are made" in said("concat($s, $s, $s)", s=long)

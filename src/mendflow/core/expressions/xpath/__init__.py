@@ -3,7 +3,9 @@
 An expression is parsed once and kept. What it asks of a flow it asks a `World`; that it gives nothing is an
 `XPathError`, which knows the standard fault that it is in BPEL."""
 
+from collections.abc import Callable
 from functools import lru_cache
+from typing import TypeVar
 
 from mendflow.core.expressions.xpath.calls import Call
 from mendflow.core.expressions.xpath.flow_functions import PROPERTY, node_value, value_of
@@ -14,6 +16,8 @@ from mendflow.core.expressions.xpath.terms import Quoted, Term, Variable
 from mendflow.core.expressions.xpath.values import XValue, to_boolean, to_number, to_string
 from mendflow.core.model.expr import Expr
 from mendflow.core.xml.tree import Node
+
+T = TypeVar("T")
 
 __all__ = [
     "Uninitialised",
@@ -34,7 +38,7 @@ __all__ = [
 
 def evaluate(expr: Expr, world: World, context: Node | None = None) -> XValue:
     """What it gives: a truth value, a number, a text, or a list of nodes in document order."""
-    return _term(expr).value(Focus(Run(world), context))
+    return _evaluated(expr, world, context, _whole)
 
 
 def select(expr: Expr, world: World, context: Node | None = None) -> list[Node]:
@@ -47,13 +51,24 @@ def truth(expr: Expr, world: World, context: Node | None = None) -> bool:
 
 
 def text(expr: Expr, world: World, context: Node | None = None) -> str:
-    run = Run(world)
-    return to_string(_term(expr).value(Focus(run, context)), run)
+    return _evaluated(expr, world, context, to_string)
 
 
 def number(expr: Expr, world: World, context: Node | None = None) -> float:
-    run = Run(world)
-    return to_number(_term(expr).value(Focus(run, context)), run)
+    return _evaluated(expr, world, context, to_number)
+
+
+def _whole(value: XValue, _: Run) -> XValue:
+    """A list of nodes may be the tree's own, so who asked gets another."""
+    return list(value) if isinstance(value, list) else value
+
+
+def _evaluated(expr: Expr, world: World, context: Node | None, wanted: Callable[[XValue, Run], T]) -> T:
+    term, run = _term(expr), Run(world)
+    try:
+        return wanted(term.value(Focus(run, context)), run)
+    finally:
+        run.end()
 
 
 def names(expr: Expr) -> frozenset[str]:

@@ -7,6 +7,7 @@ from typing import Final, Literal
 import msgspec
 
 from mendflow.core.expressions.xpath.run import Focus, Namespace, XPathError
+from mendflow.core.expressions.xpath.terms import Focal
 from mendflow.core.expressions.xpath.values import XValue, text_number, to_boolean, to_number, to_string
 from mendflow.core.xml.tree import XML_NAMESPACE, Attribute, Element, Instruction, Node
 
@@ -23,7 +24,8 @@ class Function(msgspec.Struct, frozen=True):
     gives: Gives
     least: int = 0
     most: int = 0
-    positional: bool = False
+    asks: Focal = Focal(0)
+    """Of the focus, whatever its arguments are. Where its only argument is left out, it asks for the node too."""
 
 
 def _nodes(arguments: Arguments, what: str) -> list[Node]:
@@ -176,8 +178,8 @@ CORE: Final[dict[str, Function]] = {
     "floor": Function(_floor, "number", 1, 1),
     # Nothing says which attributes are ids, since document types are not taken. So nothing has one.
     "id": Function(lambda _, __: [], "nodes", 1, 1),
-    "lang": Function(_lang, "boolean", 1, 1),
-    "last": Function(lambda focus, _: float(focus.size), "number", positional=True),
+    "lang": Function(_lang, "boolean", 1, 1, Focal.NODE),
+    "last": Function(lambda focus, _: float(focus.size), "number", asks=Focal.SIZE),
     "local-name": Function(_local_name, "string", 0, 1),
     "name": Function(_name, "string", 0, 1),
     "namespace-uri": Function(_namespace_uri, "string", 0, 1),
@@ -191,7 +193,7 @@ CORE: Final[dict[str, Function]] = {
         0,
         1,
     ),
-    "position": Function(lambda focus, _: float(focus.position), "number", positional=True),
+    "position": Function(lambda focus, _: float(focus.position), "number", asks=Focal.POSITION),
     "round": Function(lambda focus, arguments: rounded(to_number(arguments[0], focus.run)), "number", 1, 1),
     "starts-with": Function(_starts_with, "boolean", 2, 2),
     "string": Function(_text, "string", 0, 1),

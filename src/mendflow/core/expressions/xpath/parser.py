@@ -10,10 +10,12 @@ from mendflow.core.expressions.xpath.flow_functions import EXECUTABLE, FUNCTIONS
 from mendflow.core.expressions.xpath.functions import CORE, Function
 from mendflow.core.expressions.xpath.lexer import Token, tokens
 from mendflow.core.expressions.xpath.paths import Filtered, KindTest, NameTest, Path, Step, Union
+from mendflow.core.expressions.xpath.predicates import Predicate, predicate_of
 from mendflow.core.expressions.xpath.run import XPathError
 from mendflow.core.expressions.xpath.terms import (
     Arithmetic,
     Comparison,
+    Focal,
     Logic,
     Negative,
     Number,
@@ -187,10 +189,10 @@ class _Parser:
         self._demand(")")
         return KindTest(word.text, target)
 
-    def _predicates(self) -> tuple[Term, ...]:
+    def _predicates(self) -> tuple[Predicate, ...]:
         found = []
         while self._take("["):
-            found.append(self._expression())
+            found.append(predicate_of(self._expression()))
             self._demand("]")
         return tuple(found)
 
@@ -276,11 +278,14 @@ def _shortened(steps: list[Step]) -> tuple[Step, ...]:
     return tuple(found)
 
 
-def _counts(predicate: Term) -> bool:
+def _counts(predicate: Predicate) -> bool:
     """Whether it may ask for a position: by a number, or by position() and last()."""
-    if isinstance(predicate, Call) and predicate.function.gives in ("number", "any"):
+    asked = predicate.asked
+    if isinstance(asked, Call) and asked.function.gives in ("number", "any"):
         return True
-    return isinstance(predicate, Number | Negative | Arithmetic | Variable) or predicate.positional
+    if isinstance(asked, Number | Negative | Arithmetic | Variable):
+        return True
+    return bool(asked.asks & (Focal.POSITION | Focal.SIZE))
 
 
 def _many(function: Function) -> str:

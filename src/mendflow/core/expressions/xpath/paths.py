@@ -9,12 +9,16 @@ from typing import Final
 import msgspec
 
 from mendflow.core.expressions.xpath.axes import AXES, REVERSE, STAYS_FLAT
+from mendflow.core.expressions.xpath.predicates import Predicate
 from mendflow.core.expressions.xpath.run import Focus, Namespace, Run, XPathError
-from mendflow.core.expressions.xpath.terms import Number, Term
-from mendflow.core.expressions.xpath.values import XValue, to_boolean
-from mendflow.core.xml.tree import Attribute, Comment, Document, Element, Instruction, Node, Text
+from mendflow.core.expressions.xpath.terms import Focal, Term
+from mendflow.core.expressions.xpath.values import XValue
+from mendflow.core.xml.tree import Attribute, Comment, Document, Element, Instruction, Node, Text, name_of
 
 PRINCIPAL: Final[dict[str, type[Node]]] = {"attribute": Attribute, "namespace": Namespace}
+FINDS: Final = frozenset({"child", "attribute"})
+FOUND_AT_ONCE: Final = 100
+"""So many nodes are found by their name with the work of looking at one."""
 
 
 class NameTest(msgspec.Struct, frozen=True):
@@ -47,33 +51,52 @@ class KindTest(msgspec.Struct, frozen=True):
 class Step(msgspec.Struct, frozen=True):
     axis: str
     test: NameTest | KindTest
-    predicates: tuple[Term, ...] = ()
+    predicates: tuple[Predicate, ...] = ()
+
+    name: tuple[str, str] | None = None
+    """The namespace and the local name of the children or the attribute that it asks for, if it asks for one name."""
+
+    def __post_init__(self) -> None:
+        test = self.test
+        if self.axis in FINDS and isinstance(test, NameTest) and test.ns is not None and test.local is not None:
+            msgspec.structs.force_setattr(self, "name", (test.ns, test.local))
 
     def along(self, node: Node, run: Run) -> list[Node]:
-        """Where it leads from one node, in document order."""
+        """Where it leads from one node, in document order. The list is nobody's to change."""
+        found = self._tested(node, run) if self.name is None else self._found(node, self.name, run)
+        for predicate in self.predicates:
+            found = predicate.kept(found, run)
+        return found[::-1] if self.axis in REVERSE else found
+
+    def along_all(self, nodes: list[Node], run: Run) -> list[Node]:
+        """Where it leads from each of several, one after the other."""
+        if self.name is None or self.axis != "child" or self.predicates:
+            return [each for node in nodes for each in self.along(node, run)]
+        ns, local = self.name
+        found: list[Node] = [
+            each for node in nodes if isinstance(node, Element | Document) for each in node.named(ns, local)
+        ]
+        run.spend(len(nodes) + len(found) // FOUND_AT_ONCE)
+        return found
+
+    def _found(self, node: Node, name: tuple[str, str], run: Run) -> list[Node]:
+        """What has a name is found by it, and the others are not looked at."""
+        run.spend(1)
+        if self.axis == "attribute":
+            mark = node.attributes.get(name_of(*name)) if isinstance(node, Element) else None
+            return [mark] if mark is not None else []
+        if not isinstance(node, Element | Document):
+            return []
+        found: list[Node] = node.named(*name)  # type: ignore[assignment]  # nobody puts another kind of node into it
+        run.spend(len(found) // FOUND_AT_ONCE)
+        return found
+
+    def _tested(self, node: Node, run: Run) -> list[Node]:
         principal = PRINCIPAL.get(self.axis, Element)
         holds = self.test.holds
         every = list(AXES[self.axis](node, run))
         run.spend(len(every) + 1)
-        found = [each for each in every if holds(each, principal)]
-        for predicate in self.predicates:
-            found = filtered(found, predicate, run)
-        return found[::-1] if self.axis in REVERSE else found
-
-
-def filtered(nodes: list[Node], predicate: Term, run: Run) -> list[Node]:
-    """Those that a predicate holds for. A number asks for the position."""
-    run.spend(len(nodes))
-    size = len(nodes)
-    if isinstance(predicate, Number):
-        at = predicate.number
-        return [nodes[int(at) - 1]] if at == at and 1 <= at <= size and at == int(at) else []
-    kept = []
-    for place, node in enumerate(nodes, 1):
-        value = predicate.value(Focus(run, node, place, size))
-        if value == place if isinstance(value, float) else to_boolean(value):
-            kept.append(node)
-    return kept
+        return [each for each in every if holds(each, principal)]
 
 
 class Path(Term, frozen=True):
@@ -87,12 +110,18 @@ class Path(Term, frozen=True):
         if self.start is not None:
             yield self.start
         for step in self.steps:
-            yield from step.predicates
+            yield from (predicate.asked for predicate in step.predicates)
+
+    def asked_of_focus(self) -> Focal:
+        """Only where it begins: predicates of the path have nodes and positions of their own."""
+        return self.start.asks if self.start is not None else Focal.NODE
 
     @property
-    def positional(self) -> bool:
-        """Predicates of the path have positions of their own."""
-        return self.start is not None and self.start.positional
+    def attribute(self) -> str:
+        if self.start is not None or self.absolute or len(self.steps) != 1:
+            return ""
+        (step,) = self.steps
+        return name_of(*step.name) if step.axis == "attribute" and step.name and not step.predicates else ""
 
     def value(self, focus: Focus) -> XValue:
         nodes = self._begin(focus)
@@ -119,7 +148,7 @@ def _step(nodes: list[Node], flat: bool, step: Step, run: Run) -> tuple[list[Nod
     if len(nodes) == 1:
         found = step.along(nodes[0], run)
         return found, len(found) <= 1 or step.axis in STAYS_FLAT or step.axis.endswith("-sibling")
-    every = [each for node in nodes for each in step.along(node, run)]
+    every = step.along_all(nodes, run)
     if flat and step.axis in STAYS_FLAT:
         return every, True
     if step.axis == "self" or (flat and step.axis.startswith("descendant")):
@@ -132,19 +161,18 @@ class Filtered(Term, frozen=True):
     """The nodes of an expression for which predicates hold, counted in document order."""
 
     start: Term
-    predicates: tuple[Term, ...]
+    predicates: tuple[Predicate, ...]
 
     def inner(self) -> Iterable[Term]:
-        return (self.start, *self.predicates)
+        return (self.start, *(predicate.asked for predicate in self.predicates))
 
-    @property
-    def positional(self) -> bool:
-        return self.start.positional
+    def asked_of_focus(self) -> Focal:
+        return self.start.asks
 
     def value(self, focus: Focus) -> XValue:
         nodes = nodes_of(self.start.value(focus), "a predicate stands behind")
         for predicate in self.predicates:
-            nodes = filtered(nodes, predicate, focus.run)
+            nodes = predicate.kept(nodes, focus.run)
         return nodes
 
 

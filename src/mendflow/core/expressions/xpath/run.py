@@ -48,11 +48,12 @@ class Transform(Protocol):
 class World(msgspec.Struct, frozen=True):
     """What an expression can ask for. `lookup` gives a variable by its name, a message as a dict of its parts, or
     raises KeyError. `property` gives the property, by `{namespace}name`, of a variable. Whatever else they raise comes
-    out of the evaluation as it is."""
+    out of the evaluation as it is. `spent` is told of the work that an evaluation did, when it is over."""
 
     lookup: Callable[[str], Kept]
     property: Callable[[str, str], Kept] | None = None
     transform: Transform | None = None
+    spent: Callable[[int], None] | None = None
 
 
 class Namespace(Text):
@@ -70,7 +71,9 @@ class Run:
 
     def __init__(self, world: World, work_max: int = WORK_MAX) -> None:
         self.world = world
-        self._left = work_max
+        self.once: dict[int, Any] = {}
+        """What terms gave that are the same at every focus, by the identity of the term."""
+        self._most = self._left = work_max
         self._orders: dict[int, tuple[int, Node, dict[int, int]]] = {}
         self._namespaces: dict[int, list[Namespace]] = {}
 
@@ -79,12 +82,20 @@ class Run:
         if self._left < 0:
             raise XPathError("it takes too much work; give it less data, or ask for less of it")
 
+    def end(self) -> None:
+        """Tell who asked what it took."""
+        if self.world.spent is not None:
+            self.world.spent(min(self._most - self._left, self._most))
+
     def string(self, node: Node) -> str:
         """The string value of a node."""
         if isinstance(node, Text):
             self.spend(1 + len(node.value) // 100)
             return node.value
         assert isinstance(node, Element | Document)
+        if len(node.children) == 1 and type(only := node.children[0]) is Text:
+            self.spend(2 + len(only.value) // 100)
+            return only.value
         below = list(node.descendants())
         found = "".join([each.value for each in below if type(each) is Text])
         self.spend(1 + len(below) + len(found) // 100)

@@ -3,6 +3,9 @@ part, so that a long one is no deeper than a short one."""
 
 import math
 from collections.abc import Callable, Iterable, Iterator
+from enum import Flag, auto
+from functools import reduce
+from operator import or_
 from typing import Final
 
 import msgspec
@@ -11,7 +14,21 @@ from mendflow.core.expressions.xpath.run import Focus, Uninitialised
 from mendflow.core.expressions.xpath.values import XValue, compare, taken, to_boolean, to_number
 
 
-class Term(msgspec.Struct, frozen=True):
+class Focal(Flag):
+    """What a focus has: a context node, its position, and how many there are."""
+
+    NODE = auto()
+    POSITION = auto()
+    SIZE = auto()
+
+
+class Term(msgspec.Struct, frozen=True, kw_only=True):
+    asks: Focal = Focal(0)
+    """What it may ask of the focus. What asks nothing gives the same at every focus of an evaluation."""
+
+    def __post_init__(self) -> None:
+        msgspec.structs.force_setattr(self, "asks", self.asked_of_focus())
+
     def value(self, focus: Focus) -> XValue:
         """What it gives there; each kind of term in its own way."""
         raise AssertionError(f"{type(self).__name__} gives nothing")
@@ -20,10 +37,13 @@ class Term(msgspec.Struct, frozen=True):
         """The terms that it is made of."""
         return ()
 
+    def asked_of_focus(self) -> Focal:
+        return reduce(or_, (term.asks for term in self.inner()), Focal(0))
+
     @property
-    def positional(self) -> bool:
-        """Whether it may ask where among others the context node stands."""
-        return any(term.positional for term in self.inner())
+    def attribute(self) -> str:
+        """The name of the context node's attribute that it is, if it is one and no more."""
+        return ""
 
     def all_terms(self) -> Iterator["Term"]:
         """It and all within it."""

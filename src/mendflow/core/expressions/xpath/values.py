@@ -80,6 +80,8 @@ def to_number(value: XValue, run: Run) -> float:
 
 
 def text_number(text: str) -> float:
+    if text.isdecimal() and text.isascii():
+        return float(text)
     found = NUMBER.fullmatch(text)
     return float(found.group(1)) if found else math.nan
 

@@ -1,0 +1,168 @@
+"""Predicates, each decided with as little looking as it allows.
+
+Most ask for one node by its number, or compare something of each node with what is the same for all. The first kind is
+decided without a look at any node, and what is the same for all is found once in an evaluation. Which kind one is, is
+told from its terms when it is parsed, so the work that it takes is the same each time."""
+
+import math
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from mendflow.core.expressions.xpath.calls import Call
+from mendflow.core.expressions.xpath.run import Focus, Run
+from mendflow.core.expressions.xpath.terms import (
+    Arithmetic,
+    Comparison,
+    Focal,
+    Logic,
+    Negative,
+    Number,
+    Quoted,
+    Term,
+)
+from mendflow.core.expressions.xpath.values import MIRRORED, XValue, compare, text_number, to_boolean, to_number
+from mendflow.core.xml.tree import Attribute, Element, Node
+
+ONE_BY_ONE: Final = Focal.NODE | Focal.POSITION
+
+
+class Predicate(msgspec.Struct, frozen=True):
+    """One of no special kind: each node is looked at. `asked` is the term as it is written, `term` the same with all
+    that need not be found again marked."""
+
+    asked: Term
+    term: Term
+
+    def kept(self, nodes: list[Node], run: Run) -> list[Node]:
+        """Those that it holds for. A number asks for the position. The list that came in stays as it is."""
+        run.spend(len(nodes))
+        size, found = len(nodes), []
+        for place, node in enumerate(nodes, 1):
+            value = self.term.value(Focus(run, node, place, size))
+            if value == place if isinstance(value, float) else to_boolean(value):
+                found.append(node)
+        return found
+
+
+class Same(Predicate, frozen=True):
+    """One that says the same of all nodes: a number picks one of them, anything else takes all or none."""
+
+    def kept(self, nodes: list[Node], run: Run) -> list[Node]:
+        run.spend(1)
+        if not nodes:
+            return []
+        value = self.term.value(Focus(run, None, 1, len(nodes)))
+        if isinstance(value, float):
+            return _at(nodes, "=", value)
+        return list(nodes) if to_boolean(value) else []
+
+
+class Placed(Predicate, frozen=True):
+    """`position() = term`, or another comparison with it."""
+
+    operator: str
+
+    def kept(self, nodes: list[Node], run: Run) -> list[Node]:
+        run.spend(1)
+        if not nodes:
+            return []
+        value = self.term.value(Focus(run, None, 1, len(nodes)))
+        if isinstance(value, float | str):
+            return _at(nodes, self.operator, to_number(value, run))
+        run.spend(len(nodes))
+        return [node for place, node in enumerate(nodes, 1) if compare(self.operator, float(place), value, run)]
+
+
+class Marked(Predicate, frozen=True):
+    """`@name = term`."""
+
+    name: str
+
+    def kept(self, nodes: list[Node], run: Run) -> list[Node]:
+        run.spend(2 * len(nodes))
+        if not nodes:
+            return []
+        value = self.term.value(Focus(run, None, 1, len(nodes)))
+        if isinstance(value, str):
+            return [node for node in nodes if (mark := self._of(node)) is not None and mark.value == value]
+        if isinstance(value, float):
+            return [
+                node
+                for node in nodes
+                if (mark := self._of(node)) is not None and text_number(run.string(mark)) == value
+            ]
+        marks = [(node, self._of(node)) for node in nodes]
+        return [node for node, mark in marks if compare("=", [] if mark is None else [mark], value, run)]
+
+    def _of(self, node: Node) -> Attribute | None:
+        return node.attributes.get(self.name) if isinstance(node, Element) else None
+
+
+def _at(nodes: list[Node], operator: str, number: float) -> list[Node]:
+    """Those whose position compares so with a number."""
+    if math.isnan(number):
+        return []
+    number = min(max(number, 0.0), len(nodes) + 1.0)
+    below, up_to = max(math.ceil(number) - 1, 0), math.floor(number)
+    match operator:
+        case "<":
+            return nodes[:below]
+        case "<=":
+            return nodes[:up_to]
+        case ">":
+            return nodes[up_to:]
+        case ">=":
+            return nodes[below:]
+    return nodes[below:up_to]
+
+
+class Once(Term, frozen=True):
+    """A term that gives the same at every focus: it is asked once in an evaluation."""
+
+    term: Term
+
+    def inner(self) -> Iterable[Term]:
+        return (self.term,)
+
+    def value(self, focus: Focus) -> XValue:
+        kept = focus.run.once
+        found: XValue | None = kept.get(id(self))
+        if found is None:
+            found = kept[id(self)] = self.term.value(focus)
+        return found
+
+
+def predicate_of(asked: Term) -> Predicate:
+    """The predicate that a term is."""
+    if not asked.asks & ONE_BY_ONE:
+        return Same(asked, marked(asked))
+    if isinstance(asked, Comparison) and len(asked.rest) == 1:
+        ((operator, right),) = asked.rest
+        for one, other, how in ((asked.first, right, operator), (right, asked.first, MIRRORED[operator])):
+            if other.asks & ONE_BY_ONE:
+                continue
+            if isinstance(one, Call) and one.function.asks == Focal.POSITION and how != "!=":
+                return Placed(asked, marked(other), how)
+            if one.attribute and how == "=":
+                return Marked(asked, marked(other), one.attribute)
+    return Predicate(asked, marked(asked))
+
+
+def marked(term: Term) -> Term:
+    """The term, with each largest part that gives the same at every focus made one that is asked once."""
+    if isinstance(term, Number | Quoted):
+        return term
+    if not term.asks:
+        return Once(term)
+    match term:
+        case Comparison(first, rest) | Arithmetic(first, rest):
+            return type(term)(marked(first), tuple((operator, marked(each)) for operator, each in rest))
+        case Logic(operator, parts):
+            return Logic(operator, tuple(map(marked, parts)))
+        case Negative(inner):
+            return Negative(marked(inner))
+        case Call(name, function, arguments):
+            return Call(name, function, tuple(map(marked, arguments)))
+    return term
