@@ -50,7 +50,7 @@ class Asking:
 
     @property
     def world(self) -> xpath.World:
-        return xpath.World(self.lookup, self.property_of, self.transform)
+        return xpath.World(self.lookup, self.property_of, self.transform, self.case.meter.spend)
 
 
 def texts_in(value: Value) -> list[str]:
