@@ -21,6 +21,9 @@ PRESERVED: Final = frozenset({"string", "normalizedString", "anySimpleType"})
 WHOLE_TEXT: Final = re.compile(r"[+-]?[0-9]{1,30}")
 DECIMAL_TEXT: Final = re.compile(r"[+-]?([0-9]{1,300}(\.[0-9]{0,300})?|\.[0-9]{1,300})")
 FLOAT_TEXT: Final = re.compile(DECIMAL_TEXT.pattern + r"([eE][+-]?[0-9]{1,4})?")
+INFINITY: Final = {"Infinity": "INF", "-Infinity": "-INF"}
+"""As XPath writes it, and as XML Schema does. JSON has none, so it is kept as a text."""
+
 BOOLEANS: Final = {"true": True, "1": True, "false": False, "0": False}
 
 
@@ -55,7 +58,7 @@ def plain(world: XmlWorld, type: XmlType, text: str) -> Value:
     if base == "decimal":
         return _decimal(stripped)
     if base in ("float", "double"):
-        return _number(stripped, FLOAT_TEXT)
+        return _number(INFINITY.get(stripped, stripped), FLOAT_TEXT)
     return stripped
 
 

@@ -92,6 +92,7 @@ TYPES = {
     "number": XmlType(type=f"{{{XSD}}}int"),
     "few": XmlType(type="{urn:o}Few"),
     "amount": XmlType(type=f"{{{XSD}}}decimal"),
+    "double": XmlType(type=f"{{{XSD}}}double"),
     "flag": XmlType(type=f"{{{XSD}}}boolean"),
     "text": XmlType(type=f"{{{XSD}}}string"),
     "day": XmlType(type=f"{{{XSD}}}date"),

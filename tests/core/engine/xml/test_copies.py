@@ -105,6 +105,10 @@ def test_a_nil_element_has_no_text_and_one_that_gets_a_text_is_nil_no_more() -> 
         ("amount", "0.5", 0.5),
         ("amount", "'1e3'", "1e3"),
         ("amount", "2", 2),
+        ("double", "1 div 0", "INF"),
+        ("double", "-1 div 0", "-INF"),
+        ("double", "0 div 0", "NaN"),
+        ("double", "'1e3'", 1000.0),
         ("flag", "1 = 1", True),
         ("flag", "'0'", False),
         ("text", "' a '", " a "),
@@ -117,6 +121,12 @@ def test_a_value_of_a_simple_type_is_plain(name: str, what: str, value: Value) -
     play = ran([copy(what, to(name))], order=order())
     assert left(play, name) == value
     assert type(left(play, name)) is type(value)
+
+
+def test_infinity_is_kept_as_a_text_and_is_a_number_to_expressions() -> None:
+    play = ran([copy("1 div 0", to("double")), copy("-$double < 5", to("flag")), copy("-$double", to("double"))])
+    assert (left(play, "flag"), left(play, "double")) == (True, "-INF")
+    assert left(ran([copy("$text = 'INF'", to("flag"))], text="INF"), "flag") is True
 
 
 def test_variables_and_parts_come_into_being_when_they_are_copied_to() -> None:

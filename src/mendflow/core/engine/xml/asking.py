@@ -1,12 +1,13 @@
 """What XPath asks of a case: variables, links, properties, and the results of style sheets."""
 
 from collections.abc import Mapping
+from math import inf
 from typing import Final
 
 from mendflow.core.engine.faults import INVALID_EXPRESSION_VALUE, UNINITIALIZED_VARIABLE, Thrown, thrown
 from mendflow.core.engine.names import Names
 from mendflow.core.engine.state import Case
-from mendflow.core.engine.xml.declared import variable_at, world_of
+from mendflow.core.engine.xml.declared import parts_of, type_of_part, variable_at, world_of
 from mendflow.core.engine.xml.properties import property_of
 from mendflow.core.expressions import xpath
 from mendflow.core.expressions.xpath.run import Transform
@@ -14,11 +15,16 @@ from mendflow.core.model.expr import Expr
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_text
+from mendflow.core.xml.declarations import builtin_of
 from mendflow.core.xml.times import deadline_ms, duration_ms
 from mendflow.core.xml.tree import Node
 
 COUNTER_MAX: Final = 2**32 - 1
 """The most that an xsd:unsignedInt can say."""
+
+
+FLOATS: Final = frozenset({"float", "double"})
+INFINITE: Final = {"INF": inf, "-INF": -inf}
 
 
 class Asking:
@@ -40,7 +46,20 @@ class Asking:
         value = self.names(name)
         for text in texts_in(value):
             self.case.meter.look(text)
-        return value
+        return self._with_infinity(name, value) if self.case.plan.flow.xml is not None else value
+
+    def _with_infinity(self, name: str, value: Value) -> Value:
+        """JSON has no infinity, so it is kept as XML Schema writes it; to XPath it is a number."""
+        texts = [value] if isinstance(value, str) else list(value.values()) if isinstance(value, dict) else []
+        if not any(isinstance(text, str) and text in INFINITE for text in texts):
+            return value
+        world, (_, type) = world_of(self.case), variable_at(self.case, self.env, name)
+        if not type.message:
+            return INFINITE[value] if builtin_of(world, type) in FLOATS else value
+        floats = [
+            part.name for part in parts_of(self.case, type.message) if builtin_of(world, type_of_part(part)) in FLOATS
+        ]
+        return {part: INFINITE.get(held, held) if part in floats else held for part, held in value.items()}
 
     def property_of(self, variable: str, name: str) -> Value:
         holder, type = variable_at(self.case, self.env, variable)
