@@ -213,6 +213,11 @@ def test_a_declared_fault_is_an_answer(play: Playing) -> None:
     assert stage.statuses == ["completed"]
 
 
+def test_a_fault_that_nobody_declared_is_an_answer_all_the_same(play: Playing) -> None:
+    refusing = put("3", "refusal.payload") + reply("ask", variable="refusal", fault="p:strange")
+    assert play(process(sequence(begin(), refusing))).ask() == "!strange(3)"
+
+
 def test_a_reply_without_a_request_is_a_fault(play: Playing) -> None:
     stage = play(process(sequence(begin(), ANSWER, scope(handlers(all=buy(1)), reply()), "<empty/>")))
     assert stage.ask(2) == "2"

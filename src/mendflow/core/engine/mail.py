@@ -24,7 +24,7 @@ from mendflow.core.engine.run import Run
 from mendflow.core.engine.state import Item, Listener, Picking, ReceiveItem, ScopeInstance
 from mendflow.core.engine.xml import exchanges, hearing
 from mendflow.core.engine.xml.correlation import Fit, correlate
-from mendflow.core.engine.xml.declared import operation_of
+from mendflow.core.engine.xml.declared import operation_of, variable_at
 from mendflow.core.engine.xml.hearing import Hearing, operation_for, outer_sets
 from mendflow.core.engine.xml.parts import message_made, message_taken
 from mendflow.core.model.faults import Fault
@@ -209,13 +209,20 @@ def replied(run: Run, env: int, activity: Reply, how: XmlMessage) -> SendReply:
     case = run.case
     request = exchanges.find_request(case, env, activity)
     operation = operation_of(case, env, how, mine=True)
-    kind = operation.faults.get(activity.fault.rpartition("}")[2], "") if activity.fault else operation.output
+    kind = operation.output
+    if activity.fault:
+        kind = operation.faults.get(activity.fault.rpartition("}")[2]) or _held(run, env, how)
     value = message_made(case, env, how, kind)
     correlate_with(run, env, how.correlations, kind, value)
     exchanges.close_request(case, env, activity)
     return SendReply(
         serial=0, message=request, channel=activity.channel, value=value, fault=activity.fault, message_type=kind
     )
+
+
+def _held(run: Run, env: int, how: XmlMessage) -> str:
+    """The message that a fault which no WSDL declares is said in: that of its variable."""
+    return variable_at(run.case, env, how.variable)[1].message if how.variable else ""
 
 
 def missing_reply(run: Run, scope: ScopeInstance) -> Fault | None:
