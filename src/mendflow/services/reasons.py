@@ -7,6 +7,7 @@ from typing import Protocol
 import msgspec
 
 from mendflow.core.engine.plan import below
+from mendflow.core.engine.state import Structure
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobState
@@ -24,6 +25,7 @@ from mendflow.services.partners.waits import waits_for
 from mendflow.services.pilot_book import PilotRecord
 
 REMOVED_TOLD = 5
+LOOPS = frozenset({"while", "until", "for-each"})
 
 
 class Asked(Protocol):
@@ -325,9 +327,20 @@ async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
     for item in live:
         told = await why(domain, house, f"{case.id}:{item.item}")
         facts.append(told.sentence)
-    facts += [*_held(case), *await _removed(domain, case)]
+    facts += [*_working(house, case), *_held(case), *await _removed(domain, case)]
     sentence = f"case {case.id} is running: {running} items run, {waiting} wait."
     return Why(subject=case.id, state=case.status, sentence=sentence, facts=facts)
+
+
+def _working(house: House, case: CaseView) -> list[str]:
+    """What a case does by itself, without waiting for anybody."""
+    present = house.present
+    live = present.manager.live.get(case.id) if present is not None else None
+    if live is None or not live.case.going_on:
+        return []
+    nodes, loops = live.case.plan.nodes, [each for each in live.case.instances.values() if isinstance(each, Structure)]
+    turning = [f"{nodes[each.node].shown}, turn {each.next:,}" for each in loops if nodes[each.node].kind in LOOPS]
+    return [f"it works by itself, a piece at a time{': in ' if turning else ''}{'; '.join(turning[:3])}."]
 
 
 def _held(case: CaseView) -> list[str]:

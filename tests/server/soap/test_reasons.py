@@ -36,3 +36,12 @@ async def test_an_invoke_tells_whom_it_waits_for(client: Client, tmp_path: Path)
     await asked
     listening.close()
     assert any(f"waits for the answer to buy of maker, at {address}." in fact for fact in told.facts)
+
+
+async def test_a_process_that_works_by_itself_tells_in_which_loop(client: Client, tmp_path: Path) -> None:
+    loop = '<while name="round"><condition>true()</condition><empty/></while>'
+    await client.deploy(process(tmp_path, "busy", f"<sequence>{RECEIVE}{ECHO}{REPLY}{loop}</sequence>"))
+    await client.post("busy", order(4))
+    told = await client.why("busy-soap.1")
+    await client.remove("busy-soap.1")
+    assert any("it works by itself, a piece at a time: in round, turn " in fact for fact in told.facts)
