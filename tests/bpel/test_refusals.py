@@ -26,9 +26,17 @@ BOTH = (
         ("<wait><for>'PT1S'</for><until>'2000-01-01'</until></wait>", "only one of both makes sense"),
         ("<if><empty/></if>", "needs a <condition>"),
         ("<dance/>", "dance"),
+        ('<receive partnerLink="desk" operation="tell" variable=""/>', "`variable` of <receive> is empty"),
+        ('<throw faultName="a b"/>', "is no name"),
         ('<empty speed="3"/>', "speed"),
         ("<opaqueActivity/>", "opaque"),
     ],
 )
 def test_what_makes_no_sense_is_refused(tmp_path: Path, step: str, why: str) -> None:
     assert why in refusal(tmp_path, process(traced(step)))
+
+
+@pytest.mark.parametrize("attribute", ["messageType", "type", "element"])
+def test_a_type_that_is_empty_is_none(tmp_path: Path, attribute: str) -> None:
+    text = process(traced(), variables=f'<variable name="mine" {attribute}=""/>')
+    assert f"`{attribute}` of <variable> is empty" in refusal(tmp_path, text)

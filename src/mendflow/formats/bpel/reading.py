@@ -18,6 +18,9 @@ SHOWN_CHARS: Final = 80
 PROBLEMS_MAX: Final = 500
 """Nobody mends more at once."""
 
+ADDRESSES: Final = frozenset({"namespace", "targetNamespace", "location"})
+"""Attributes that may be empty and say something by it."""
+
 
 class Document(msgspec.Struct, frozen=True, kw_only=True):
     """An XML file that was read. `location` is its path as seen from the process's folder, `file` what people call
@@ -64,10 +67,13 @@ class Reading:
         return found
 
     def only(self, at: Node, known: Iterable[str]) -> None:
-        """Refuse attributes that are not known. Those of other namespaces are others' business."""
+        """Refuse attributes that are not known, and names that are empty. Those of other namespaces are others'
+        business."""
         for name in map(str, at.keys()):
             if not name.startswith("{") and name not in known:
                 self.problem(at, f"<{local(at)}> has no attribute `{name}`", nearest(name, known))
+            elif name in known and name not in ADDRESSES and not at.get(name, "").strip():
+                self.problem(at, f"`{name}` of <{local(at)}> is empty: say what it is, or leave it out")
 
     def needed(self, at: Node, name: str) -> str:
         """An attribute that must be there."""
@@ -110,6 +116,8 @@ class Reading:
         space = at.nsmap.get(prefix or None)
         if (colon and space is None) or not name:
             self.problem(at, f"no xmlns says what the prefix of {shown(value)} means")
+        elif len(value.split()) > 1:
+            self.problem(at, f"{shown(value)} is no name: it has a space in it")
         return named(str(space or ""), name)
 
 
