@@ -63,6 +63,7 @@ class Listening:
     def __init__(self) -> None:
         self._channels: dict[tuple[str, str], dict[Channel, _Listeners]] = {}
         self._cases: dict[CaseId, dict[Channel, list[_Key]]] = {}
+        self._said: dict[str, dict[tuple[str, tuple[str, ...]], bytes | None]] = {}  # by messages that wait
 
     def note(self, live: LiveCase, name: str) -> None:
         """Somebody in the case listens on the channel, or for others than before."""
@@ -95,6 +96,25 @@ class Listening:
         for channel in list(self._cases.get(case, ())):
             self._drop(case, channel)
         self._cases.pop(case, None)
+
+    def wants(self, live: LiveCase, name: str, mail: str, message: Value) -> bool:
+        """Whether a case may take a message that waits. What the message says is looked up once, however many ask."""
+        keys = self._cases.get(live.id, {}).get(Channel(live.document.flow, live.document.digest, name), ())
+        if not keys or ANYTHING in keys or live.flow.xml is None:
+            return bool(keys)
+        kind, known = "", self._said.setdefault(mail, {})
+        for names, values in keys:
+            if (live.document.digest, names) not in known:
+                kind = kind or heard_type(live.case, name) or ""
+                found = properties_of(live.flow.xml, names, kind, message)
+                known[live.document.digest, names] = None if found is None else _encode(found)
+            if known[live.document.digest, names] == values:
+                return True
+        return False
+
+    def taken(self, mail: str) -> None:
+        """A message waits no more."""
+        self._said.pop(mail, None)
 
     def somebody(self, flow: str, name: str) -> bool:
         """Whether any case of the flow listens on the channel."""

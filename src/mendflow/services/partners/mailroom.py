@@ -40,6 +40,9 @@ REFUSED: Final = "messageRefused"
 WAITING_MAX: Final = 10_000
 """So many messages on one channel may wait for somebody to listen."""
 
+WAITING_MS_MAX: Final = 86_400_000
+"""Where that many wait, those that have done so for longer than a day give way."""
+
 
 class Mailroom:
     def __init__(
@@ -81,8 +84,6 @@ class Mailroom:
         if repeated and not await self._book.same(name, channel, message):
             raise Conflict(f"the message id {id[:100]!r} was used for another message; take another")
         if not repeated:
-            if len(self._book.waiting(flow, channel)) >= WAITING_MAX:
-                raise NotNow(f"{WAITING_MAX} messages on {channel} wait for cases of flow {flow} to listen; ask again")
             mail = MailDocument(
                 id=name,
                 flow=flow,
@@ -93,11 +94,28 @@ class Mailroom:
                 who=who,
                 one_way=channel not in plan.requests,
             )
+            self._demand_room(mail, newest)
             with self._ledger.whole():
                 self._book.came(mail)
                 await self._route(mail, newest)
         await self._ledger.settled()
         return Posted(id=name, repeated=repeated)
+
+    def _demand_room(self, mail: MailDocument, newest: FlowDocument) -> None:
+        """Refuse a message that nobody wants yet where too many wait already. Those that have waited for very long give
+        way then."""
+        waiting = self._book.waiting(mail.flow, mail.channel)
+        if len(waiting) < WAITING_MAX or mail.channel in self._plan(newest).begins:
+            return
+        if any(fits(live.case, mail.channel, mail.message) != "no" for live in self._candidates(mail)):
+            return
+        late = [each for each in waiting if each.came_at < self._clock.now() - WAITING_MS_MAX]
+        message = f"nobody has listened on {mail.channel} for so long, and more messages came than are kept"
+        for each in late:
+            self._over(each, Answer(fault=Fault(name=REFUSED, category=Category.REFUSED, message=message)))
+        if not late:
+            words = f"messages on {mail.channel} wait for cases of flow {mail.flow} to listen; ask again"
+            raise NotNow(f"{WAITING_MAX} {words}")
 
     def _demand_heard(self, plan: Plan, message: Deliver) -> None:
         """Refuse what the flow does not take; what only cases of an earlier version hear is for them to judge."""
@@ -149,6 +167,7 @@ class Mailroom:
         return sorted(found, key=lambda live: (live.document.started_at, len(live.id), live.id))
 
     async def _give(self, mail: MailDocument, case: CaseId) -> None:
+        self._listening.taken(mail.id)
         self._book.given(mail, case)
         await self._deliver(mail)
 
@@ -191,7 +210,8 @@ class Mailroom:
         for mail in self._book.waiting(live.document.flow, channel):
             if live.case.over or live.id not in self._manager.live:
                 return
-            if not mail.case and fits(live.case, channel, mail.message) != "no":
+            wanted = not mail.case and self._listening.wants(live, channel, mail.id, mail.message)
+            if wanted and fits(live.case, channel, mail.message) != "no":
                 with self._ledger.whole():
                     await self._give(mail, live.id)
 
@@ -231,6 +251,7 @@ class Mailroom:
                 await self._route(mail, self._flows.deployed(mail.flow))
 
     def _over(self, mail: MailDocument, answer: Answer) -> None:
+        self._listening.taken(mail.id)
         self._book.over(mail, answer)
         for each in self._asked.get(mail.id, ()):
             if not each.done():
