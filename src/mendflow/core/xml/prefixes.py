@@ -23,9 +23,9 @@ class Tag:
         self.declared: dict[str, str] = {}
         if brought or element.nsmap:
             self._declare_all({**brought, **element.nsmap})
-        self.name = self._written(element)
+        self.prefix, self.name = self._written(element)
         self.attributes = [
-            (self._written(each) if each.ns else each.local, each) for each in element.attributes.values()
+            (self._written(each)[1] if each.ns else each.local, each) for each in element.attributes.values()
         ]
         self.scope: Scope = {**outer, **self.declared} if self.declared else outer
 
@@ -35,10 +35,10 @@ class Tag:
             if self._outer.get(prefix) != uri and (uri or not prefix):
                 self.declared[prefix] = uri
 
-    def _written(self, named: Element | Attribute) -> str:
+    def _written(self, named: Element | Attribute) -> tuple[str, str]:
         prefix = self._prefix(named.ns, named.prefix, isinstance(named, Element))
         self._relied_on.add(prefix)
-        return f"{prefix}:{named.local}" if prefix else named.local
+        return prefix, f"{prefix}:{named.local}" if prefix else named.local
 
     def _prefix(self, ns: str, prefix: str, bare: bool) -> str:
         """Attributes need one: without a prefix they are in no namespace, whatever the default is."""

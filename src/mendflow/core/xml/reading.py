@@ -25,7 +25,7 @@ def read(text: str) -> Element:
 
 def shared(text: str) -> Element:
     """The same for those who only look: the tree is others' too, and changing it is refused."""
-    return _KEPT.tree(text)
+    return KEPT.tree(text)
 
 
 def _read(text: str) -> Sized:
@@ -56,13 +56,37 @@ class Kept:
             assert found[0].document is not None
             found[0].document.shared = True
             self._left -= found[1]
-        self._trees[text] = found
-        while self._left < 0 and len(self._trees) > 1:
-            self._left += self._trees.pop(next(iter(self._trees)))[1]
+        self._add(text, found)
         return found[0]
 
+    def taken(self, text: str) -> Element:
+        """The tree for one who changes it: nobody else is given it any more, and nobody may be looking at it."""
+        found = self._trees.pop(text, None)
+        if found is None:
+            return read(text)
+        root, room = found
+        self._left += room
+        assert root.document is not None
+        root.document.shared, root.document.order = False, None
+        return root
 
-_KEPT: Final = Kept()
+    def keep(self, text: str, root: Element, nodes: int) -> None:
+        """Have a tree that reading the text would give."""
+        assert root.document is not None
+        root.document.shared = True
+        if (before := self._trees.pop(text, None)) is not None:
+            self._left += before[1]
+        room = nodes + len(text) // CHARS_A_NODE
+        self._left -= room
+        self._add(text, (root, room))
+
+    def _add(self, text: str, tree: Sized) -> None:
+        self._trees[text] = tree
+        while self._left < 0 and len(self._trees) > 1:
+            self._left += self._trees.pop(next(iter(self._trees)))[1]
+
+
+KEPT: Final = Kept()
 
 
 class _Making:

@@ -110,10 +110,11 @@ class _Parent(Node):
                 child for child in self.children if type(child) is Element and child.local == local and child.ns == ns
             ]
         if self._named is None:
-            self._named = {}
+            named: dict[tuple[str, str], list[Element]] = {}
             for child in self.children:
                 if type(child) is Element:
-                    self._named.setdefault((child.ns, child.local), []).append(child)
+                    named.setdefault((child.ns, child.local), []).append(child)
+            self._named = named
         return self._named.get((ns, local), [])
 
     def append(self, child: "Child") -> None:
@@ -122,14 +123,19 @@ class _Parent(Node):
     def insert(self, at: int, child: "Child") -> None:
         assert child.parent is None, "a node stands in one place; cut it out or copy it first"
         self.own()
+        if isinstance(child, Element):
+            child.written = None
         self.children.insert(at, child)
         child.parent = self  # type: ignore[assignment]  # only documents and elements are parents
 
     def own(self) -> None:
-        """Assert that the tree may be changed, and be ready for a change of what is in this node."""
+        """Assert that the tree may be changed, and forget what will not be so after a change in this node."""
         self._named = None
-        document = self.document
-        assert document is None or not document.shared, "a tree that others read is not changed; copy it"
+        at: Node | None = self
+        while isinstance(at, Element):
+            at.written = None
+            at = at.parent
+        assert not isinstance(at, Document) or not at.shared, "a tree that others read is not changed; copy it"
 
 
 class Document(_Parent):
@@ -149,9 +155,10 @@ class Document(_Parent):
 
 
 class Element(_Parent):
-    """`nsmap` are the prefixes that it declares itself, the default one as ""; attributes are by `{namespace}local`."""
+    """`nsmap` are the prefixes that it declares itself, the default one as ""; attributes are by `{namespace}local`.
+    Whoever writes it may leave in `written` what came of that; any change in it or below it clears this."""
 
-    __slots__ = ("attributes", "local", "ns", "nsmap", "prefix")
+    __slots__ = ("attributes", "local", "ns", "nsmap", "prefix", "written")
 
     def __init__(self, ns: str, local: str, prefix: str = "", nsmap: dict[str, str] | None = None) -> None:
         self.parent = None
@@ -160,6 +167,7 @@ class Element(_Parent):
         self.ns, self.local, self.prefix = ns, local, prefix
         self.nsmap = nsmap or _NO_PREFIXES
         self.attributes = _NO_ATTRIBUTES
+        self.written: object = None
 
     @property
     def name(self) -> str:
@@ -217,7 +225,7 @@ Child = Element | Text
 def position(node: Child) -> int:
     """Where it stands among its parent's children."""
     assert node.parent is not None
-    return next(at for at, child in enumerate(node.parent.children) if child is node)
+    return node.parent.children.index(node)
 
 
 def cut(node: Child | Attribute) -> None:
@@ -238,9 +246,16 @@ def replace(old: Child, new: Child) -> None:
     """Put `new` where `old` stands."""
     parent = old.parent
     assert parent is not None and new.parent is None
+    named = parent._named
     parent.own()
     parent.children[position(old)] = new
     old.parent, new.parent = None, parent
+    if isinstance(new, Element):
+        new.written = None
+    if named is not None and isinstance(old, Element) and isinstance(new, Element) and old.name == new.name:
+        same = named[old.ns, old.local]
+        same[same.index(old)] = new
+        parent._named = named
 
 
 def rooted(element: Element) -> Element:

@@ -20,11 +20,15 @@ IN_ATTRIBUTE: Final = IN_TEXT | str.maketrans({'"': "&quot;", "\t": "&#9;", "\n"
 
 def write(element: Element, bounds: Bounds = USUAL) -> str:
     """The element as text, the same for the same tree. Raises BadXml if nobody could read it again."""
-    writing = _Writing(bounds)
+    writing = Writing(bounds)
     writing.element(element, BARE, taken_along(element), 1)
-    text = "".join(writing.pieces)
+    return joined(writing.pieces, bounds)
+
+
+def joined(pieces: list[str], bounds: Bounds = USUAL) -> str:
+    text = "".join(pieces)
     if len(text) > bounds.bytes or (not text.isascii() and len(text.encode()) > bounds.bytes):
-        _refuse(f"the XML would have more than {bounds.bytes:,} bytes")
+        refuse(f"the XML would have more than {bounds.bytes:,} bytes")
     return text
 
 
@@ -84,18 +88,21 @@ def copy_of(node: Child) -> Child:
             return Text(node.value)
 
 
-class _Writing:
+class Writing:
+    """Writes one tree. `pieces` are what is written so far, `count` how many elements that are."""
+
     def __init__(self, bounds: Bounds) -> None:
         self.pieces: list[str] = []
-        self._bounds = bounds
-        self._count = 0
+        self.bounds = bounds
+        self.count = 0
 
     def element(self, element: Element, outer: Scope, brought: dict[str, str], depth: int) -> None:
-        self._count += 1
+        self.count += 1
         self._check(element, depth)
         tag = Tag(element, outer, brought)
-        if len(tag.scope) > self._bounds.attributes:
-            _refuse(f"more than {self._bounds.attributes} namespaces would be in scope")
+        self.opened(element, tag)
+        if len(tag.scope) > self.bounds.attributes:
+            refuse(f"more than {self.bounds.attributes} namespaces would be in scope")
         self.pieces.append(f"<{tag.name}")
         for prefix, uri in tag.declared.items():
             self.pieces.append(f' xmlns{":" if prefix else ""}{prefix}="{_attribute(uri)}"')
@@ -105,30 +112,36 @@ class _Writing:
             self.pieces.append("/>")
             return
         self.pieces.append(">")
-        for child in element.children:
-            if isinstance(child, Element):
-                self.element(child, tag.scope, {}, depth + 1)
-            else:
-                self.pieces.append(_written(child))
+        self.content(element, tag.scope, depth)
         self.pieces.append(f"</{tag.name}>")
 
+    def opened(self, element: Element, tag: Tag) -> None:
+        """Called with each tag before it is written."""
+
+    def content(self, element: Element, scope: Scope, depth: int) -> None:
+        for child in element.children:
+            if isinstance(child, Element):
+                self.element(child, scope, {}, depth + 1)
+            else:
+                self.pieces.append(written_beside(child))
+
     def _check(self, element: Element, depth: int) -> None:
-        bounds = self._bounds
+        bounds = self.bounds
         if depth > bounds.depth:
-            _refuse(f"elements would stand more than {bounds.depth} deep in each other")
-        if self._count > bounds.elements:
-            _refuse(f"there would be more than {bounds.elements:,} elements")
+            refuse(f"elements would stand more than {bounds.depth} deep in each other")
+        if self.count > bounds.elements:
+            refuse(f"there would be more than {bounds.elements:,} elements")
         if len(element.attributes) > bounds.attributes:
-            _refuse(f"an element would have more than {bounds.attributes} attributes")
+            refuse(f"an element would have more than {bounds.attributes} attributes")
         if any(len(each.value) > bounds.attribute_chars for each in element.attributes.values()):
-            _refuse(f"an attribute would have more than {bounds.attribute_chars:,} characters")
+            refuse(f"an attribute would have more than {bounds.attribute_chars:,} characters")
         if sum(len(child.value) for child in element.children if type(child) is Text) > bounds.text_chars:
-            _refuse(f"the text of <{element.local:.80}> would have more than {bounds.text_chars:,} characters")
+            refuse(f"the text of <{element.local:.80}> would have more than {bounds.text_chars:,} characters")
 
 
-def _written(node: Text) -> str:
+def written_beside(node: Text) -> str:
     if NEVER.search(node.value):
-        _refuse("a text in it has a character that XML cannot hold")
+        refuse("a text in it has a character that XML cannot hold")
     match node:
         case Comment():
             return f"<!--{node.value}-->"
@@ -145,9 +158,9 @@ def escaped(text: str) -> str:
 
 def _attribute(value: str) -> str:
     if NEVER.search(value):
-        _refuse("an attribute in it has a character that XML cannot hold")
+        refuse("an attribute in it has a character that XML cannot hold")
     return value.translate(IN_ATTRIBUTE)
 
 
-def _refuse(message: str) -> NoReturn:
+def refuse(message: str) -> NoReturn:
     raise BadXml(problems=[message])

@@ -10,12 +10,13 @@ from typing import Final
 from mendflow.core.engine.faults import MISMATCHED_ASSIGNMENT, SELECTION_FAILURE, thrown
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlType, XmlWorld, element_text, element_value
+from mendflow.core.xml.changing import kept, taken
 from mendflow.core.xml.declarations import builtin_of, may_stand_for
 from mendflow.core.xml.door import BadXml
 from mendflow.core.xml.plain import plain, text_of
-from mendflow.core.xml.reading import read, shared
+from mendflow.core.xml.reading import shared
 from mendflow.core.xml.tree import Attribute, Element, Node, Text, cut, replace, rooted
-from mendflow.core.xml.writing import copied, write
+from mendflow.core.xml.writing import copied
 
 XSI: Final = "http://www.w3.org/2001/XMLSchema-instance"
 NIL: Final = f"{{{XSI}}}nil"
@@ -72,7 +73,7 @@ def root_of(before: Value, type: XmlType, label: str) -> Element:
     """The tree of a value, to be changed; an empty one of the declared name if there is none yet."""
     text = element_text(before)
     if text is not None:
-        return read(text)
+        return taken(text)
     root = element_named(type.element or label)
     if before is not None:
         root.set_text(text_of(before))
@@ -123,6 +124,6 @@ def content_of(given: Given) -> str:
 
 def written(root: Element) -> str:
     try:
-        return write(root)
+        return kept(root)
     except BadXml as problem:
         raise thrown(SELECTION_FAILURE, f"what is copied cannot be kept: {problem}") from None

@@ -1,0 +1,120 @@
+"""Values that change: a tree is taken, changed and written, and the next who looks finds it as if it had been read.
+
+A large document that is changed here and there is neither read nor written anew each time. A tree that was read before
+is taken from those that are kept; what was written of elements that did not change since is used again; and the tree is
+kept under its new text. That is only right if reading the text would give the very same tree. So prefixes and
+declarations become those that were written, and a tree in which anything else may come out otherwise is not kept."""
+
+from typing import Final
+
+import msgspec
+
+from mendflow.core.xml.door import USUAL
+from mendflow.core.xml.prefixes import BARE, Scope, Tag
+from mendflow.core.xml.reading import KEPT
+from mendflow.core.xml.tree import FEW, Attribute, Element, Text
+from mendflow.core.xml.writing import Writing, joined, refuse, written_beside
+
+LEVELS: Final = 3
+"""How deep what was written is kept: each level takes the room of the text once more."""
+
+NODES_AN_ELEMENT: Final = 3
+
+
+class Written(msgspec.Struct, frozen=True):
+    """What was written of an element, where, and how many elements it has."""
+
+    text: str
+    count: int
+    depth: int
+    scope: Scope
+
+
+def taken(text: str) -> Element:
+    """The root element of a text, in a document of its own that may be changed. Raises BadXml."""
+    return KEPT.taken(text)
+
+
+def kept(root: Element) -> str:
+    """The text of a tree that was changed. It is others' from now on. Raises BadXml if nobody could read it again."""
+    document = root.document
+    assert document is not None and not document.shared, "a tree that others read is theirs already"
+    writing = _Settling()
+    writing.element(root, BARE, {}, 1)
+    text = joined(writing.pieces)
+    if writing.exact and document.children == [root]:
+        KEPT.keep(text, root, NODES_AN_ELEMENT * writing.count)
+    return text
+
+
+class _Settling(Writing):
+    """Makes each element what it will be read as. `exact` is whether all are."""
+
+    def __init__(self) -> None:
+        super().__init__(USUAL)
+        self.exact = True
+
+    def opened(self, element: Element, tag: Tag) -> None:
+        if tag.prefix != element.prefix or tag.declared != element.nsmap:
+            element.prefix, element.nsmap = tag.prefix, tag.declared
+        if "" in tag.declared.values():
+            self.exact = False
+        for name, attribute in tag.attributes:
+            if attribute.ns:
+                self._settle(attribute, name.partition(":")[0], tag.scope)
+
+    def _settle(self, attribute: Attribute, prefix: str, scope: Scope) -> None:
+        """The reader cannot tell which of two prefixes of a namespace an attribute was written with."""
+        attribute.prefix = prefix
+        if sum(uri == attribute.ns for each, uri in scope.items() if each) != 1:
+            self.exact = False
+
+    def content(self, element: Element, scope: Scope, depth: int) -> None:
+        keeping = depth < LEVELS and len(element.children) > FEW
+        beside = False
+        scope = _met_before(element, scope)
+        for child in element.children:
+            if isinstance(child, Element):
+                beside = False
+                if isinstance(found := child.written, Written) and self._again(found, scope, depth):
+                    continue
+                if keeping:
+                    child.written = self._kept(child, scope, depth)
+                else:
+                    self.element(child, scope, {}, depth + 1)
+            else:
+                plain = type(child) is Text
+                self.exact = self.exact and not (plain and (beside or not child.value))
+                beside = plain
+                self.pieces.append(written_beside(child))
+
+    def _again(self, found: Written, scope: Scope, depth: int) -> bool:
+        """Use what was written before, if it was written in the same place with the same prefixes around it."""
+        if found.depth != depth or (found.scope is not scope and found.scope != scope):
+            return False
+        self.pieces.append(found.text)
+        self._add(found.count)
+        return True
+
+    def _add(self, count: int) -> None:
+        self.count += count
+        if self.count > self.bounds.elements:
+            refuse(f"there would be more than {self.bounds.elements:,} elements")
+
+    def _kept(self, child: Element, scope: Scope, depth: int) -> Written | None:
+        """Write an element, and say what came of it if that may be used again."""
+        exact, count, pieces = self.exact, self.count, self.pieces
+        self.exact, self.pieces = True, []
+        self.element(child, scope, {}, depth + 1)
+        text = "".join(self.pieces)
+        found = Written(text, self.count - count, depth, scope) if self.exact else None
+        self.exact, self.pieces = self.exact and exact, pieces
+        self.pieces.append(text)
+        return found
+
+
+def _met_before(element: Element, scope: Scope) -> Scope:
+    """The scope, as the one that the first child was written in if that is the same: so the others need no look."""
+    first = next(element.elements(), None)
+    found = first.written if first is not None else None
+    return found.scope if isinstance(found, Written) and found.scope == scope else scope
