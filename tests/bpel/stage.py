@@ -21,19 +21,19 @@ from tests.bpel.documents import DESK, HEARD, SHOP
 from tests.core.engine.world import World
 
 
-def stored(folder: Path, text: str) -> Path:
+def stored(folder: Path, text: str, desk: str = DESK) -> Path:
     """The process in a folder, with the WSDL files that it imports."""
-    (folder / "desk.wsdl").write_text(DESK)
+    (folder / "desk.wsdl").write_text(desk)
     (folder / "shop.wsdl").write_text(SHOP)
     path = folder / "play.bpel"
     path.write_text(text)
     return path
 
 
-def refusal(folder: Path, text: str) -> str:
+def refusal(folder: Path, text: str, desk: str = DESK) -> str:
     """Why a process is not deployed; empty if it would be."""
     try:
-        load_bpel(stored(folder, text))
+        load_bpel(stored(folder, text, desk))
     except BadFlow as error:
         return "\n".join(str(each) for each in error.problems)
     return ""

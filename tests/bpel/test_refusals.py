@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.bpel.documents import assign, copy, note, process, scope, traced
+from tests.bpel.documents import DESK, assign, copy, note, process, scope, traced
 from tests.bpel.stage import refusal
 
 TURNS = (
@@ -40,3 +40,20 @@ def test_what_makes_no_sense_is_refused(tmp_path: Path, step: str, why: str) -> 
 def test_a_type_that_is_empty_is_none(tmp_path: Path, attribute: str) -> None:
     text = process(traced(), variables=f'<variable name="mine" {attribute}=""/>')
     assert f"`{attribute}` of <variable> is empty" in refusal(tmp_path, text)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        (
+            'element="d:news"/>',
+            'element="d:nothing"/>',
+            "SA00010: nothing that the process imports defines the element",
+        ),
+        ('name="left" type="xsd:int"', 'name="left" type="d:Nothing"', "defines the type {urn:desk}Nothing"),
+        ('messageType="d:newsMessage" part="in"', 'messageType="d:newsMessage" part="x"', "SA00020: the message"),
+    ],
+)
+def test_what_messages_are_made_of_must_be_there(tmp_path: Path, old: str, new: str, why: str) -> None:
+    assert old in DESK
+    assert why in refusal(tmp_path, process(traced()), desk=DESK.replace(old, new))

@@ -108,6 +108,10 @@ def aliases_are_of_one_thing(sight: Sight) -> Iterator[Finding]:
         said = {name for name in (*QUERIED, "part") if at.get(name) is not None}
         if said not in ({"messageType", "part"}, {"type"}, {"element"}):
             yield Finding(at, "a propertyAlias has a messageType and a part, or a type, or an element", document.file)
+        message = Reading(document.file, []).qname(at, "messageType")
+        parts = sight.definitions.messages.get(message)
+        if parts is not None and word(at, "part") and word(at, "part") not in {part.name for part in parts}:
+            yield Finding(at, f"the message {message} has no part {word(at, 'part')}", document.file)
 
 
 @rule(22)
@@ -138,11 +142,11 @@ def _defined(sight: Sight, space: str, name: str) -> Iterator[tuple[Document, No
 def _named_at(sight: Sight, at: Node) -> Iterator[tuple[str, str]]:
     """What an element of a process names of the things that documents define."""
     if local(at) in ("variable", "onEvent"):
-        yield "message", sight.qname(at, "messageType")
+        yield from _of_message(sight, sight.qname(at, "messageType"))
         yield "element", sight.qname(at, "element")
         yield "type", sight.qname(at, "type")
     elif local(at) == "catch":
-        yield "message", sight.qname(at, "faultMessageType")
+        yield from _of_message(sight, sight.qname(at, "faultMessageType"))
         yield "element", sight.qname(at, "faultElement")
     elif local(at) == "partnerLink":
         yield "partner link type", sight.qname(at, "partnerLinkType")
@@ -150,6 +154,14 @@ def _named_at(sight: Sight, at: Node) -> Iterator[tuple[str, str]]:
         yield "property", sight.qname(at, "property")
     elif local(at) == "correlationSet":
         yield from (("property", sight.resolved(at, name)) for name in word(at, "properties").split())
+
+
+def _of_message(sight: Sight, message: str) -> Iterator[tuple[str, str]]:
+    """A message, and what its parts are made of."""
+    yield "message", message
+    for part in sight.definitions.messages.get(message, ()):
+        yield "element", part.element
+        yield "type", part.type
 
 
 def _known(sight: Sight, kind: str, name: str) -> bool:
