@@ -222,7 +222,7 @@ class LiveCase:
         self.tally = Tally()
         self.position = 0
         self.snapshot_due = 0
-        self.work = 0  # on XML, since the last snapshot
+        self.work = 0  # on XML, since the last snapshot; less than nothing after a large one
         self.earlier: dict[ItemId, Job] = {}
         self.earlier_calls: dict[ItemId, CaseId] | None = None  # what the earlier case called, when it was asked for
         self.reasons: dict[ItemId, str] = {}  # why items of a re-run were not taken over

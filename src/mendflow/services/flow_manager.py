@@ -48,8 +48,8 @@ from mendflow.stores.contract import Append, Done, Store
 log = logging.getLogger("mendflow.cases")
 
 SNAPSHOT_EVERY_EVENTS = 2_000
-SNAPSHOT_EVERY_WORK = 1_000_000
-"""Work on XML, as the engine's meter counts it: seconds of it are not done again."""
+SNAPSHOT_EVERY_WORK = 300_000
+"""Work on XML, as the engine's meter counts it: what took longer than a moment is not done again."""
 
 BREATH_EVERY_WORK = 200_000
 """How much of it is done again before somebody else has a turn."""
@@ -405,7 +405,7 @@ class FlowManager:
         """Bound the replay. The wait between two snapshots grows with the state's size, so that their cost does not."""
         state = snapshot(live.case)
         live.snapshot_due = live.position + max(SNAPSHOT_EVERY_EVENTS, len(state) // 200)
-        live.work = 0
+        live.work = -len(state) // 2
         self._ledger.touch(SNAPSHOT_KIND, live.id, Snapshot(case=live.id, position=live.position, state=state))
 
     async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:
