@@ -7,32 +7,27 @@ declarations become those that were written, and a tree in which anything else m
 
 from typing import Final
 
-import msgspec
-
 from mendflow.core.xml.door import USUAL
 from mendflow.core.xml.prefixes import BARE, Scope, Tag
 from mendflow.core.xml.reading import KEPT
-from mendflow.core.xml.tree import FEW, Attribute, Element, Text
-from mendflow.core.xml.writing import Writing, joined, refuse, written_beside
+from mendflow.core.xml.tree import FEW, Attribute, Element, Text, Written
+from mendflow.core.xml.writing import Writing, joined, written_beside
 
 LEVELS: Final = 3
 """How deep what was written is kept: each level takes the room of the text once more."""
 
 NODES_AN_ELEMENT: Final = 3
-
-
-class Written(msgspec.Struct, frozen=True):
-    """What was written of an element, where, and how many elements it has."""
-
-    text: str
-    count: int
-    depth: int
-    scope: Scope
+CHARS_AN_ELEMENT: Final = 20
 
 
 def taken(text: str) -> Element:
     """The root element of a text, in a document of its own that may be changed. Raises BadXml."""
     return KEPT.taken(text)
+
+
+def given_back(text: str, root: Element) -> None:
+    """Keep a tree that was taken and did not change."""
+    KEPT.keep(text, root, len(text) // CHARS_AN_ELEMENT)
 
 
 def kept(root: Element) -> str:
@@ -70,15 +65,18 @@ class _Settling(Writing):
             self.exact = False
 
     def content(self, element: Element, scope: Scope, depth: int) -> None:
+        """What was written before is used again if it was written in the same place with the same prefixes around."""
+        scope = _met_before(element, scope)
         keeping = depth < LEVELS and len(element.children) > FEW
         beside = False
-        scope = _met_before(element, scope)
         for child in element.children:
             if isinstance(child, Element):
                 beside = False
-                if isinstance(found := child.written, Written) and self._again(found, scope, depth):
-                    continue
-                if keeping:
+                found = child.written
+                if found is not None and found.depth == depth and (found.scope is scope or found.scope == scope):
+                    self.pieces.append(found.text)
+                    self.count += found.elements
+                elif keeping:
                     child.written = self._kept(child, scope, depth)
                 else:
                     self.element(child, scope, {}, depth + 1)
@@ -87,19 +85,7 @@ class _Settling(Writing):
                 self.exact = self.exact and not (plain and (beside or not child.value))
                 beside = plain
                 self.pieces.append(written_beside(child))
-
-    def _again(self, found: Written, scope: Scope, depth: int) -> bool:
-        """Use what was written before, if it was written in the same place with the same prefixes around it."""
-        if found.depth != depth or (found.scope is not scope and found.scope != scope):
-            return False
-        self.pieces.append(found.text)
-        self._add(found.count)
-        return True
-
-    def _add(self, count: int) -> None:
-        self.count += count
-        if self.count > self.bounds.elements:
-            refuse(f"there would be more than {self.bounds.elements:,} elements")
+        self.check_count()
 
     def _kept(self, child: Element, scope: Scope, depth: int) -> Written | None:
         """Write an element, and say what came of it if that may be used again."""
@@ -117,4 +103,4 @@ def _met_before(element: Element, scope: Scope) -> Scope:
     """The scope, as the one that the first child was written in if that is the same: so the others need no look."""
     first = next(element.elements(), None)
     found = first.written if first is not None else None
-    return found.scope if isinstance(found, Written) and found.scope == scope else scope
+    return found.scope if found is not None and found.scope == scope else scope

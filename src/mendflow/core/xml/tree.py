@@ -5,8 +5,8 @@ reads the same text; whoever wants to change one reads it anew or copies it, and
 that it is nobody else's. An element that has many children finds those of a name by it, once it was asked for some; a
 change of its children makes it forget where they were."""
 
-from collections.abc import Iterator
-from typing import Final
+from collections.abc import Iterator, Mapping
+from typing import Final, NamedTuple
 
 XML_NAMESPACE: Final = "http://www.w3.org/XML/1998/namespace"
 FEW: Final = 8
@@ -154,6 +154,15 @@ class Document(_Parent):
         return next(self.elements())
 
 
+class Written(NamedTuple):
+    """What was written of an element, how many elements that are, and where: how deep, and with which prefixes."""
+
+    text: str
+    elements: int
+    depth: int
+    scope: Mapping[str, str]
+
+
 class Element(_Parent):
     """`nsmap` are the prefixes that it declares itself, the default one as ""; attributes are by `{namespace}local`.
     Whoever writes it may leave in `written` what came of that; any change in it or below it clears this."""
@@ -167,7 +176,7 @@ class Element(_Parent):
         self.ns, self.local, self.prefix = ns, local, prefix
         self.nsmap = nsmap or _NO_PREFIXES
         self.attributes = _NO_ATTRIBUTES
-        self.written: object = None
+        self.written: Written | None = None
 
     @property
     def name(self) -> str:

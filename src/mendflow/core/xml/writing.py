@@ -129,14 +129,17 @@ class Writing:
         bounds = self.bounds
         if depth > bounds.depth:
             refuse(f"elements would stand more than {bounds.depth} deep in each other")
-        if self.count > bounds.elements:
-            refuse(f"there would be more than {bounds.elements:,} elements")
+        self.check_count()
         if len(element.attributes) > bounds.attributes:
             refuse(f"an element would have more than {bounds.attributes} attributes")
         if any(len(each.value) > bounds.attribute_chars for each in element.attributes.values()):
             refuse(f"an attribute would have more than {bounds.attribute_chars:,} characters")
         if sum(len(child.value) for child in element.children if type(child) is Text) > bounds.text_chars:
             refuse(f"the text of <{element.local:.80}> would have more than {bounds.text_chars:,} characters")
+
+    def check_count(self) -> None:
+        if self.count > self.bounds.elements:
+            refuse(f"there would be more than {self.bounds.elements:,} elements")
 
 
 def written_beside(node: Text) -> str:

@@ -5,6 +5,7 @@ Whole variables and parts come into being when they are copied to; of what stand
 there already. Trees are read, changed and written back as new values: the old ones are others' still."""
 
 import re
+from collections.abc import Iterable
 from typing import Final
 
 from mendflow.core.engine.faults import MISMATCHED_ASSIGNMENT, SELECTION_FAILURE, thrown
@@ -16,8 +17,9 @@ from mendflow.core.engine.xml.properties import alias_of
 from mendflow.core.expressions import xpath
 from mendflow.core.model.expr import Expr
 from mendflow.core.model.values import Value
-from mendflow.core.model.xml import XmlPlace, XmlType, element_value
+from mendflow.core.model.xml import XmlPlace, XmlType, element_text, element_value
 from mendflow.core.soap import SERVICE_REF
+from mendflow.core.xml.changing import given_back
 from mendflow.core.xml.declarations import builtin_of
 from mendflow.core.xml.tree import Element, Node
 from mendflow.core.xml.writing import write
@@ -134,8 +136,18 @@ class Places:
         node = self._one(expr, asking, None)
         if id(node.document) not in trees:
             raise thrown(SELECTION_FAILURE, f"`{expr.text:.200}` selects nothing that stands in a variable")
-        variable, part = trees[id(node.document)]
+        variable, part = trees.pop(id(node.document))
+        self._give_back(asking, trees.values())
         self._put_node(variable, part, node, given, keep_name=keep_name)
+
+    def _give_back(self, asking: Asking, others: Iterable[tuple[str, str]]) -> None:
+        """Trees in which nothing changes need not be read again."""
+        for name, part in others:
+            shown = asking.trees[name]
+            tree = shown[part] if isinstance(shown, dict) else shown
+            text = element_text(self._value(variable_at(self.case, self.env, name)[0], name, part))
+            if text is not None and isinstance(tree, Element):
+                given_back(text, tree)
 
     def _put_node(self, variable: str, part: str, node: Node, given: Given, *, keep_name: bool) -> None:
         """Copy to a node in the tree of a variable or a part, and keep that tree."""
