@@ -223,3 +223,25 @@ def test_a_set_that_a_handler_begins_is_begun_once(play: Playing, initiate: str,
 
 def test_a_handler_may_end_the_process(spelled: Spelled) -> None:
     assert spelled(watched(on_alarm("<for>'PT1S'</for>", "<exit/>"), wait(5))) == "ended"
+
+
+@pytest.mark.parametrize(
+    ("when", "says"),
+    [
+        ("<for>'PT0S'</for>", "r"),
+        ("<repeatEvery>'PT0S'</repeatEvery>", "x"),
+        ("<repeatEvery>'-PT1S'</repeatEvery>", "x"),
+        ("<repeatEvery>'PT1S'</repeatEvery>", "rrr"),
+    ],
+)
+def test_an_alarm_again_and_again_needs_time_between(spelled: Spelled, when: str, says: str) -> None:
+    caught = handlers(catch("bpel:invalidExpressionValue", note("x")))
+    assert spelled(watched(on_alarm(when, note("r")), wait(3.5), before=caught)) == says
+
+
+def test_a_scope_that_failed_hears_nothing_more(play: Playing) -> None:
+    caught = handlers(all=sequence(wait(2), note("h")))
+    stage = play(watched(on_event("tell", note("e")), throw("p:no"), before=caught))
+    waiting = stage.send("spell", 1)
+    stage.tell(1)
+    assert stage.answer(waiting) == "h"

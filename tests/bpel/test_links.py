@@ -15,7 +15,9 @@ from tests.bpel.documents import (
     flow,
     handlers,
     note,
+    note_value,
     process,
+    put,
     receive,
     reply,
     scope,
@@ -224,3 +226,39 @@ def test_reply_and_receive_are_sources_and_targets(play: Playing) -> None:
     )
     end = reply().replace("></reply>", f">{targets('m')}</reply>")
     assert play(process(flow(end, answer, start, links="l m"))).ask(4) == "4"
+
+
+@pytest.mark.parametrize(
+    ("first", "says"),
+    [
+        (scope(sources("l"), handlers(all=note("h")), throw("p:no")), "hb"),
+        (f"<if>{sources('l')}{condition('false()')}{note('a')}</if>", "b"),
+        (f"<wait>{sources('l')}<for>'PT1S'</for></wait>", "b"),
+        (f"<empty>{sources('l')}</empty>", "b"),
+    ],
+)
+def test_what_completes_sends_yes_even_by_its_handlers(spelled: Spelled, first: str, says: str) -> None:
+    assert spelled(process(traced(flow(first, coming("b", "l"), links="l")))) == says
+
+
+@pytest.mark.parametrize(
+    "skipped",
+    [
+        scope(targets("l"), sequence(leaving("x", "m"))),
+        f"<flow>{targets('l')}{sequence(leaving('x', 'm'))}</flow>",
+        f"<while>{targets('l')}{sources('m')}{condition('false()')}<empty/></while>",
+        f"<sequence>{targets('l')}{note('x')}{leaving('y', 'm')}</sequence>",
+        f"<wait>{targets('l')}{sources('m')}<for>'PT1S'</for></wait>",
+    ],
+)
+def test_what_is_skipped_sends_no_from_all_that_is_in_it(spelled: Spelled, skipped: str) -> None:
+    last = coming("b", "m", join="not($m)")
+    whole = flow(leaving("a", "l:false()"), skipped, last, links="l m", attributes=SUPPRESS)
+    assert spelled(process(traced(whole))) == "ab"
+
+
+def test_a_scope_begins_only_when_its_links_have_come(spelled: Spelled) -> None:
+    own = '<variables><variable name="mine" type="xsd:int"><from>$number</from></variable></variables>'
+    first = sequence(wait(1), put("5", "number"), leaving("a", "l"))
+    whole = flow(first, scope(targets("l"), own, note_value("$mine")), links="l")
+    assert spelled(process(traced(put("1", "number"), whole))) == "a5"

@@ -428,3 +428,49 @@ def test_handlers_have_scopes_and_handlers_in_them(spelled: Spelled) -> None:
     assert spelled(process(traced(saved(sequence(inner, FAIL))))) == "ai"
     one = scope(undoing('<compensateScope target="a"/>'), sequence(undone("a"), undone("b")), name="both")
     assert spelled(process(traced(saved(sequence(one, FAIL))))) == "abA"
+
+
+OWN = '<variables><variable name="mine" type="xsd:int"><from>3</from></variable></variables>'
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        (saved(sequence(scope(OWN, undoing(note_value("$mine")), put("4", "mine"), name="q"), FAIL)), "4"),
+        (
+            saved(
+                sequence(scope(undoing(put("7", "number")), note("a"), name="q"), FAIL),
+                all=sequence(COMPENSATE, note_value("$number")),
+            ),
+            "a7",
+        ),
+        (saved(saved(sequence(undone("a"), FAIL), all=sequence(COMPENSATE, "<rethrow/>")), all=note("o")), "aAo"),
+        (
+            saved(
+                sequence(
+                    scope(handlers(all=note("h")), sequence(undone("a"), FAIL), name="q"), undone("b"), throw("p:no")
+                )
+            ),
+            "ahbB",
+        ),
+        (saved(sequence(for_each(undone("a"), last="2"), FAIL)), "aaAA"),
+        (
+            saved(
+                sequence(
+                    scope(
+                        sequence(undone("a"), scope(sequence(undone("b"), undone("c")), name="i"), undone("d")),
+                        name="o",
+                    ),
+                    FAIL,
+                )
+            ),
+            "abcdDCBA",
+        ),
+    ],
+)
+def test_undoing_goes_back_the_way_that_was_gone(spelled: Spelled, body: str, says: str) -> None:
+    assert spelled(process(traced(body))) == says
+
+
+def test_a_call_that_is_ended_is_waited_for_no_more(spelled: Spelled) -> None:
+    assert spelled(process(ending(buy(9), sequence(wait(1), FAIL)))) == "x"
