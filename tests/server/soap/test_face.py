@@ -134,6 +134,22 @@ async def test_an_id_is_its_senders_own_and_no_other_messages(server: RunningSer
     assert len(cases) == 2
 
 
+async def test_a_case_of_an_earlier_version_still_gets_the_messages_that_it_waits_for(
+    client: Client, tmp_path: Path
+) -> None:
+    hears = '<receive partnerLink="customer" operation="remark" variable="note"/>'
+    await client.deploy(process(tmp_path, "slow", f"<sequence>{RECEIVE}{hears}{ECHO}{REPLY}</sequence>"))
+    asked = asyncio.create_task(client.post("slow", order(4)))
+    while not await client.cases(flow="slow"):
+        await asyncio.sleep(0.02)
+    await client.deploy(process(tmp_path, "slow", f"<sequence>{RECEIVE}{ECHO}{REPLY}</sequence>"))
+    note = write_envelope([f'<note xmlns="{SHOP}">now</note>'])
+    assert await client.post("slow", note) == (202, b"")
+    status, body = await asked
+    assert (status, number_in(body)) == (200, 4)
+    assert (await client.post("slow", note))[0] == 500
+
+
 async def test_who_hangs_up_finds_the_answer_when_it_asks_again(client: Client, tmp_path: Path) -> None:
     hears = '<receive partnerLink="customer" operation="remark" variable="note"/>'
     await client.deploy(process(tmp_path, "slow", f"<sequence>{RECEIVE}{hears}{ECHO}{REPLY}</sequence>"))

@@ -140,7 +140,10 @@ class SoapFace:
             await until_gone(receive, self._ask_port(words, data, send, caller), self._holds)
             return
         endpoint = await self._endpoint(words)
-        inbound, message, id = await _beside(data, partial(_understood, endpoint, action))
+        try:
+            inbound, message, id = await _beside(data, partial(_understood, endpoint, action))
+        except BadEnvelope as refusal:
+            endpoint, inbound, message, id = await self._by_another(words, data, action, refusal)
         id = id or str(uuid.uuid4())
         try:
             posted = await self._office.post(words[1], inbound.channel, message, id=id, who=caller.name)
@@ -152,6 +155,18 @@ class SoapFace:
         await until_gone(
             receive, self._answer(words[1], posted.id, endpoint, inbound, self._base(scope), send), self._holds
         )
+
+    async def _by_another(
+        self, words: Sequence[str], data: bytes | str, action: str, refusal: BadEnvelope
+    ) -> tuple[Endpoint, Inbound, Message, str]:
+        """A message that the newest version does not take may be for a case that began before there was that one."""
+        for endpoint in self._office.earlier(words[1]):
+            offered = endpoint.of(words[2]) if len(words) == 3 else endpoint
+            try:
+                return offered, *await _beside(data, partial(_understood, offered, action))
+            except BadEnvelope:
+                continue
+        raise refusal
 
     async def _answer(self, flow: str, id: str, endpoint: Endpoint, inbound: Inbound, base: str, send: Send) -> None:
         told = answer_of(endpoint, inbound, await self._office.answer(flow, id))

@@ -34,6 +34,16 @@ class LocalOffice:
             known = self._known[flow] = document.digest, found
         return known[1]
 
+    def earlier(self, flow: str) -> list[Endpoint]:
+        services = self._house.services
+        newest = services.flows.newest(flow).digest
+        versions = {
+            live.document.digest: live.flow
+            for live in services.manager.live.values()
+            if live.document.flow == flow and live.document.digest != newest
+        }
+        return [found for each in versions.values() if (found := endpoint_of(each)) is not None]
+
     async def _flow(self, name: str) -> FlowDocument:
         """Another server may have deployed it."""
         flows = self._house.services.flows
