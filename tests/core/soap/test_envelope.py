@@ -2,6 +2,7 @@
 
 import pytest
 
+from mendflow.core.model.values import Value
 from mendflow.core.soap import ADDRESSING, ENVELOPE
 from mendflow.core.soap.envelope import (
     BadEnvelope,
@@ -12,7 +13,7 @@ from mendflow.core.soap.envelope import (
     write_envelope,
     write_fault,
 )
-from mendflow.core.soap.references import address_of, outward, own_link, own_reference, service_reference
+from mendflow.core.soap.references import address_of, headers_of, outward, own_link, own_reference, service_reference
 
 
 def around(body: str, head: str = "") -> bytes:
@@ -111,6 +112,18 @@ def test_an_address_is_found_in_whatever_way_a_reference_says_it(reference: obje
 @pytest.mark.parametrize("reference", [None, 5, {"$xml": "<a>no address here</a>"}, {"$xml": "<a"}])
 def test_what_gives_no_address_gives_none(reference: object) -> None:
     assert address_of(reference) == ""
+
+
+def test_what_a_reference_wants_to_be_sent_along_becomes_headers() -> None:
+    reference: Value = {
+        "$xml": f'<a:EndpointReference xmlns:a="{ADDRESSING}"><a:Address>http://b/</a:Address><a:ReferenceParameters>'
+        '<ticket xmlns="urn:t">7</ticket></a:ReferenceParameters></a:EndpointReference>'
+    }
+    [along] = headers_of(reference)
+    [sent] = read_envelope(write_envelope([], [along])).headers
+    assert (sent.tag, sent.text) == ("{urn:t}ticket", "7")
+    assert sent.get(f"{{{ADDRESSING}}}IsReferenceParameter") == "true"
+    assert headers_of(service_reference("http://b/")) == []
 
 
 def test_a_flows_own_reference_is_an_address_only_where_it_leaves() -> None:

@@ -3,19 +3,26 @@
 A reference is a `service-ref` around whatever says an address. We write an endpoint reference of WS-Addressing, and
 read any version of it, a WSDL service with a SOAP address, or the bare address as text."""
 
+import re
 from typing import Final
 
 from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_text, element_value
 from mendflow.core.soap import ADDRESSING, ADDRESSINGS, SERVICE_REF, WSDL, WSDL_SOAP, joined
-from mendflow.core.soap.envelope import text
+from mendflow.core.soap.envelope import element_of, elements_of, text
 from mendflow.core.xml import parse
 
+_PARAMETERS: Final = joined(ADDRESSING, "ReferenceParameters")
+_SENT_ALONG: Final = tuple(
+    joined(namespace, name) for namespace in ADDRESSINGS for name in ("ReferenceParameters", "ReferenceProperties")
+)
 OWN: Final = "mendflow:flows/"
 SCHEMES: Final = frozenset({"", WSDL, WSDL_SOAP, *ADDRESSINGS})
 """What a reference may say of how it is to be read."""
 
+_KIND: Final = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*):")
+_KINDS: Final = frozenset({"http", "https", "mendflow"})
 _ADDRESSES: Final = frozenset(joined(namespace, "Address") for namespace in ADDRESSINGS)
 _SOAP_ADDRESS: Final = joined(WSDL_SOAP, "address")
 
@@ -48,6 +55,31 @@ def address_of(reference: Value) -> str:
             return each.get("location", "").strip()
     words = (root.text or "").split() if not len(root) else []
     return words[0] if len(words) == 1 else ""
+
+
+def headers_of(reference: Value) -> list[str]:
+    """What a reference wants to be sent along with every message to whom it names: WS-Addressing puts that into headers
+    as it is, and others know their conversations by it."""
+    said = element_text(reference)
+    if said is None:
+        return []
+    try:
+        root = parse(said, "a service reference")
+    except BadFlow:
+        return []
+    found: list[str] = []
+    for each in root.iter(*_SENT_ALONG):
+        for parameter in elements_of(each):
+            if str(each.tag) == _PARAMETERS:
+                parameter.set(joined(ADDRESSING, "IsReferenceParameter"), "true")
+            found.append(element_of(parameter))
+    return found
+
+
+def is_callable(address: str) -> bool:
+    """Whether an address is of a kind that partners are called at."""
+    kind = _KIND.match(address)
+    return bool(address) and (kind is None or kind.group(1).lower() in _KINDS)
 
 
 def own_reference(flow: str, link: str) -> dict[str, Value]:

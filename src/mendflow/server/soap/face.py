@@ -42,8 +42,9 @@ from mendflow.server.forwarding import until_gone
 from mendflow.server.holds import Holds
 from mendflow.server.pilots import STOPPING
 from mendflow.services.partners.contract import Office
+from mendflow.services.partners.job_words import UNKNOWN
 from mendflow.services.partners.mail_book import Answer
-from mendflow.services.partners.port_words import PortFault
+from mendflow.services.partners.port_words import REFUSED, PortFault
 
 T = TypeVar("T")
 
@@ -53,6 +54,8 @@ _CHARSET: Final = re.compile(r"""charset\s*=\s*["']?([A-Za-z0-9._-]{1,40})""", r
 FLOWS: Final = "flows"
 LARGE_BYTES: Final = 1 << 16
 """From this size on a message is read beside the loop, where nobody waits for it."""
+ASKERS_OWN: Final = frozenset({REFUSED, UNKNOWN})
+"""Faults of the ports that no repetition would change."""
 ENDED: Final = {
     "processTerminated": "the case ended before it replied",
     "missingReply": "the case completed and has not replied",
@@ -224,7 +227,8 @@ def _of_port(fault: PortFault) -> Told:
     """A fault of a partner whom a port has called keeps its name, also where nothing else came with it."""
     partner = fault.partner
     if partner is None:
-        return Told(500, write_fault(fault.text, [fault.element] if fault.element else []))
+        code = "Client" if split(fault.name)[1] in ASKERS_OWN else "Server"
+        return Told(500, write_fault(fault.text, [fault.element] if fault.element else [], code=code))
     namespace, local = split(partner.name)
     if namespace == ENVELOPE:
         return Told(500, write_fault(partner.message, code=local))

@@ -20,7 +20,7 @@ from mendflow.core.model.values import Value
 from mendflow.core.model.xml import XmlWorld, element_text, element_value
 from mendflow.core.soap import messages, split
 from mendflow.core.soap.envelope import MESSAGE_ID, OURS, BadEnvelope, header, read_envelope, write_envelope
-from mendflow.core.soap.references import OWN, address_of, outward, own_link
+from mendflow.core.soap.references import OWN, address_of, headers_of, outward, own_link
 from mendflow.services.case_book import LiveCase
 from mendflow.services.ledger import Ledger
 from mendflow.services.metering import Series
@@ -95,7 +95,8 @@ class Partners:
             return await self._called_here(address, said, live, order)
         instance = live.case.index.serials.get(order.serial, 0)
         id = _message_id(live, live.unanswered.setdefault(instance, order.serial))
-        body = outward(write_envelope(messages.request_body(world, said, message), [id]), self._url())
+        along = headers_of(order.reference)
+        body = outward(write_envelope(messages.request_body(world, said, message), [id, *along]), self._url())
         assigned = _is_assigned(live, address)
         answer = await self._caller.call(address, body, action=said.bound.action, assigned=assigned)
         heard = await asyncio.to_thread(_heard, world, said, address, answer)
