@@ -258,7 +258,8 @@ class Index:
 
 class Meter:
     """The work that one event did on XML, in units of about a microsecond: nodes that expressions looked at, texts
-    that were read and written. It is no part of the state, and the same each time that the event is replayed. A text is
+    that were read and written. It is no part of the state, and the same each time that the event is replayed, in every
+    version: journals hold where events were cut. So what something counts for stays, however fast it gets. A text is
     read once in an event, if at all: most are known from before, so not all of its length counts."""
 
     __slots__ = ("_read", "work")

@@ -14,7 +14,8 @@ from mendflow.core.model.values import Value
 from mendflow.core.xml.tree import Attribute, Document, Element, Node, Text
 
 WORK_MAX: Final = 1_000_000
-"""Nodes looked at, or hundreds of characters read or written, in one evaluation."""
+"""Nodes looked at, or hundreds of characters read or written, in one evaluation. What something counts for never
+changes, however fast it gets: journals hold what followed from it (tests/histories)."""
 
 SUBLANGUAGE: Final = "subLanguageExecutionFault"
 
