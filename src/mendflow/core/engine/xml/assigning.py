@@ -18,6 +18,10 @@ WORK_A_COPY: Final = 150
 """What a copy costs, however small it is."""
 
 
+WORK_A_VALIDATION: Final = 100_000
+"""What holding a variable against its schema may cost: nobody counts what is done there, and it can be much."""
+
+
 def copy_all(places: Places, sources: Sources, copies: Iterable[XmlCopy]) -> None:
     for copy in copies:
         places.case.meter.spend(WORK_A_COPY)
@@ -33,6 +37,7 @@ def demand_valid(case: Case, env: int, names: Iterable[str]) -> None:
         holder, type = variable_at(case, env, name)
         if name not in holder.variables:
             raise thrown(UNINITIALIZED_VARIABLE, f"the variable {name} has no value yet")
+        case.meter.spend(WORK_A_VALIDATION)
         found = violations(world_of(case), holder.variables[name], type)
         problems += [f"{name}: {problem}" for problem in found]
     if problems:
