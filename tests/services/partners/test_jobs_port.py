@@ -12,6 +12,7 @@ from mendflow.core.model.flow import Receive
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import FileRef
+from mendflow.core.soap import ADDRESSING
 from mendflow.core.soap.envelope import element_of, read_envelope
 from mendflow.core.xml.reading import read
 from mendflow.core.xml.tree import Element
@@ -43,6 +44,7 @@ class Receiver:
         self.refusals = 0
         self.taken: list[Element] = []
         self.ids: set[str] = set()
+        self.headers: dict[str, str | None] = {}
 
     async def post(self, url: str, body: bytes, headers: Mapping[str, str]) -> str:
         assert headers["SOAPAction"] == f'"{JOBS}/notify"'
@@ -51,6 +53,7 @@ class Receiver:
             self.refusals -= 1
             return "the line is dead"
         [node] = read_envelope(body).body
+        self.headers = {str(each.tag): each.text for each in read_envelope(body).headers}
         self.taken.append(read(element_of(node)))
         return ""
 
@@ -235,6 +238,21 @@ async def test_whoever_subscribes_to_a_job_that_is_over_is_told_at_once(
     await pilot.run_all(lambda spec: DONE)
     await ask(house, about("subscribe", job, "<callback>http://listener/</callback>"))
     await until(lambda: receiver.taken)
+
+
+async def test_what_the_reference_of_a_callback_wants_along_is_sent_as_headers(
+    house: House, pilot: HandPilot, receiver: Receiver
+) -> None:
+    job = text_in(await ask(house, asking("submit")), "jobId")
+    await pilot.run_all(lambda spec: DONE)
+    callback = (
+        f'<callback><w:EndpointReference xmlns:w="{ADDRESSING}"><w:Address>http://listener/</w:Address>'
+        '<w:ReferenceParameters><ticket xmlns="urn:t">7</ticket></w:ReferenceParameters></w:EndpointReference>'
+        "</callback>"
+    )
+    await ask(house, about("subscribe", job, callback))
+    await until(lambda: receiver.taken)
+    assert receiver.headers["{urn:t}ticket"] == "7"
 
 
 async def waits(domain: LocalDomain, house: House) -> CaseId:

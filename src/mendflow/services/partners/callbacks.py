@@ -35,9 +35,11 @@ FLOW_HERE: Final = re.compile(r"mendflow:flows/([^/]+)/([^/]+)")
 
 
 class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An address that speaks SOAP; or a channel of a flow here; or the administrator, who hears of failures alone."""
+    """An address that speaks SOAP, with headers that go `along`; or a channel of a flow here; or the administrator, who
+    hears of failures alone."""
 
     url: str = ""
+    along: tuple[str, ...] = ()
     flow: str = ""
     channel: str = ""
     administrator: bool = False
@@ -109,13 +111,13 @@ class Callbacks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    def check(self, address: str) -> Target:
+    def check(self, address: str, along: tuple[str, ...] = ()) -> Target:
         """Where an address leads. Raises Invalid if nothing may be sent there."""
         demand_known(address)
         if (here := FLOW_HERE.fullmatch(address)) is not None:
             return Target(flow=here[1], channel=f"{here[2]}.{NOTIFY}")
         check_url(address, private=self._poster.private)
-        return Target(url=address)
+        return Target(url=address, along=along)
 
     async def add(self, document: CaseDocument, to: Target) -> None:
         """Tell the end of a job there; at once if it is over. It is on disk when this returns."""
@@ -190,7 +192,7 @@ class Callbacks:
         if to.url:
             id = header(OURS, MESSAGE_ID, f"urn:mendflow:{callback.id}/{document.started_at}")
             headers = {"Content-Type": "text/xml; charset=utf-8", "SOAPAction": f'"{NOTIFY_ACTION}"'}
-            return await self._poster.post(to.url, write_envelope([element], [id]), headers)
+            return await self._poster.post(to.url, write_envelope([element], [id, *to.along]), headers)
         try:
             await self.mail.post(to.flow, to.channel, answered(element), id=callback.id, who=who)
         except StoreUnavailable:

@@ -7,6 +7,8 @@ import msgspec
 from mendflow.core.model.jobs import Submission
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import Value, file_of
+from mendflow.core.model.xml import element_value
+from mendflow.core.soap.references import headers_of
 from mendflow.core.xml.tree import Element
 from mendflow.core.xml.writing import write
 from mendflow.services.case_book import CaseDocument
@@ -36,6 +38,7 @@ class Wanted(msgspec.Struct, frozen=True, kw_only=True):
     description: str
     key: str = ""
     callback: str | None = None
+    along: tuple[str, ...] = ()  # what is sent along with the callback
 
 
 def wanted_in(element: Element) -> Wanted:
@@ -52,6 +55,7 @@ def wanted_in(element: Element) -> Wanted:
         description=write(described[0]),
         key=key,
         callback=address_in(told) if told is not None else None,
+        along=along_in(element),
     )
 
 
@@ -66,6 +70,12 @@ def job_in(element: Element) -> str:
 def callback_in(element: Element) -> str:
     told = child(element, "callback")
     return address_in(told) if told is not None else ""
+
+
+def along_in(element: Element) -> tuple[str, ...]:
+    """What the reference of a callback wants to be sent along."""
+    told = child(element, "callback")
+    return tuple(headers_of(element_value(write(told)))) if told is not None else ()
 
 
 def of_job(name: str, job: str) -> str:

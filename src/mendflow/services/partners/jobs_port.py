@@ -44,7 +44,7 @@ class JobsPort:
             return await self._about(asked, by)
 
     async def _submit(self, wanted: Wanted, by: Asker) -> str | None:
-        target = self._target(wanted.callback, by) if wanted.callback is not None else None
+        target = self._target(wanted.callback, wanted.along, by) if wanted.callback is not None else None
         if wanted.operation == words.FORGET:
             target = ADMINISTRATOR
         document = await self._cases.begin(self._flow(wanted, by.folder), {}, by.keyed(JOBS, wanted.key))
@@ -72,7 +72,7 @@ class JobsPort:
         document = await self._found(words.job_in(asked))
         match asked.local:
             case "subscribe":
-                await self._callbacks.add(document, self._target(words.callback_in(asked), by))
+                await self._callbacks.add(document, self._target(words.callback_in(asked), words.along_in(asked), by))
                 return words.of_job("subscribeResponse", document.id)
             case "cancel":
                 if document.live:
@@ -87,8 +87,8 @@ class JobsPort:
             raise words.unknown(job)
         return document
 
-    def _target(self, address: str, by: Asker) -> Target:
+    def _target(self, address: str, along: tuple[str, ...], by: Asker) -> Target:
         """Where a callback goes. A case that calls in process need not say it."""
         if not address and by.live is not None:
             return Target(flow=by.live.flow.name, channel=f"{by.link}.{words.NOTIFY}")
-        return self._callbacks.check(address)
+        return self._callbacks.check(address, along)
