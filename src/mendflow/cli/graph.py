@@ -25,7 +25,9 @@ def graph(
     flow: Annotated[str, typer.Argument(metavar="FLOW", help="A flow file, YAML, Python, BPEL or JSDL, or a trace.")],
     out: Annotated[
         str,
-        typer.Option("--out", metavar="FILE", help="The HTML page to write; else NAME.html here.", show_default=False),
+        typer.Option(
+            "--out", "-o", metavar="FILE", help="The HTML page to write; else NAME.html here.", show_default=False
+        ),
     ] = "",
     json: Json = False,
 ) -> None:

@@ -35,6 +35,13 @@ def test_where_no_element_is_made_the_text_is_the_result() -> None:
     assert ran(sheet("")) == ""
 
 
+@pytest.mark.parametrize("inner", ["<a/><b/>", "<!--c--><a/><b/><c/>"])
+def test_several_elements_side_by_side_are_no_document(inner: str) -> None:
+    with pytest.raises(SheetFailed, match="elements side by side"):
+        ran(sheet(inner.replace("<!--c-->", "<xsl:comment>c</xsl:comment>")))
+    assert ran(sheet("<xsl:comment>c</xsl:comment><a/>")) == element_value("<a/>")
+
+
 @pytest.mark.parametrize(
     ("value", "seen"),
     [('it\'s "so"', 'string:it\'s "so"'), (5, "number:5"), (2.5, "number:2.5"), (True, "boolean:true")],

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.xml import Alias, Bound, Operation, Part, Port, XmlType
 from mendflow.formats.bpel import load_bpel
 from tests.formats.bpel.documents import (
@@ -209,3 +210,24 @@ def test_an_import_that_cannot_be_used_is_refused(tmp_path: Path, imported: str,
     bomb = '<!DOCTYPE a [<!ENTITY b "c">]>' + MONTHS.format("")
     found = complaints(tmp_path, importing(imported), months_xsd=MONTHS.format(""), bomb_xsd=bomb)
     assert len(found) == 1 and told in found[0]
+
+
+def told_of(path: Path) -> list[str]:
+    with pytest.raises(BadFlow) as caught:
+        load_bpel(path)
+    return [problem.message for problem in caught.value.problems]
+
+
+def test_of_a_file_that_is_missing_only_that_is_told(tmp_path: Path) -> None:
+    path = put(tmp_path, process(f"{HEAD}<sequence>{RECEIVE}{REPLY}</sequence>"))
+    (tmp_path / "orders.wsdl").unlink()
+    first, *others = told_of(path)
+    assert "there is no file 'orders.wsdl'" in first
+    assert not [each for each in others if each.startswith("SA00010")]
+
+
+def test_what_is_imported_without_a_file_is_said_to_be_so(tmp_path: Path) -> None:
+    text = process(f"{HEAD}<sequence>{RECEIVE}{REPLY}</sequence>").replace(' location="orders.wsdl"', "")
+    undefined = [each for each in told_of(put(tmp_path, text)) if each.startswith("SA00010")]
+    assert undefined
+    assert all(each.endswith("give the import a location") for each in undefined)

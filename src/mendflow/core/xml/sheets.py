@@ -115,6 +115,11 @@ def _value(result: Any) -> Value:
     root = result.getroot()
     if root is None:
         return str(result)
+    beside = [*root.itersiblings("*"), *root.itersiblings("*", preceding=True)]
+    if beside:
+        raise SheetFailed(
+            f"the style sheet makes {1 + len(beside)} elements side by side; it must be one with all in it"
+        )
     return element_value(etree.tostring(root, encoding="unicode", with_tail=False))
 
 

@@ -13,6 +13,7 @@ from mendflow.formats.files import flow_bytes
 __all__ = ["BPEL_ENDING", "Definitions", "Document", "Parsed", "load_bpel", "parse_bpel", "read_bpel"]
 
 BPEL_ENDING = ".bpel"
+UNDEFINED = "SA00010"
 
 
 def load_bpel(path: str | Path, shown: str = "") -> Flow:
@@ -43,7 +44,14 @@ def _judged(given: Parsed) -> list[Problem]:
     rules = [each for each in analyse(given) if _is_news(each, read, places)]
     told = {(each.file, each.line) for each in rules if _number(each)}
     others = [each for each in given.problems if _number(each) or (each.file, each.line) not in told]
-    return sorted((*rules, *others), key=lambda each: (each.file, each.line))
+    missing = [f"{{{space}}}" for space in given.definitions.missing if space]
+    news = [each for each in (*rules, *others) if not _follows(each, missing)]
+    return sorted(news, key=lambda each: (each.file, each.line))
+
+
+def _follows(problem: Problem, missing: list[str]) -> bool:
+    """Whether it is only that something is not defined whose file could not be read, which is told already."""
+    return _number(problem) == UNDEFINED and any(space in problem.message for space in missing)
 
 
 def _is_news(found: Problem, read: set[tuple[str, int, str]], places: set[tuple[str, int]]) -> bool:

@@ -72,6 +72,7 @@ def _link(process: Process, at: Node) -> PartnerLink:
         told = f"SA00010: no WSDL that is imported defines the partner link type {type}"
         if type in process.definitions.earlier:
             told += f" in the words of WS-BPEL 2.0, whose namespace for it is {PARTNER_LINKS}"
+        told += process.definitions.advice_on(type)
         process.problem(at, told, nearest(type, process.definitions.partner_link_types))
     else:
         for role in filter(None, (mine, partner)):

@@ -29,7 +29,7 @@ class Definitions(msgspec.Struct, kw_only=True):
     `alias_places` goes with `aliases`. What is defined again is in `twice`, and the first one counts. `unspoken` says
     of port types why some port of theirs cannot be spoken to. `earlier` are partner link types in the words of an
     earlier BPEL. `documents` are all files, in the order in which they were read. `left_out` are namespaces that
-    nothing defines, since nothing is fetched."""
+    nothing defines, since nothing is fetched, and `missing` those whose files could not be read."""
 
     messages: dict[str, tuple[Part, ...]] = {}
     port_types: dict[str, dict[str, Operation]] = {}
@@ -44,6 +44,7 @@ class Definitions(msgspec.Struct, kw_only=True):
     twice: list[Twice] = []
     documents: list[Document] = []
     left_out: set[str] = set()
+    missing: set[str] = set()
     earlier: set[str] = set()
 
     def is_new(self, kind: Kind, name: str, place: Place) -> bool:
@@ -52,6 +53,13 @@ class Definitions(msgspec.Struct, kw_only=True):
         if not first:
             self.twice.append(Twice(kind, name, place))
         return first
+
+    def advice_on(self, name: str) -> str:
+        """What to do about a name that nothing defines, where its namespace was left out."""
+        space = name[1:].partition("}")[0] if name.startswith("{") else ""
+        return (
+            "; its namespace is imported without a file: give the import a location" if space in self.left_out else ""
+        )
 
     def unspoken_reason(self, port_type: str) -> str:
         """Why no port of this port type can be spoken to; empty if one can, or if there is none at all."""

@@ -61,13 +61,19 @@ class _Gathering:
         """The document of an import; None where there is none, which is a problem unless it is known what it says."""
         space = at.get("namespace", "").strip()
         if location and not is_remote(location):
-            return self.places.document(reading, at, location, base)
+            return self._document(reading, at, location, base)
         if space in OURS:
             return self.places.ours(OURS[space])
         if not location or space in WELL_KNOWN or space in self.promised:
             self.into.left_out.add(space)
             return None
-        return self.places.document(reading, at, location, base)
+        return self._document(reading, at, location, base)
+
+    def _document(self, reading: Reading, at: Node, location: str, base: str) -> Document | None:
+        found = self.places.document(reading, at, location, base)
+        if found is None:
+            self.into.missing.add(at.get("namespace", "").strip())
+        return found
 
     def take(self, document: Document) -> None:
         """All that a document says, and all that it brings along."""
@@ -105,8 +111,8 @@ class _Gathering:
         for name, type in self.into.properties.items():
             if content := builtin_of_content(world, type):
                 self.into.properties[name] = f"{{{SCHEMA}}}{content}"
-        self.into.left_out -= {schema.namespace for schema in self.into.schemas}
-        self.into.left_out -= {document.root.get("targetNamespace", "") for document in self.into.documents}
+        read = {schema.namespace for schema in self.into.schemas}
+        self.into.left_out -= read | {document.root.get("targetNamespace", "") for document in self.into.documents}
         return self.into
 
     def follow(self, reading: Reading, at: Node, location: str, base: str) -> None:

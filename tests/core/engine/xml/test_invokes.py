@@ -118,9 +118,10 @@ def test_a_partner_is_called_where_the_link_says_by_then() -> None:
     assert address_of(asked(play).reference) == "http://x/"
 
 
-def test_a_reference_that_says_no_address_is_not_supported() -> None:
+@pytest.mark.parametrize("said", ["<x/>", "file:///etc/passwd", "ftp://127.0.0.1/x", "urn:x"])
+def test_a_reference_that_says_no_address_of_a_known_kind_is_not_supported(said: str) -> None:
     reference = literal(
-        '<s:service-ref xmlns:s="http://docs.oasis-open.org/wsbpel/2.0/serviceref"><x/></s:service-ref>'
+        f'<s:service-ref xmlns:s="http://docs.oasis-open.org/wsbpel/2.0/serviceref">{said}</s:service-ref>'
     )
     move = assign(copy(reference, XmlPlace(partner_link="partner")))
     play = ran(Sequence(name="s", body=(move, invoke(message("tell", "ordered")))), ordered=ORDER_MESSAGE)

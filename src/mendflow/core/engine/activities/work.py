@@ -32,7 +32,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.xml import XmlMessage
 from mendflow.core.scheduling.amounts import duration
-from mendflow.core.soap.references import address_of
+from mendflow.core.soap.references import address_of, is_callable
 
 
 class TaskKind(ItemKind[TimedItem]):
@@ -156,8 +156,9 @@ class InvokeKind(ItemKind[Item]):
         value = message_made(case, env, sends, operation.input)
         _, link = link_at(case, env, sends.partner_link)
         reference = partner_at(case, env, sends.partner_link)
-        if not address_of(reference):
-            raise thrown(UNSUPPORTED_REFERENCE, f"the reference of {sends.partner_link} says no address")
+        if not is_callable(address := address_of(reference)):
+            said = f"the address {address!r:.200}, where nobody can be called" if address else "no address"
+            raise thrown(UNSUPPORTED_REFERENCE, f"the reference of {sends.partner_link} says {said}")
         mail.correlate_with(run, env, sends.correlations, operation.input, value)
         return CallPartner(
             serial=0,

@@ -52,7 +52,8 @@ def what_is_used_is_imported(sight: Sight) -> Iterator[Finding]:
     for at in sight.every():
         for kind, name in _named_at(sight, at):
             if name and not _known(sight, kind, name):
-                yield Finding(at, f"nothing that the process imports defines the {kind} {name}")
+                advice = sight.definitions.advice_on(name)
+                yield Finding(at, f"nothing that the process imports defines the {kind} {name}{advice}")
 
 
 @rule(10)
