@@ -82,7 +82,7 @@ def test_copies_happen_all_or_not_at_all_whatever_they_are(copies: list[XmlCopy]
         body=assign(*copies, validate=validate),
         catches=(Catch(body=assign(XmlCopy(source=SAID, target=TEXT), name="said")),),
     )
-    play = Play(process(Sequence(name="b", body=(caught, Empty(name="e"))), **HELD))
+    play = Play(process(Sequence(name="b", body=(caught, Empty(name="e"))), **HELD)).run_out()
     assert play.status == "completed", play.ended
     if left(play, "text") == "faulted":
         assert {**play.case.variables, "text": HELD["text"]} == HELD

@@ -282,7 +282,7 @@ def test_an_assign_that_validates_leaves_nothing_behind_that_is_not_valid() -> N
     play = Play(process(assign(copy("11", to("few")), validate=True), few=1))
     assert (fault_of(play), left(play, "few")) == ("invalidVariables", 1)
     good = Play(process(assign(copy("10", to("few")), copy(literal("<o:order/>"), ORDER), validate=True)))
-    assert good.status == "completed"
+    assert good.run_out().status == "completed"
 
 
 def test_messages_and_types_are_told_apart_by_what_is_declared() -> None:
