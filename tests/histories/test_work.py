@@ -7,6 +7,7 @@ change of the evaluator moves one, let the evaluator count as before."""
 import pytest
 
 from mendflow.core.engine.run import STARTS_MAX, WORK_MAX
+from mendflow.core.engine.xml.assigning import WORK_A_COPY, WORK_A_VALIDATION
 from mendflow.core.model.xml import XmlPlace
 from tests.core.engine.world import Play
 from tests.core.engine.xml.papers import assign, copy, count, order, process
@@ -23,6 +24,7 @@ def work(what: str, to: str | XmlPlace = TEXT) -> int:
 
 def test_events_are_cut_where_they_always_were() -> None:
     assert (STARTS_MAX, WORK_MAX) == (500, 200_000)
+    assert (WORK_A_COPY, WORK_A_VALIDATION) == (150, 100_000)
 
 
 @pytest.mark.parametrize(
