@@ -68,12 +68,8 @@ class Beginning:
         wanted = CaseDocument(
             id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
         )
-        if key:
-            await self._services.ledger.settled()
-            found = await self._store.search(CASE_KIND, [Where("key", key)], limit=1)
-            earlier = await self.known(CaseId(found[0].id)) if found else None
-            if earlier is not None:
-                return same(earlier, wanted)
+        if key and (earlier := await self.keyed(key)) is not None:
+            return same(earlier, wanted)
         wanted.rerun_of = reuse
         return await self.begin(wanted, known.flow)
 
@@ -84,6 +80,12 @@ class Beginning:
         begun = await self._begun(wanted, flow)
         await self._services.ledger.settled()
         return begun
+
+    async def keyed(self, key: str) -> CaseDocument | None:
+        """A case that was started under this key, of whatever flow, as far as searches know."""
+        await self._services.ledger.settled()
+        found = await self._store.search(CASE_KIND, [Where("key", key)], limit=1)
+        return await self.known(CaseId(found[0].id)) if found else None
 
     async def known(self, id: CaseId) -> CaseDocument | None:
         """A case of this name, if it has begun for good."""

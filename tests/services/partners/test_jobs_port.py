@@ -141,6 +141,8 @@ async def test_the_same_key_is_the_same_job_and_another_description_under_it_is_
     with pytest.raises(PortFault, match="take another") as refused:
         await ask(house, asking("submit", "<key>k</key>", other))
     assert refused.value.name == f"{{{JOBS}}}refused"
+    with pytest.raises(PortFault, match="take another"):
+        await ask(house, asking("submit", "<key>k</key>").replace(">count<", ">another<"))
 
 
 async def test_a_forgotten_job_is_taken_and_nothing_is_answered(

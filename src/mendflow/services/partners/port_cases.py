@@ -75,6 +75,9 @@ class PortCases:
         digest = self._flows.digest(flow)
         wanted = CaseDocument(id=CaseId(""), flow=flow.name, digest=digest, inputs=inputs, owner=by.owner, key=by.key)
         if by.live is None:
+            earlier = await self._beginning.keyed(by.key) if by.key else None
+            if earlier is not None:
+                return _same(earlier, wanted)
             return _same(await self._beginning.begin(wanted, flow), wanted)
         if by.key and (earlier := await self._keyed(by.live.id, by.key)) is not None:
             return _same(earlier, wanted)
