@@ -22,6 +22,7 @@ from mendflow.core.model.flow import (
     Job,
     NeededResources,
     Parallel,
+    Receive,
     Scope,
     Sequence,
     Source,
@@ -293,8 +294,25 @@ def test_hostile_names_outputs_messages_and_logs_stay_text() -> None:
 def test_a_case_without_items_has_a_page() -> None:
     flow = Flow(name=FlowName("nothing"), body=Parallel(name="main", branches=()))
     page = Page(render(a_case("completed"), flow, []))
-    assert "Nothing has run yet." in page.texts
+    assert "Nothing has run." in page.texts
     assert "Nothing failed." in page.texts
+
+
+def test_messages_that_were_taken_stand_in_the_timeline_at_their_moment() -> None:
+    flow = Flow(name=FlowName("asked"), body=Receive(name="order", channel="orders"))
+    case = a_case("completed")
+    taken = ItemView(
+        case=case.id,
+        item=ItemId("order"),
+        name="order",
+        kind="receive",
+        serial=0,
+        state="completed",
+        ended_at=case.started_at + 1,
+    )
+    page = Page(render(case, flow, [taken]))
+    assert "Nothing has run." not in page.texts
+    assert "order: completed, 0 ms" in page.text
 
 
 def test_twenty_thousand_items_stay_below_two_megabytes() -> None:

@@ -42,21 +42,27 @@ class Span(msgspec.Struct):
 
 
 def timeline(case: CaseView, items: list[ItemView], now: Instant) -> str:
-    shown = [item for item in items if item.attempts or (item.created_at and item.state != "skipped")]
+    shown = [item for item in items if item.attempts or (_began(item) and item.state != "skipped")]
     if not shown:
-        return '<p class="quiet">Nothing has run yet.</p>'
+        return f'<p class="quiet">Nothing has run{"" if case.ended_at else " yet"}.</p>'
     span = _span(case, shown, now)
     if len(shown) > ROWS_MAX:
         return _bands(shown, span, now)
-    shown.sort(key=lambda item: (item.created_at, item.serial))
+    shown.sort(key=lambda item: (_began(item), item.serial))
     row = 20.0 if len(shown) <= 120 else 12.0
     height = AXIS_HEIGHT + row * len(shown) + 6
     rows = [_row(item, AXIS_HEIGHT + row * index, row, span, now) for index, item in enumerate(shown)]
     return LEGEND + _svg(height, _axis(span, height) + "".join(rows))
 
 
+def _began(item: ItemView) -> Instant:
+    """When it began; of a message that was taken, and of a partner that answered, only that moment is known."""
+    granted = item.attempts[0].granted_at if item.attempts else 0
+    return item.created_at or granted or item.ended_at
+
+
 def _span(case: CaseView, items: list[ItemView], now: Instant) -> Span:
-    starts = [item.created_at or item.attempts[0].granted_at for item in items]
+    starts = [_began(item) for item in items]
     ends = [times_of(attempt, now)[1] for item in items for attempt in item.attempts[-1:]]
     start = min([case.started_at or min(starts), *starts])
     return Span(start=start, end=max([case.ended_at or start, *ends, *(item.ended_at for item in items), start + 1]))
@@ -82,7 +88,7 @@ def _axis(span: Span, height: float) -> str:
 
 def _row(item: ItemView, top: float, row: float, span: Span, now: Instant) -> str:
     middle, thick = top + row / 2, row - 6 if row > 15 else row - 3
-    began = item.created_at or item.attempts[0].granted_at
+    began = _began(item)
     ended = item.ended_at or (times_of(item.attempts[-1], now)[1] if item.attempts else now)
     css, mark = ("small mended", " ✚") if mended(item) else ("small", "")
     parts = [
