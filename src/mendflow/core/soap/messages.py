@@ -79,13 +79,23 @@ def _bare(name: str, content: str = "") -> str:
 
 def asked(world: XmlWorld, offered: Iterable[Spoken], envelope: Envelope, action: str) -> tuple[Spoken, Message]:
     """Which of the offered operations a request means, and its message. Raises BadEnvelope."""
+    offered = list(offered)
     fitting = [each for each in offered if _fits(world, each, each.operation.input, envelope.body)]
     if not fitting:
-        there = ", ".join(str(each.tag) for each in envelope.body) or "nothing"
-        raise BadEnvelope(f"no operation here takes {there}; `?wsdl` tells what there is")
+        there = ", ".join(str(each.tag) for each in envelope.body) or "an empty body"
+        known = ", ".join(dict.fromkeys(name for each in offered for name in _first(world, each))) or "an empty body"
+        raise BadEnvelope(f"no operation here takes {there}; they take {known}, and `?wsdl` tells more")
     said = next((each for each in fitting if action and each.bound.action == action), None)
     said = said or next((each for each in fitting if action.rpartition("/")[2] == each.operation.name), fitting[0])
     return said, _read(world, said, said.operation.input, envelope.body)
+
+
+def _first(world: XmlWorld, said: Spoken) -> Iterator[str]:
+    """What the body of a request begins with."""
+    if said.bound.style == "rpc":
+        yield joined(said.bound.namespace, said.operation.name)
+    else:
+        yield from (part.element for part in world.messages.get(said.operation.input, ())[:1] if part.element)
 
 
 def _fits(world: XmlWorld, said: Spoken, message: str, body: tuple[Node, ...]) -> bool:
