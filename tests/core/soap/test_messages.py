@@ -75,7 +75,7 @@ def test_a_message_without_parts_is_an_empty_body() -> None:
 
 
 def test_a_body_that_fits_no_operation_is_refused() -> None:
-    with pytest.raises(BadEnvelope, match="no operation here takes other; they take {urn:t}order"):
+    with pytest.raises(BadEnvelope, match=r"takes other; they take \{urn:t\}order"):
         asked(WORLD, SHOP, read_envelope(write_envelope(["<other/>"])), "urn:buy")
 
 
