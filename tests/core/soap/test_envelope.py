@@ -49,6 +49,7 @@ def test_comments_in_a_body_are_no_elements() -> None:
         (around("<a/>" * 100_001), "Client"),
         (around("<a><!--b--></a>" * 60_000), "Client"),
         (around("<a>" + "b" * (1 << 20) + "</a>"), "Client"),
+        (around("<a>" + "<b/>" * 20_000 + "</a>"), "Client"),
         (b"<!DOCTYPE a [<!ENTITY b 'c'>]>" + around("<a>&b;</a>"), "Client"),
     ],
 )

@@ -21,7 +21,8 @@ MESSAGE_ID: Final = "MessageID"
 """WS-Addressing wants more headers around its own, and not every partner takes them; so what we send has ours."""
 _TRUE: Final = ("1", "true")
 MESSAGE_BYTES_MAX: Final = 1 << 20
-_SOAP_BOUNDS: Final = Bounds(bytes=MESSAGE_BYTES_MAX, elements=100_000, instructions=False)
+MESSAGE_ELEMENTS_MAX: Final = 20_000
+_SOAP_BOUNDS: Final = Bounds(bytes=MESSAGE_BYTES_MAX, elements=MESSAGE_ELEMENTS_MAX, instructions=False)
 """Messages are read where others wait, and again whenever a case looks at them. SOAP has no instructions."""
 
 
