@@ -46,6 +46,14 @@ async def guarded(serving: Serving) -> Served:
     return await serving(Access(PEOPLE))
 
 
+def test_whoever_may_not_do_something_is_told_which_roles_may() -> None:
+    shown = [(b"authorization", b"Bearer t-rita")]
+    with pytest.raises(Forbidden, match=r"'rita' .* has the roles reader, and this is for admin, user$"):
+        Access(PEOPLE).admit("POST", "/api/v1/cases/a/remove", shown)
+    with pytest.raises(Forbidden, match=r"this is for admin$"):
+        Access(PEOPLE).admit("GET", "/api/v1/webhooks", shown)
+
+
 # Where the server listens
 
 

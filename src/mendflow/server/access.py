@@ -153,7 +153,11 @@ class Access:
                 raise Unauthorized("this server does not know that token: ask whoever runs it for one of yours")
             raise Unauthorized("this server wants a token: send it as `Authorization: Bearer TOKEN`")
         if not may(caller.roles, method, path):
-            raise Forbidden(f"the token {caller.name!r} may not do this; it has the roles {_listed(caller.roles)}")
+            able = _listed(frozenset(role for role in _ROLES if may(frozenset({role}), method, path)))
+            has = _listed(caller.roles)
+            raise Forbidden(
+                f"the token {caller.name!r} may not do this: it has the roles {has}, and this is for {able}"
+            )
         return caller
 
     def _known(self, authorization: bytes) -> Caller | None:
@@ -235,6 +239,7 @@ PASSED_ON = b"x-mendflow-passed-on"
 _WATCHED = frozenset({b"authorization", b"host", b"origin", b"sec-fetch-site", b"x-mendflow-user", PASSED_ON})
 _NOBODY = Caller("", frozenset())
 _A_SERVER = Caller("", frozenset())
+_ROLES = frozenset({ADMIN, USER, PILOT, READER, ENGINE, METRICS})
 _LOCAL_ROLES = frozenset({ADMIN})
 
 
