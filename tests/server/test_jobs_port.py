@@ -10,14 +10,20 @@ from lxml import etree
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap.envelope import write_envelope
+from mendflow.server.access import hash_of, read_tokens
 from mendflow.services.partners.job_words import JOBS
 from mendflow.services.partners.port_words import PortFault
-from tests.server.conversation import do_jobs
+from tests.server.conversation import do_jobs, task_flow
 from tests.server.town import Citizen, town
 
 JOB = """<JobDefinition xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl"><JobDescription><Application>
 <POSIXApplication xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl-posix"><Executable>/bin/true</Executable>
 </POSIXApplication></Application></JobDescription></JobDefinition>"""
+CALLBACK = "<callback>http://127.0.0.1:1/</callback>"
+PEOPLE = read_tokens(
+    f"boss admin {hash_of('t-boss')}\nanne engine {hash_of('t-anne')}\nbert engine {hash_of('t-bert')}\n"
+    f"carl user {hash_of('t-carl')}"
+)
 BOMB = '<!DOCTYPE a [<!ENTITY b "bbbb"><!ENTITY c "&b;&b;&b;&b;">]>'
 
 
@@ -27,10 +33,11 @@ async def two(tmp_path: Path) -> AsyncIterator[tuple[Citizen, Citizen]]:
         yield east, west
 
 
-async def say(citizen: Citizen, body: str) -> tuple[int, dict[str, str]]:
+async def say(citizen: Citizen, body: str, token: str = "") -> tuple[int, dict[str, str]]:
     """The status of the answer, and what its elements say by their names."""
+    shown = {"Authorization": f"Bearer {token}"} if token else {}
     async with (
-        aiohttp.ClientSession() as line,
+        aiohttp.ClientSession(headers=shown) as line,
         line.post(f"{citizen.url}/soap/jobs", data=write_envelope([body])) as answer,
     ):
         text = await answer.read()
@@ -51,6 +58,25 @@ async def test_any_server_answers_for_any_job(two: tuple[Citizen, Citizen]) -> N
     assert (await say(west, about("subscribe", job, "<callback>http://127.0.0.1:1/</callback>")))[0] == 200
     assert (await say(west, about("cancel", job)))[1]["state"] == "cancelled"
     assert (await say(east, about("status", job)))[1]["state"] == "cancelled"
+
+
+async def test_an_engine_can_do_at_the_port_with_jobs_of_others_what_it_can_do_by_the_api_which_is_nothing(
+    tmp_path: Path,
+) -> None:
+    async with town(tmp_path, "east", "west", tokens=PEOPLE) as (east, west):
+        async with east.client("t-boss") as boss:
+            await boss.deploy(task_flow())
+            case = (await boss.start("ask", key="secret")).id
+        job = (await say(east, f'<submit xmlns="{JOBS}"><key>k</key>{JOB}</submit>', "t-anne"))[1]["jobId"]
+        for subject, token in ((case, "t-anne"), (job, "t-bert")):
+            for operation in ("status", "subscribe", "cancel"):
+                told = (await say(west, about(operation, subject, CALLBACK), token))[1]
+                assert "unknownJob" in told and not {"state", "key"} & told.keys()
+        assert (await say(west, about("status", job), "t-anne"))[1]["key"] == "k"
+        for subject in (case, job):
+            told = (await say(west, about("status", subject), "t-carl"))[1]
+            assert told["state"] == "running" and "key" not in told
+            assert (await say(west, about("cancel", subject), "t-carl"))[1]["state"] == "cancelled"
 
 
 async def test_a_job_that_somebody_waits_for_is_answered_when_it_is_over(two: tuple[Citizen, Citizen]) -> None:

@@ -57,6 +57,7 @@ class CaseDocument(msgspec.Struct, kw_only=True):
     owner: str = ""
     rerun_of: CaseId | None = None
     key: str = ""
+    port: str = ""  # the port of the server that it was asked for at
     notify: str = ""  # an address that is told of its end
     counts: list[NameCount] = []
     serials: int = 0  # of one that is over: how many there are

@@ -18,6 +18,7 @@ from mendflow.core.xml.reading import read
 from mendflow.core.xml.tree import Element
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
+from mendflow.services.partners.contract import OWN_ONLY, Reach
 from mendflow.services.partners.job_words import JOBS
 from mendflow.services.partners.port_words import PortFault, child, text_in
 from mendflow.stores.memory import MemoryStore
@@ -32,6 +33,7 @@ JSDL = """<JobDefinition xmlns="http://schemas.ggf.org/jsdl/2005/11/jsdl"><JobDe
 </JobDescription></JobDefinition>"""
 
 
+LISTENER = "<callback>http://listener/</callback>"
 DONE = Outcome(files={"output": FileRef(sha256="ab" * 32, bytes=3, name="out.txt")}, exit_code=0)
 
 
@@ -83,8 +85,8 @@ def about(operation: str, job: str, inner: str = "") -> str:
     return f'<{operation} xmlns="{JOBS}"><jobId>{job}</jobId>{inner}</{operation}>'
 
 
-async def ask(house: House, text: str, **words: str) -> Element:
-    answer = await house.services.ports["jobs"].asked(text, who="me", **words)
+async def ask(house: House, text: str, message_id: str = "") -> Element:
+    answer = await house.services.ports["jobs"].asked(text, who="me", message_id=message_id)
     assert answer is not None
     return read(answer)
 
@@ -201,6 +203,61 @@ async def test_an_unknown_job_is_told_so(house: House) -> None:
         with pytest.raises(PortFault, match="no job 'x-1'") as unknown:
             await ask(house, text)
         assert unknown.value.name == f"{{{JOBS}}}unknownJob"
+
+
+async def unknown(house: House, text: str, who: str, reach: Reach = OWN_ONLY) -> str:
+    """What somebody is told who may not know of a job."""
+    with pytest.raises(PortFault) as fault:
+        await house.services.ports["jobs"].asked(text, who=who, reach=reach)
+    assert fault.value.name == f"{{{JOBS}}}unknownJob"
+    return fault.value.text
+
+
+async def test_a_job_is_unknown_to_everybody_but_whoever_asked_for_it(
+    house: House, domain: LocalDomain, receiver: Receiver
+) -> None:
+    job = text_in(await ask(house, asking("submit", "<key>k</key>")), "jobId")
+    for operation in ("status", "cancel", "subscribe"):
+        said = [await unknown(house, about(operation, each, LISTENER), "you") for each in (job, "not-there")]
+        assert said[0].replace(job, "not-there") == said[1], "it is told as one that is not there"
+    assert (await domain.case(job)).status == "running" and receiver.taken == []
+    assert text_in(await ask(house, about("status", job)), "key") == "k"
+
+
+async def test_a_case_that_nobody_asked_for_at_the_port_is_no_job_of_it(house: House, domain: LocalDomain) -> None:
+    case = await waits(domain, house)
+    for operation in ("status", "cancel", "subscribe"):
+        await unknown(house, about(operation, case, LISTENER), "me")
+    assert (await domain.case(case)).status == "running"
+
+
+async def test_whom_the_api_lets_do_the_same_with_any_case_the_port_lets_too_and_tells_no_key(
+    house: House, pilot: HandPilot, receiver: Receiver
+) -> None:
+    async def asked(operation: str, reach: Reach) -> Element:
+        text = about(operation, job, LISTENER)
+        return read(await house.services.ports["jobs"].asked(text, who="boss", reach=reach) or "")
+
+    job = text_in(await ask(house, asking("submit", "<key>k</key>")), "jobId")
+    await unknown(house, about("cancel", job), "boss", Reach(looks=True))
+    await unknown(house, about("status", job), "boss", Reach(ends=True))
+    told = await asked("status", Reach(looks=True))
+    assert text_in(told, "state") == "running" and child(told, "key") is None
+    await asked("subscribe", Reach(looks=True))
+    told = await asked("cancel", Reach(ends=True))
+    assert text_in(told, "state") == "cancelled" and child(told, "key") is None
+    await until(lambda: receiver.taken)
+    assert child(receiver.taken[0], "key") is None
+
+
+async def test_a_case_asks_about_jobs_of_its_owner_and_of_nobody_else(house: House, domain: LocalDomain) -> None:
+    mine = text_in(await ask(house, asking("submit")), "jobId")
+    theirs = text_in(read(await house.services.ports["jobs"].asked(asking("submit"), who="you") or ""), "jobId")
+    live = house.services.manager.live[await waits(domain, house)]
+    assert await house.services.ports["jobs"].called(about("status", mine), live, order(1))
+    with pytest.raises(PortFault, match="no job"):
+        await house.services.ports["jobs"].called(about("cancel", theirs), live, order(2))
+    assert (await domain.case(theirs)).status == "running"
 
 
 async def test_a_callback_is_brought_until_it_is_taken(

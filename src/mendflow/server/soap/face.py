@@ -35,13 +35,13 @@ from mendflow.core.soap.references import outward
 from mendflow.core.soap.wsdl import Served, at_address, schema_of, wsdl_of
 from mendflow.core.xml.encodings import MARKS, TAKEN
 from mendflow.server import answers
-from mendflow.server.access import Caller
+from mendflow.server.access import API, Caller, may
 from mendflow.server.answers import HungUp, MethodRefused
 from mendflow.server.body import whole
 from mendflow.server.forwarding import until_gone
 from mendflow.server.holds import Holds
 from mendflow.server.pilots import STOPPING
-from mendflow.services.partners.contract import Office
+from mendflow.services.partners.contract import Office, Reach
 from mendflow.services.partners.job_words import UNKNOWN
 from mendflow.services.partners.mail_book import Answer
 from mendflow.services.partners.port_words import REFUSED, PortFault
@@ -181,7 +181,7 @@ class SoapFace:
             raise NotFound(f"there is no port {'/'.join(words)} here")
         text, id = await _beside(data, _only)
         try:
-            answer = await port.asked(text, who=caller.name, message_id=id)
+            answer = await port.asked(text, who=caller.name, message_id=id, reach=reach_of(caller))
         except PortFault as fault:
             await tell(send, _of_port(fault))
             return
@@ -215,6 +215,12 @@ async def tell(send: Send, told: Told) -> None:
     headers += [(b"retry-after", b"1")] if told.status == NotNow.status else []
     await send({"type": "http.response.start", "status": told.status, "headers": headers})
     await send({"type": "http.response.body", "body": told.body, "more_body": False})
+
+
+def reach_of(caller: Caller) -> Reach:
+    """What the API would let somebody do with any case: a port lets nobody do more."""
+    case = f"{API}/cases/any"
+    return Reach(looks=may(caller.roles, "GET", case), ends=may(caller.roles, "POST", f"{case}/remove"))
 
 
 def _served(endpoint: Endpoint, url: str) -> list[Served]:

@@ -36,13 +36,14 @@ FLOW_HERE: Final = re.compile(r"mendflow:flows/([^/]+)/([^/]+)")
 
 class Target(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """An address that speaks SOAP, with headers that go `along`; or a channel of a flow here; or the administrator, who
-    hears of failures alone."""
+    hears of failures alone. It is not `own` if somebody else has asked for the job."""
 
     url: str = ""
     along: tuple[str, ...] = ()
     flow: str = ""
     channel: str = ""
     administrator: bool = False
+    own: bool = True
 
 
 ADMINISTRATOR: Final = Target(administrator=True)
@@ -181,7 +182,7 @@ class Callbacks:
 
     async def _attempt(self, callback: Callback, document: CaseDocument) -> str:
         """Empty if it was taken, else why not."""
-        to, element, who = callback.to, outcome(NOTIFY, document), document.owner
+        to, element, who = callback.to, outcome(NOTIFY, document, own=callback.to.own), document.owner
         if to.administrator:
             if document.status != "completed":
                 why = document.fault.message if document.fault is not None else document.status

@@ -43,12 +43,23 @@ class NoCaller:
 NO_CALLER = NoCaller()
 
 
+class Reach(NamedTuple):
+    """What somebody may do with cases that are not his own: look at them, and end them."""
+
+    looks: bool = False
+    ends: bool = False
+
+
+OWN_ONLY = Reach()
+
+
 class Port(Protocol):
     """A port of the server itself, which speaks in elements: one comes in, and one goes out, or None where nothing is
     answered. Raises PortFault."""
 
-    async def asked(self, text: str, *, who: str, message_id: str = "") -> str | None:
-        """By somebody over a line. The same `message_id` is the same request."""
+    async def asked(self, text: str, *, who: str, message_id: str = "", reach: Reach = OWN_ONLY) -> str | None:
+        """By somebody over a line. The same `message_id` is the same request. `reach` is what the API would let him do
+        with the cases of others."""
         ...
 
     async def called(self, text: str, live: LiveCase, order: CallPartner) -> str | None:

@@ -87,11 +87,11 @@ def unknown(job: str) -> PortFault:
     return PortFault(f"{{{JOBS}}}{UNKNOWN}", f"there is no job {job!r:.200} here", of_job(UNKNOWN, job))
 
 
-def outcome(name: str, document: CaseDocument) -> str:
-    """How a job stands, or what came of it."""
+def outcome(name: str, document: CaseDocument, *, own: bool = True) -> str:
+    """How a job stands, or what came of it. Its key is told to whoever gave it, and to nobody else."""
     fault = document.fault
     inner = [texted(JOBS, "jobId", document.id)]
-    inner += [texted(JOBS, "key", document.key.split(" ", 2)[-1])] if document.key else []
+    inner += [texted(JOBS, "key", document.key.split(" ", 2)[-1])] if document.key and own else []
     inner.append(texted(JOBS, "state", document.status))
     code = 0 if document.status == "completed" else fault.exit_code if fault is not None else None
     inner += [texted(JOBS, "exitCode", str(code))] if code is not None else []

@@ -1,7 +1,10 @@
 """The port of jobs: whoever speaks SOAP, or runs as a case here, drives the queue by it.
 
 A job is a case of one job, made of its description; its id is that case's. So it stays the same however often the job
-is mended behind it, and rules, repairs and reports know it like any other case."""
+is mended behind it, and rules, repairs and reports know it like any other case.
+
+Whoever asks about a job has asked for it here, or has roles with which the API would tell him the same. To all others
+a case is as unknown as one that is not there."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +17,7 @@ from mendflow.core.xml.tree import Element
 from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.partners import job_words as words
 from mendflow.services.partners.callbacks import ADMINISTRATOR, Callbacks, Target
+from mendflow.services.partners.contract import OWN_ONLY, Reach
 from mendflow.services.partners.job_words import JOBS, OPERATIONS, SUBMISSIONS, Wanted
 from mendflow.services.partners.port_cases import Asker, PortCases
 from mendflow.services.partners.port_words import request, told_by
@@ -28,9 +32,9 @@ class JobsPort:
         self._callbacks = callbacks
         self._read = read
 
-    async def asked(self, text: str, *, who: str, message_id: str = "") -> str | None:
+    async def asked(self, text: str, *, who: str, message_id: str = "", reach: Reach = OWN_ONLY) -> str | None:
         """Do what somebody asks over a line, and answer. A `message_id` is the key of what has none."""
-        return await self._do(text, Asker(who=who, key=message_id))
+        return await self._do(text, Asker(who=who, key=message_id, reach=reach))
 
     async def called(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
         """The same for an order of a case."""
@@ -69,21 +73,25 @@ class JobsPort:
 
     async def _about(self, asked: Element, by: Asker) -> str:
         """What is asked about a job that there is."""
-        document = await self._found(words.job_in(asked))
+        allowed = by.reach.ends if asked.local == "cancel" else by.reach.looks
+        document = await self._found(words.job_in(asked), by, allowed=allowed)
+        own = by.owns(document, JOBS)
         match asked.local:
             case "subscribe":
-                await self._callbacks.add(document, self._target(words.callback_in(asked), words.along_in(asked), by))
+                target = self._target(words.callback_in(asked), words.along_in(asked), by)
+                await self._callbacks.add(document, replace(target, own=own))
                 return words.of_job("subscribeResponse", document.id)
             case "cancel":
                 if document.live:
                     await self._cases.cancel(document.id, "cancelled over the port of jobs")
-                    document = await self._found(document.id)
-                return words.outcome("cancelResponse", document)
-        return words.outcome("statusResponse", document)
+                    document = await self._found(document.id, by, allowed=allowed)
+                return words.outcome("cancelResponse", document, own=own)
+        return words.outcome("statusResponse", document, own=own)
 
-    async def _found(self, job: str) -> CaseDocument:
+    async def _found(self, job: str, by: Asker, *, allowed: bool) -> CaseDocument:
+        """A job that it may ask about: its own, or any case if it is `allowed` to."""
         document = await self._cases.find(job)
-        if document is None or document.void:
+        if document is None or document.void or not (allowed or by.owns(document, JOBS)):
             raise words.unknown(job)
         return document
 

@@ -21,6 +21,7 @@ from mendflow.services.contracts import Clock
 from mendflow.services.flow_manager import FlowManager
 from mendflow.services.flows import Flows
 from mendflow.services.ledger import Ledger
+from mendflow.services.partners.contract import OWN_ONLY, Reach
 
 LOOK_EVERY_MS: Final = 1_000
 """How often is looked for the end of a case that lives on another server."""
@@ -28,13 +29,16 @@ LOOK_EVERY_MS: Final = 1_000
 
 class Asker(NamedTuple):
     """Whoever asks a port for something: `who` over a line, or an order of a case, which is known by its serial and
-    calls by a partner link. A key is the asker's own: the same means the same."""
+    calls by a partner link. A key is the asker's own: the same means the same. `reach` is what it may do with cases
+    of others; a case may do nothing with them, whoever wrote its flow."""
 
     who: str = ""
     key: str = ""
     live: LiveCase | None = None
     serial: int = 0
     link: str = ""
+    port: str = ""
+    reach: Reach = OWN_ONLY
 
     @property
     def owner(self) -> str:
@@ -49,7 +53,11 @@ class Asker(NamedTuple):
         """The same with the key by which the case is found again. Keys of one port, and of one asker, do not meet those
         of others."""
         key = key or self.key
-        return self._replace(key=f"{port} {quote(self.who, safe='')} {key}") if key else self
+        return self._replace(port=port, key=f"{port} {quote(self.who, safe='')} {key}" if key else "")
+
+    def owns(self, document: CaseDocument, port: str) -> bool:
+        """Whether it is the one that asked for this at the port."""
+        return document.port == port and document.owner == self.owner
 
 
 class PortCases:
@@ -73,7 +81,9 @@ class PortCases:
     async def begin(self, flow: Flow, inputs: dict[str, Value], by: Asker) -> CaseDocument:
         """A case that does what was asked; if it was asked before, the one that does it. It is on disk then."""
         digest = self._flows.digest(flow)
-        wanted = CaseDocument(id=CaseId(""), flow=flow.name, digest=digest, inputs=inputs, owner=by.owner, key=by.key)
+        wanted = CaseDocument(
+            id=CaseId(""), flow=flow.name, digest=digest, inputs=inputs, owner=by.owner, key=by.key, port=by.port
+        )
         if by.live is None:
             earlier = await self._beginning.keyed(by.key) if by.key else None
             if earlier is not None:

@@ -7,6 +7,7 @@ from mendflow.core.engine.messages import CallPartner
 from mendflow.core.model.faults import Category, Fault
 from mendflow.services.case_book import CaseDocument, LiveCase
 from mendflow.services.partners import proxy_words as words
+from mendflow.services.partners.contract import OWN_ONLY, Reach
 from mendflow.services.partners.port_cases import Asker, PortCases
 from mendflow.services.partners.port_words import request, told_by
 from mendflow.services.partners.proxy_words import OPERATIONS, PROXY, PartnerCall
@@ -16,8 +17,9 @@ class ProxyPort:
     def __init__(self, cases: PortCases) -> None:
         self._cases = cases
 
-    async def asked(self, text: str, *, who: str, message_id: str = "") -> str | None:
-        """Make a call that somebody asks for over a line, and answer with what comes of it."""
+    async def asked(self, text: str, *, who: str, message_id: str = "", reach: Reach = OWN_ONLY) -> str | None:
+        """Make a call that somebody asks for over a line, and answer with what comes of it. Nothing can be asked here
+        about what others have asked for."""
         return await self._do(text, Asker(who=who, key=message_id))
 
     async def called(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
