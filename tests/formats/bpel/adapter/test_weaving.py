@@ -140,8 +140,20 @@ def test_only_the_chosen_invokes_are_intercepted(tmp_path: Path) -> None:
     adapted = adapt(path, tmp_path / "adapted.bpel", only=["other"])
     assert adapted.woven.calls == ("other",)
     assert adapted.woven.left == (("ask", "not chosen"),)
-    with pytest.raises(BadFlow, match=r"there is no invoke named othr \(did you mean `other`\?\)"):
+
+
+def test_an_invoke_that_is_not_there_is_told_with_those_that_are(tmp_path: Path) -> None:
+    path = written(tmp_path, ASK + ASK.replace("ask", "other", 1))
+    with pytest.raises(BadFlow, match=r"no invoke named othr; there are ask, other \(did you mean `other`\?\)"):
         adapt(path, tmp_path / "adapted.bpel", only=["othr"])
+    with pytest.raises(BadFlow, match=r"no invoke named nosuch; there are ask, other$"):
+        adapt(path, tmp_path / "adapted.bpel", only=["nosuch"])
+    many = "".join(ASK.replace("ask", f"ask{number}", 1) for number in range(22))
+    with pytest.raises(BadFlow, match=r"there are ask0, .*, ask19 and 2 more"):
+        adapt(written(tmp_path, many), tmp_path / "adapted.bpel", only=["nosuch"])
+    nameless = written(tmp_path, ASK.replace('name="ask"', ""))
+    with pytest.raises(BadFlow, match=r"no invoke of this process has a name"):
+        adapt(nameless, tmp_path / "adapted.bpel", only=["ask"])
 
 
 def test_a_process_that_calls_nobody_stays_what_it_is(tmp_path: Path) -> None:

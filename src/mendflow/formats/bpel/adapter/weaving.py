@@ -5,7 +5,8 @@ added, and the very blanks stay. What an invoke has around it goes to the scope 
 join condition, and, since an invoke with handlers of its own means a scope with those handlers around a plain invoke,
 the handlers with the name that compensations know it by."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import islice
 from typing import Final
 
 import msgspec
@@ -26,6 +27,7 @@ from mendflow.formats.spelling import nearest
 STANDARD: Final = frozenset(f"{{{BPEL}}}{name}" for name in ("documentation", "targets", "sources"))
 SLICE: Final = "mendflow-slice"
 OWN_ADDRESS: Final = "mendflow:"
+NAMES_MAX: Final = 20
 
 
 class Woven(msgspec.Struct, frozen=True, kw_only=True):
@@ -40,10 +42,10 @@ def chosen_calls(
 ) -> tuple[list[Call], tuple[tuple[str, str], ...]]:
     """The invokes to intercept, in the order of the document; and the others, each with the reason."""
     invokes = [each for each in activities_in(process) if local(each) == "invoke"]
-    named = {each.get("name", "").strip() for each in invokes}
+    named = dict.fromkeys(filter(None, (each.get("name", "").strip() for each in invokes)))
     for name in only:
         if name not in named:
-            reading.problem(process, f"there is no invoke named {name}", nearest(name, named))
+            reading.problem(process, f"there is no invoke named {name}; {_named(named)}", nearest(name, named))
     chosen, left = [], []
     for call in map(calls.of, invokes):
         if reason := _reason_to_leave(call, only):
@@ -53,6 +55,14 @@ def chosen_calls(
     if chosen and any(each.get("namespace", "").strip() == PROXY for each in own(process, "import")):
         reading.problem(process, "it has interceptors already; adapt the process that it was made from")
     return chosen, tuple(left)
+
+
+def _named(names: Collection[str]) -> str:
+    """Which there are, as far as anybody reads it."""
+    if not names:
+        return "no invoke of this process has a name, and --only goes by names"
+    more = len(names) - NAMES_MAX
+    return f"there are {', '.join(islice(names, NAMES_MAX))}" + (f" and {more} more" if more > 0 else "")
 
 
 def _reason_to_leave(call: Call, only: Sequence[str]) -> str:
