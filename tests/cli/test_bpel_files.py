@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from tests.cli.conftest import Shell
-from tests.formats.bpel.adapter.bank import written
+from tests.formats.bpel.adapter.bank import ASK, written
 
 
 def test_adapt_says_what_it_did_and_writes_a_process(shell: Shell) -> None:  # FM-9
@@ -31,6 +31,16 @@ def test_convert_writes_a_process_that_runs_the_jobs_of_a_flow(shell: Shell) -> 
     shell.ok("convert", "f.yaml", "-o", "out/f.bpel")
     assert "completed" in shell.ok("run", "out/f.bpel", "--part", "n=it is")
     assert place.read_text() == "it is\nb\n"
+
+
+def test_convert_keeps_the_proxy_of_an_adapted_process_with_its_correlations(shell: Shell) -> None:  # FM-9
+    inside = '<correlations><correlation set="set" initiate="no" pattern="request-response"/></correlations></invoke>'
+    written(shell.folder, ASK.replace("/>", f">{inside}"))
+    proxy = "http://127.0.0.1:9/soap/proxy"
+    shell.ok("adapt", "loan.bpel", "-o", "adapted.bpel", "--proxy", proxy)
+    told = shell.json("convert", "adapted.bpel", "-o", "out/adapted.bpel")
+    assert any(proxy in Path(shell.folder, each).read_text() for each in told["files"])
+    assert "1 flow, no problems" in shell.ok("check", "out/adapted.bpel")
 
 
 def test_convert_writes_a_job_in_jsdl_and_nothing_else(shell: Shell) -> None:

@@ -4,10 +4,13 @@ Only files are read. An import without a file in reach is left out where nothing
 that is known, or another import brings it."""
 
 from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
 from typing import Final
 
 from lxml import etree
 
+from mendflow.core.model.problems import Problem
 from mendflow.core.model.xml import SchemaText
 from mendflow.core.xml import Node
 from mendflow.core.xml.declarations import builtin_of_content
@@ -31,6 +34,17 @@ def definitions_of(reading: Reading, process: Document, places: Places) -> Defin
     gathering.promised = {at.get("namespace", "") for at in wanted if not is_remote(at.get("location", ""))}
     for at in wanted:
         gathering.imported(at)
+    return gathering.finish()
+
+
+@cache
+def port_definitions(name: str) -> Definitions:
+    """All that the WSDL of a port of our own says. Nobody changes what is returned."""
+    problems: list[Problem] = []
+    places = Places(Path(), problems)
+    gathering = _Gathering(Reading(name, problems), places)
+    gathering.take(places.ours(name))
+    assert not problems, f"the WSDL of the port {name} is broken: {problems}"
     return gathering.finish()
 
 

@@ -21,7 +21,8 @@ def read_again(flow: Flow, folder: Path) -> Flow:
 
 
 def sense(flow: Flow) -> Flow:
-    """The flow without what no process depends on: where schemas stood, and in which order files said things."""
+    """The flow without what no process depends on: where schemas stood, and in which order files said things. Of ports
+    of one port type the first is called, so their order stays."""
     world = flow.xml
     assert world is not None
     schemas = (
@@ -31,7 +32,7 @@ def sense(flow: Flow) -> Flow:
         world,
         schemas=tuple(sorted(schemas, key=repr)),
         aliases=tuple(sorted(world.aliases, key=repr)),
-        ports=tuple(sorted(world.ports, key=repr)),
+        ports=tuple(sorted(world.ports, key=lambda port: port.port_type)),
     )
     return msgspec.structs.replace(flow, xml=plain)
 

@@ -3,6 +3,7 @@
 What is written says the same flow when it is read, or it is not given: whatever BPEL cannot say is refused by name."""
 
 from collections.abc import Iterator
+from itertools import count
 from typing import Final
 
 import msgspec
@@ -11,7 +12,6 @@ from mendflow.core.model.expr import Expr
 from mendflow.core.model.flow import Flow, OnMessage, Scope
 from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.xml import Declared, PartnerLink, XmlWorld
-from mendflow.formats.bpel.ports import PORTS
 from mendflow.formats.bpel.vocabulary import BPEL, SCHEMA, WSDL
 from mendflow.formats.bpel.writing import scopes, wsdl
 from mendflow.formats.bpel.writing.activities import WRITERS
@@ -19,8 +19,9 @@ from mendflow.formats.bpel.writing.around import Around, Writer
 from mendflow.formats.bpel.writing.native import process_of
 from mendflow.formats.bpel.writing.sayable import unsaid
 from mendflow.formats.bpel.writing.schemas import files_of
+from mendflow.formats.bpel.writing.shipped import as_shipped
 from mendflow.formats.bpel.writing.spaces import Spaces
-from mendflow.formats.bpel.writing.tags import Tag, document, tag
+from mendflow.formats.bpel.writing.tags import document, tag
 from mendflow.formats.bpel.writing.walking import all_of
 
 __all__ = ["write_bpel"]
@@ -41,48 +42,47 @@ def write_bpel(flow: Flow, folder: str = "") -> dict[str, str]:
     beside = _beside(world, links, folder or f"{flow.name}.files")
     return {
         f"{flow.name}.bpel": _process(world, body, beside),
-        **{name: each.text for name, each in beside.items()},
+        **{each.location: each.text for each in beside if each.location},
     } | {address: text for address, text in world.sheets.items()}
 
 
 class Beside(msgspec.Struct, frozen=True):
+    """What the process imports. Without a location it is known, and needs no file."""
+
     namespace: str
     kind: str
-    text: str
+    location: str = ""
+    text: str = ""
 
 
-def _process(world: XmlWorld, body: Scope, beside: dict[str, Beside]) -> str:
+def _process(world: XmlWorld, body: Scope, beside: list[Beside]) -> str:
     exprs = list(all_of(body, Expr))
     spaces = Spaces(FIXED, exprs, (each for each in all_of(body, str) if each.startswith("<literal")))
     imports = [
-        tag("bpel:import", {"namespace": each.namespace, "location": name, "importType": each.kind})
-        for name, each in beside.items()
+        tag("bpel:import", {"namespace": each.namespace, "location": each.location, "importType": each.kind})
+        for each in beside
     ]
     writer = Writer(spaces, WRITERS)
     around = Around(suppress_join_failure=body.suppress_join_failure)
-    root = scopes.process(writer, body, around, [*imports, *_shipped(world)])
+    root = scopes.process(writer, body, around, imports)
     name = body.label or body.name
     root.attributes = {"name": name, "targetNamespace": world.namespace} | spaces.attributes() | root.attributes
     return document(root)
 
 
-def _beside(world: XmlWorld, links: list[PartnerLink], folder: str) -> dict[str, Beside]:
-    """The files that the process imports."""
-    own = [each for each in wsdl.namespaces(world, links) if each not in PORTS.values()]
-    found = {
-        f"{folder}/definitions{number}.wsdl": Beside(each, WSDL, wsdl.written(world, links, each))
-        for number, each in enumerate(own, 1)
-    }
-    schemas = [schema for schema in world.schemas if schema.namespace not in PORTS.values()]
+def _beside(world: XmlWorld, links: list[PartnerLink], folder: str) -> list[Beside]:
+    """All that the process imports, in the order in which it is to be read."""
+    known, number, found = as_shipped(world, links), count(1), []
+    for space in wsdl.namespaces(world, links):
+        if space in known:
+            found.append(Beside(space, WSDL))
+        else:
+            name = f"{folder}/definitions{next(number)}.wsdl"
+            found.append(Beside(space, WSDL, name, wsdl.written(world, links, space)))
+    schemas = [schema for schema in world.schemas if schema.namespace not in known]
     for (name, text), schema in zip(files_of(tuple(schemas)).items(), schemas, strict=True):
-        found[f"{folder}/{name}"] = Beside(schema.namespace, SCHEMA, text)
+        found.append(Beside(schema.namespace, SCHEMA, f"{folder}/{name}", text))
     return found
-
-
-def _shipped(world: XmlWorld) -> list[Tag]:
-    """The ports of the product's own, which need no file."""
-    known = {name.rpartition("}")[0].removeprefix("{") for name in world.port_types}
-    return [tag("bpel:import", {"namespace": each, "importType": WSDL}) for each in PORTS.values() if each in known]
 
 
 def _declared(flow: Flow) -> Iterator[Declared]:

@@ -52,6 +52,7 @@ from mendflow.core.model.xml import (
     XmlType,
     XmlWorld,
 )
+from mendflow.formats.bpel.imports import port_definitions
 from mendflow.formats.bpel.ports import PORTS
 from mendflow.formats.bpel.vocabulary import SCHEMA
 from mendflow.formats.bpel.writing.descriptions import Described, described
@@ -147,11 +148,12 @@ class _Native:
             style="rpc",
             operations={BEGIN: Bound(style="rpc", namespace=self.space)},
         )
-        return XmlWorld(
-            namespace=self.space,
-            messages={f"{own}begin": parts, f"{own}done": ()},
-            port_types={f"{own}Flow": {BEGIN: operation}, f"{{{JOBS}}}Jobs": {}},
-            ports=(port,),
+        jobs = port_definitions("jobs").world(self.space, {})
+        return replace(
+            jobs,
+            messages={f"{own}begin": parts, f"{own}done": (), **jobs.messages},
+            port_types={f"{own}Flow": {BEGIN: operation}, **jobs.port_types},
+            ports=(port, *jobs.ports),
         )
 
     # activities

@@ -26,6 +26,7 @@ from mendflow.core.model.flow import (
     Throw,
     Wait,
 )
+from mendflow.formats.bpel.writing.wsdl import unordered
 
 NO_WORDS: Final[dict[type[Node], str]] = {
     Job: "a job",
@@ -45,6 +46,8 @@ def unsaid(flow: Flow) -> Iterator[str]:
     for address in flow.xml.sheets if flow.xml is not None else ():
         if posixpath.isabs(address) or posixpath.normpath(address).startswith(".."):
             yield f"{flow.name}: the style sheet {address} would stand outside the folder of the process"
+    for port_type in unordered(flow.xml) if flow.xml is not None else ():
+        yield f"{flow.name}: {port_type} has ports in services whose order would be lost; put them into one service"
     if flow.inputs or flow.outputs:
         yield f"{flow.name}: BPEL has no inputs and outputs; what a process takes and gives are messages"
     for each in below(flow):

@@ -23,10 +23,35 @@ HTTP: Final = "http://schemas.xmlsoap.org/soap/http"
 
 
 def namespaces(world: XmlWorld, links: Iterable[PartnerLink]) -> list[str]:
-    """Those that a WSDL file is needed for, in the order in which they are met."""
-    names = [*world.messages, *world.port_types, *world.properties, *(link.type for link in links)]
-    names += [port.service for port in world.ports]
+    """Those that a WSDL file is needed for. Ports come first and in their order: of several ports of one port type, the
+    first is called."""
+    names = [port.service for port in world.ports]
+    names += [*world.messages, *world.port_types, *world.properties, *(link.type for link in links)]
+    names += [home(alias) for alias in world.aliases]
     return list(dict.fromkeys(split(name)[0] for name in names))
+
+
+def unordered(world: XmlWorld) -> Iterator[str]:
+    """Port types whose ports would be read in another order, since a file has all services of a namespace, and each
+    service has all its ports together."""
+    spaces = list(dict.fromkeys(split(port.service)[0] for port in world.ports))
+    services = list(dict.fromkeys(port.service for port in world.ports))
+    read = sorted(world.ports, key=lambda port: (spaces.index(split(port.service)[0]), services.index(port.service)))
+    for name in dict.fromkeys(port.port_type for port in world.ports):
+        before, after = ([port for port in ports if port.port_type == name] for ports in (world.ports, read))
+        if before != after:
+            yield name
+
+
+def roles_of(link: PartnerLink) -> dict[str, str]:
+    """The port types of the roles that a partner link speaks of."""
+    both = ((link.my_role, link.mine), (link.partner_role, link.partner))
+    return {role: port_type for role, port_type in both if role}
+
+
+def home(alias: Alias) -> str:
+    """The name whose namespace an alias is written with."""
+    return alias.of.message or alias.of.element or alias.property
 
 
 def written(world: XmlWorld, links: Iterable[PartnerLink], namespace: str) -> str:
@@ -37,7 +62,7 @@ def written(world: XmlWorld, links: Iterable[PartnerLink], namespace: str) -> st
 class _Wsdl:
     def __init__(self, world: XmlWorld, namespace: str) -> None:
         self.world, self.namespace = world, namespace
-        self.aliases = [alias for alias in world.aliases if split(_home(alias))[0] == namespace]
+        self.aliases = [alias for alias in world.aliases if split(home(alias))[0] == namespace]
         queries = [alias.query for alias in self.aliases if alias.query is not None]
         self.spaces = Spaces(FIXED, queries)
         self.parts = Parts(self.spaces)
@@ -94,6 +119,8 @@ class _Wsdl:
         services: dict[str, Tag] = {}
         for port in (port for port in self.world.ports if split(port.service)[0] == self.namespace):
             name = f"{split(port.service)[1]}{port.name}"
+            if any(each.attributes["name"] == name for each in bindings):
+                name = f"{name}{len(bindings) + 1}"
             bindings.append(self.binding(name, port))
             services.setdefault(port.service, tag("wsdl:service", {"name": split(port.service)[1]})).put(
                 tag(
@@ -133,12 +160,7 @@ class _Wsdl:
         """As far as the process speaks of their roles."""
         found: dict[str, dict[str, str]] = {}
         for link in links:
-            roles = found.setdefault(link.type, {})
-            roles |= {
-                role: port_type
-                for role, port_type in ((link.my_role, link.mine), (link.partner_role, link.partner))
-                if role
-            }
+            found.setdefault(link.type, {}).update(roles_of(link))
         return [
             tag(
                 "plnk:partnerLinkType",
@@ -167,8 +189,3 @@ class _Wsdl:
             query.name = "vprop:query"
         attributes = {"propertyName": self.spaces.name(alias.property), **self.parts.type(alias.of), "part": alias.part}
         return tag("vprop:propertyAlias", attributes, query)
-
-
-def _home(alias: Alias) -> str:
-    """The name whose namespace an alias is written with."""
-    return alias.of.message or alias.of.element or alias.property
