@@ -12,10 +12,10 @@ from mendflow.cli.lists import Condition
 from mendflow.cli.options import offered
 from mendflow.cli.printing import print_json, say
 from mendflow.client import Client
-from mendflow.client.files import left_out_of
+from mendflow.client.files import left_out_of, together_in
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.model.views import ImportReport
-from mendflow.pages.words import size_text
+from mendflow.pages.words import count_text, size_text
 
 app = typer.Typer()
 T = TypeVar("T")
@@ -58,10 +58,14 @@ def export(
 
     path = _asked(ask, store, write)
     size, missing = path.stat().st_size, left_out_of(path)
+    together = together_in(path) if not everything else {}
     if ask.json:
-        print_json({"file": str(path), "bytes": size, "left_out": missing})
+        print_json({"file": str(path), "bytes": size, "left_out": missing, "together": together})
         return
     say(f"{path} ({size_text(size)})")
+    for flow, begun in together.items():
+        all_of = f"all {len(begun):,} cases" if len(begun) > 1 else "the one case"
+        say(f"In it: {all_of} of {flow} that messages began. They share its messages, so they go together.")
     if missing:
         say(f"left out, because their server could not be asked: {', '.join(missing)}")
 
@@ -103,7 +107,9 @@ def _asked(ask: Ask, store: str, question: Callable[[Client], Awaitable[T]]) -> 
 
 
 def _tell(report: ImportReport) -> None:
-    say(f"{len(report.imported):,} cases imported, {report.files:,} files")
+    more = report.cases - len(report.imported)
+    along = f", with {more:,} that they called or that mended them" if more > 0 else ""
+    say(f"{count_text(len(report.imported), 'case')} imported{along}, {count_text(report.files, 'file')}")
     if report.present:
         say(f"{len(report.present):,} were here already")
     if report.skipped:

@@ -22,6 +22,20 @@ class _Head(msgspec.Struct):
     left_out: list[str] = []
 
 
+class _Line(msgspec.Struct):
+    record: str
+    kind: str = ""
+    id: str = ""
+    root: str = ""
+    body: msgspec.Raw = msgspec.Raw()
+
+
+class _Case(msgspec.Struct):
+    flow: str
+    parent: str | None = None
+    mends: str | None = None
+
+
 def digest_of(path: Path) -> tuple[str, int]:
     """The file's SHA-256 and its size."""
     try:
@@ -72,6 +86,24 @@ def left_out_of(path: Path) -> list[str]:
     """The cases that an archive says that it lacks, because their server could not be asked."""
     with gzip.open(path) as archive:
         return msgspec.json.decode(archive.readline(), type=_Head).left_out
+
+
+def together_in(path: Path) -> dict[str, list[str]]:
+    """The cases in an archive that messages began, by their flows: those of one flow are there all or not at all. Each
+    is neither called, nor does it mend another, nor is its tree named after it."""
+    found: dict[str, list[str]] = {}
+    root = ""
+    with gzip.open(path) as archive:
+        for line in archive:
+            said = msgspec.json.decode(line, type=_Line)
+            if said.record == "file":
+                break  # all cases come before the first
+            root = said.root or root
+            if said.kind == "case" and said.id != root:
+                case = msgspec.json.decode(said.body, type=_Case)
+                if case.parent is None and case.mends is None:
+                    found.setdefault(case.flow, []).append(said.id)
+    return found
 
 
 def _part_of(path: Path) -> "tempfile._TemporaryFileWrapper[bytes]":

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.client.files import together_in
 from mendflow.core.engine.messages import Cancel
 from mendflow.core.model.flow import Activity, Call, Exit, Flow, Parallel, Scope, Throw
 from mendflow.core.model.ids import CaseId, FlowName
@@ -316,13 +317,44 @@ async def test_conversations_go_on_where_an_archive_of_them_is_taken_in(tmp_path
     archive = await LocalDomain(there.house).export(["talks-soap.1"], who="ada")
     here = await opened(MemoryStore(), tmp_path / "here")
     report = await LocalDomain(here.house).import_archive(archive, resume=True, who="ada")
-    assert report.imported == ["talks-soap"]
+    assert report.imported == ["talks-soap.1"]
     assert (await here.ask("ask", said(1), "new")).case == "talks-soap.1"
     assert (await here.ask("begin", said(7), "newer")).case == "talks-soap.2"
     assert (await here.answer(early)).case == "talks-soap.2", "it came before the archive was made"
     again = await LocalDomain(there.house).export(["talks-soap.1"], who="ada")
-    with pytest.raises(Conflict, match="is here already, with other content"):
+    with pytest.raises(Conflict, match=r"^what messages to talks began \(talks-soap.1\) is here already, with other"):
         await LocalDomain(here.house).import_archive(again, who="ada")
+    await there.house.close()
+    await here.house.close()
+
+
+async def test_an_archive_of_one_case_that_a_message_began_says_that_it_has_all_of_them(tmp_path: Path) -> None:
+    there = await opened(MemoryStore(), tmp_path / "there")
+    for id in range(12):
+        await there.ask("begin", said(id))
+    all_of_them = [f"talks-soap.{number}" for number in range(1, 13)]
+
+    async def exported() -> bytes:
+        return b"".join([each async for each in await LocalDomain(there.house).export(["talks-soap.4"], who="ada")])
+
+    async def given(content: bytes) -> AsyncIterator[bytes]:
+        yield content
+
+    archive = await exported()
+    (tmp_path / "one.archive").write_bytes(archive)
+    together = together_in(tmp_path / "one.archive")
+    assert {flow: set(cases) for flow, cases in together.items()} == {"talks": set(all_of_them)}
+    here = await opened(MemoryStore(), tmp_path / "here")
+    domain = LocalDomain(here.house)
+    report = await domain.import_archive(given(archive), who="ada")
+    assert (report.imported, report.cases) == (all_of_them, 12)
+    assert {view.id for view in await domain.cases()} == set(all_of_them)
+    assert (await domain.import_archive(given(archive), who="ada")).present == all_of_them
+    await there.ask("ask", said(3))
+    later = await exported()
+    with pytest.raises(Conflict, match=r"\(talks-soap.1, talks-soap.2, talks-soap.3 and 9 more\) is here already"):
+        await domain.import_archive(given(later), who="ada")
+    assert (await domain.import_archive(given(later), skip_existing=True, who="ada")).skipped == all_of_them
     await there.house.close()
     await here.house.close()
 

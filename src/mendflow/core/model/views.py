@@ -281,12 +281,14 @@ class CasePage(View, frozen=True):
 
 class ImportReport(msgspec.Struct, kw_only=True):
     """What came of an import. `suspended` are cases that were not over, and wait to be let go on; `present` were here
-    already, as the archive has them; `skipped` were here with other content."""
+    already, as the archive has them; `skipped` were here with other content. These are cases that somebody or a message
+    began; `cases` counts all that came, also those that they called and those that mended them."""
 
     imported: list[CaseId] = []
     suspended: list[CaseId] = []
     present: list[CaseId] = []
     skipped: list[CaseId] = []
+    cases: int = 0
     files: int = 0
     notes: list[str] = []
 

@@ -4,7 +4,7 @@ Every document is of a kind that we know, named after its tree, and reads as wha
 holes; a case that goes on can be gone on with, which is tried; and files have the content that they are called by."""
 
 import hashlib
-from typing import BinaryIO, NoReturn
+from typing import BinaryIO, Final, NoReturn
 
 import msgspec
 
@@ -30,6 +30,8 @@ from mendflow.services.cluster.contract import root_of
 from mendflow.services.meta_scheduler import JOB_KIND
 from mendflow.services.partners.mail_book import ENDPOINT_KIND
 
+SHOWN: Final = 3
+
 _decode_event = msgspec.json.Decoder(Event).decode
 _decode_case = msgspec.json.Decoder(CaseDocument).decode
 _decode_job = msgspec.json.Decoder(Job).decode
@@ -45,8 +47,25 @@ class TreeFound:
         self.lengths: dict[CaseId, int] = {}
         self.cases: set[str] = set()
         self.endpoint = False  # messages come for it, and it is no case by itself
+        self.uncalled: dict[CaseId, str] = {}  # cases that no other called or needed, and their flows
         self.journal = hashlib.sha256()
         self.replayed: dict[CaseId, Case] = {}
+
+    @property
+    def begun(self) -> list[CaseId]:
+        """What the tree grew from: its root, or all that messages began."""
+        if not self.endpoint:
+            return [self.root]
+        return sorted(self.uncalled, key=lambda case: (len(case), case))
+
+    @property
+    def title(self) -> str:
+        """What people know it by."""
+        if not self.endpoint:
+            return f"case {self.root}"
+        begun, flows = self.begun, sorted(set(self.uncalled.values()))
+        more = f" and {len(begun) - SHOWN} more" if len(begun) > SHOWN else ""
+        return f"what messages to {', '.join(flows)} began ({', '.join(begun[:SHOWN])}{more})"
 
 
 class Inventory:
@@ -154,6 +173,8 @@ class _Check:
             if case.id != id or case.live != (id in tree.live):
                 _refuse(f"the document of case {id} is not what it should be")
             tree.cases.add(id)
+            if case.parent is None and case.mends is None:
+                tree.uncalled[case.id] = case.flow
         elif kind == JOB_KIND:
             job = _decode_job(body)
             life.validate(job)

@@ -101,9 +101,9 @@ class ArchiveDesk:
 
     # For imports
 
-    async def expect(self, root: CaseId) -> None:
+    async def expect(self, root: CaseId, title: str) -> None:
         if not self._house.services.homes.knows(root) and await self.store.get(HOME_KIND, root) is not None:
-            raise Conflict(f"case {root} is on another server already; look at it there")
+            raise Conflict(f"{title} is on another server already; look at it there")
 
     async def go_on(self, root: CaseId) -> None:
         """Without a home nobody would: so it has none before all of it is here."""

@@ -51,8 +51,8 @@ class Imported(msgspec.Struct, kw_only=True):
 class Host(Protocol):
     """Whoever lets live cases go on that were imported."""
 
-    async def expect(self, root: CaseId) -> None:
-        """A tree is about to come; refused if somebody has it already."""
+    async def expect(self, root: CaseId, title: str) -> None:
+        """A tree is about to come, which people know by its title; refused if somebody has it already."""
         ...
 
     async def go_on(self, root: CaseId) -> None:
@@ -67,6 +67,11 @@ class TreePlan(msgspec.Struct, kw_only=True):
     root: CaseId
     skip: bool = False
     mark: int = 0  # the version of its document, if it has one
+
+    @property
+    def begun(self) -> list[CaseId]:
+        """Its cases that were not called by others, under the ids under which they come."""
+        return [CaseId(self.root + each.removeprefix(self.found.root)) for each in self.found.begun]
 
 
 class Import:
@@ -99,7 +104,7 @@ class Import:
             before = msgspec.json.decode(mark.body, type=Imported)
             plan.mark, plan.skip = mark.version, before.done
             if before.archive == self._inventory.digest:
-                self.report.present += [plan.root] if plan.skip else []
+                self.report.present += plan.begun if plan.skip else []
                 return
         elif await self._store.get(ENDPOINT_KIND if plan.found.endpoint else CASE_KIND, plan.root) is None:
             if await self._store.length(journal_of(plan.root)):
@@ -107,13 +112,13 @@ class Import:
             return
         plan.skip = True
         if await self._same(plan):
-            self.report.present.append(plan.root)
+            self.report.present += plan.begun
         elif skip_existing:
-            self.report.skipped.append(plan.root)
+            self.report.skipped += plan.begun
         else:
             raise Conflict(
-                f"case {plan.root} is here already, with other content; nothing was imported. Leave such cases out by"
-                " --skip-existing, or take all of them under new ids by --as-new"
+                f"{plan.found.title} is here already, with other content; nothing was imported. Leave such cases out"
+                " by --skip-existing, or take all of them under new ids by --as-new"
             )
 
     async def _same(self, plan: TreePlan) -> bool:
@@ -175,7 +180,7 @@ class Import:
                 await self._end(writer, host, resume=resume, now=now, by=by)
                 writer, plan = None, wanted.get(record.root) if isinstance(record, Tree) else None
                 if plan is not None:
-                    await host.expect(plan.root)
+                    await host.expect(plan.root, plan.found.title)
                     await self._mark(plan, done=False, resume=resume, now=now, by=by)
                     writer = _TreeWriter(self._store, plan, resume=resume, now=now, by=by)
             elif writer is not None:
@@ -189,7 +194,8 @@ class Import:
         if writer.plan.found.live or writer.plan.found.endpoint:
             await host.go_on(writer.plan.root)
         await self._mark(writer.plan, done=True, resume=resume, now=now, by=by)
-        self.report.imported.append(writer.plan.root)
+        self.report.imported += writer.plan.begun
+        self.report.cases += len(writer.plan.found.cases)
         self.report.suspended += writer.suspended
 
     async def _mark(self, plan: TreePlan, *, done: bool, resume: bool, now: Instant, by: str) -> None:
@@ -204,7 +210,7 @@ class Import:
         )
         [result] = await self._store.write([Put(IMPORTED_KIND, plan.root, _encode(mark), plan.mark)])
         if isinstance(result, Taken):
-            raise Conflict(f"case {plan.root} is just being imported by somebody else; look again when he is done")
+            raise Conflict(f"{plan.found.title} is just being imported by somebody else; look again when he is done")
         plan.mark = result.version
 
 
