@@ -15,6 +15,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Declared, Initiate, XmlType
+from mendflow.services.cluster.contract import ServerDocument
 from tests.core.engine.world import Play
 from tests.core.engine.xml.conversations import (
     ID,
@@ -29,7 +30,7 @@ from tests.core.engine.xml.conversations import (
     sequence,
     step,
 )
-from tests.services.partners.test_mailroom import Dying, Post, opened
+from tests.services.partners.test_mailroom import Dying, DyingBetween, Post, opened
 
 initiates: st.SearchStrategy[Initiate] = st.sampled_from(["yes", "join", "no"])
 OWN = Declared(types={"question": XmlType(message=QUESTION)}, correlation_sets={"own": (ID,)}, exchanges=("inner",))
@@ -127,7 +128,9 @@ def test_a_message_is_taken_exactly_where_somebody_was_said_to_take_it(
     assert max(Counter(answered(play)).values(), default=1) == 1, "no message is answered twice"
 
 
-async def converse(post: Post, script: list[tuple[str, int]], dies: list[int], store: Dying) -> Post:
+async def converse(
+    post: Post, script: list[tuple[str, int]], dies: list[int], store: Dying, server: ServerDocument | None
+) -> Post:
     """Say all that is to be said, each thing until it is known to be on disk, to a server that dies now and then."""
     for place, (operation, id) in enumerate(script):
         store.left = dies[place % len(dies)] if dies else store.left
@@ -138,24 +141,34 @@ async def converse(post: Post, script: list[tuple[str, int]], dies: list[int], s
             except StoreUnavailable:
                 store.left = 1_000_000
                 await post.house.close()
-                post = await opened(store, post.folder)
+                post = await opened(store, post.folder, server=again(server))
     return post
+
+
+def again(server: ServerDocument | None) -> ServerDocument | None:
+    """The same server, in its next life."""
+    return ServerDocument(id=server.id, url="") if server is not None else None
 
 
 @given(
     st.lists(st.tuples(st.sampled_from(["begin", "ask"]), st.integers(1, 2)), max_size=12),
     st.lists(st.integers(1, 12), max_size=4),
+    st.booleans(),
 )
 def test_every_message_that_begins_a_case_begins_one_and_every_other_goes_to_one(
-    script: list[tuple[str, int]], dies: list[int]
+    script: list[tuple[str, int]], dies: list[int], shared: bool
 ) -> None:
+    """A store that others may open is used so that it may die anywhere; one that a server has for itself takes what is
+    given at once whole, or not at all."""
+
     async def story(folder: str) -> None:
-        store = Dying()
-        post = await opened(store, Path(folder))
-        post = await converse(post, script, dies, store)
+        store = Dying() if shared else DyingBetween()
+        server = ServerDocument(id="one", url="") if shared else None
+        post = await opened(store, Path(folder), server=server)
+        post = await converse(post, script, dies, store, server)
         store.left = 1_000_000
         await post.house.close()
-        post = await opened(store, Path(folder))
+        post = await opened(store, Path(folder), server=again(server))
         await asyncio.sleep(0)
         said_so = Counter(script)
         ended = sum(min(said_so["begin", id], said_so["ask", id]) for id in (1, 2))

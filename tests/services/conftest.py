@@ -10,6 +10,7 @@ from mendflow.core.model.jobs import JobSpec, Measures, Outcome
 from mendflow.core.model.sync import Assignment, Beat, Capacity, Report, SyncAnswer, SyncRequest
 from mendflow.core.model.values import Value
 from mendflow.services.clock import SystemClock
+from mendflow.services.cluster.contract import ServerDocument
 from mendflow.services.house import House, HouseRules
 from mendflow.services.local_domain import LocalDomain
 from mendflow.stores.contract import Store
@@ -19,11 +20,11 @@ from mendflow.stores.memory import MemoryStore
 CAPACITY = Capacity(slots=4, cpus=4.0, memory_bytes=8 << 30, disk_bytes=8 << 30)
 
 
-def house_on(store: Store, folder: Path, *, lease_ms: int = 30_000) -> House:
+def house_on(store: Store, folder: Path, *, lease_ms: int = 30_000, server: ServerDocument | None = None) -> House:
     keeper = FolderKeeper(folder / "files")
     keeper.open()
     rules = HouseRules(lease_ms=lease_ms, files_roots=None)
-    return House(store=store, keeper=keeper, clock=SystemClock(), rules=rules, version="test")
+    return House(store=store, keeper=keeper, clock=SystemClock(), rules=rules, version="test", server=server)
 
 
 @pytest.fixture

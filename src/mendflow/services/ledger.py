@@ -7,7 +7,8 @@ is ahead of the disk, so whoever owns the services throws them away and builds t
 
 Where others are on the store too, nothing is written and nothing leaves unless this server may promise; and what
 follows from a journal's entry is written only when that entry is acknowledged. So a server that others have taken over
-from leaves nothing behind that does not follow from what the journal says."""
+from leaves nothing behind that does not follow from what the journal says. A server that has its store for itself
+counts on it to take a batch whole or not at all, as SQLite does."""
 
 import asyncio
 import logging

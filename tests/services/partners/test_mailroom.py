@@ -13,6 +13,7 @@ from mendflow.core.model.flow import Activity, Call, Exit, Flow, Parallel, Scope
 from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.problems import Conflict, Mistake, NotFound, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
+from mendflow.services.cluster.contract import ServerDocument
 from mendflow.services.house import House
 from mendflow.services.local_domain import LocalDomain
 from mendflow.services.partners import mail_book, mailroom
@@ -60,8 +61,8 @@ class Post:
         return {each.id: each.status for each in found}
 
 
-async def opened(store: Store, folder: Path, flow: Flow = QUESTIONS) -> Post:
-    house = house_on(store, folder)
+async def opened(store: Store, folder: Path, flow: Flow = QUESTIONS, *, server: ServerDocument | None = None) -> Post:
+    house = house_on(store, folder, server=server)
     await house.open()
     await LocalDomain(house).deploy(flow)
     return Post(house, flow, folder)
@@ -371,6 +372,16 @@ class Dying(MemoryStore):
         if len(done) < len(writes):
             raise StoreUnavailable("it is gone")
         return done
+
+
+class DyingBetween(Dying):
+    """Takes what is given at once whole or not at all, as SQLite does, which a server has for itself."""
+
+    async def write(self, writes: Sequence[Write]) -> list[Done | Taken]:
+        if len(writes) > self.left:
+            self.left = 0
+            raise StoreUnavailable("it is gone")
+        return await super().write(writes)
 
 
 async def converse(post: Post) -> None:
