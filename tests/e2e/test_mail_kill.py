@@ -21,7 +21,7 @@ SPOKEN = Port(
     operations={name: Bound(style="rpc", namespace="urn:t") for name in ("begin", "ask")},
 )
 FLOW: Flow = replace(QUESTIONS, xml=replace(WORLD, ports=(SPOKEN,)))
-TALKS = 25
+DEATHS = 6
 
 
 def body(operation: str, id: int) -> str:
@@ -59,19 +59,22 @@ def test_a_message_that_came_too_early_is_answered_after_two_deaths(served: Worl
 
 
 class Client(threading.Thread):
-    """Has one conversation after the other, and says everything again until it is answered."""
+    """Has one conversation after the other until it is told that these were enough, and says everything again until it
+    is answered."""
 
     def __init__(self, url: str) -> None:
         super().__init__(daemon=True)
         self.url = url
-        self.again = 0
+        self.again = self.talks = 0
+        self.enough = threading.Event()
         self.answers: list[tuple[int, str]] = []
         self.start()
 
     def run(self) -> None:
-        for id in range(TALKS):
+        while not self.enough.is_set():
+            self.talks += 1
             for operation in ("begin", "ask"):
-                self.answers.append(self.ask(operation, id))
+                self.answers.append(self.ask(operation, self.talks))
 
     def ask(self, operation: str, id: int) -> tuple[int, str]:
         while True:
@@ -88,16 +91,14 @@ class Client(threading.Thread):
 @pytest.mark.timeout(180)
 def test_no_conversation_is_lost_or_had_twice_while_the_server_is_killed_again_and_again(served: World) -> None:
     client = Client(f"{served.url}/soap/flows/talks")
-    deaths = 0
-    while client.is_alive() and deaths < 6:
+    for death in range(DEATHS):
         served.wait_for_server()
-        client.join(0.3 + 0.1 * deaths)
-        if client.is_alive():
-            killed(served)
-            deaths += 1
+        client.join(0.3 + 0.1 * death)
+        killed(served)
     served.wait_for_server()
+    client.enough.set()
     client.join(100)
-    assert client.answers == [(200, "yes")] * 2 * TALKS
-    assert deaths and client.again
-    cases = served.client.cases(flow="talks", limit=1000)
-    assert [case.status for case in cases] == ["completed"] * TALKS
+    assert client.answers == [(200, "yes")] * 2 * client.talks
+    assert client.again
+    cases = served.client.cases(flow="talks", limit=10_000)
+    assert [case.status for case in cases] == ["completed"] * client.talks
