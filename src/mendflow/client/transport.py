@@ -12,7 +12,7 @@ import logging
 import time
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import unquote, urlsplit
 
 import aiohttp
@@ -248,7 +248,7 @@ class Transport:
 
 def _decoded(body: bytes, type: type[T]) -> T:
     if type is str:
-        return body.decode(errors="replace")  # type: ignore[return-value]  # mypy does not follow `type is str`
+        return cast(T, body.decode(errors="replace"))
     return msgspec.json.decode(body, type=type)
 
 

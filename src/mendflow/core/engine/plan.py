@@ -4,7 +4,7 @@ The interpreter then follows numbers and never searches the flow. Whatever would
 unknown link, a link across a loop's border, activities that wait for each other in a circle) is found here as well."""
 
 from collections.abc import Iterator
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import msgspec
 
@@ -365,7 +365,7 @@ def below(flow: Flow) -> Iterator[Activity]:
     while pending:
         activity = pending.pop()
         if isinstance(activity, Node):
-            yield activity  # type: ignore[misc]  # every node is an activity
+            yield cast(Activity, activity)
         pending.extend(parts_of(activity))
         if isinstance(activity, Scope):
             pending.extend((*activity.messages, *activity.alarms, *activity.catches))

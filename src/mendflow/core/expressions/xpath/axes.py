@@ -1,10 +1,10 @@
 """The thirteen axes, each as the nodes that it leads to from a node, nearest first."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Final
+from typing import Final, cast
 
 from mendflow.core.expressions.xpath.run import Namespace, Run
-from mendflow.core.xml.tree import Attribute, Document, Element, Node, position
+from mendflow.core.xml.tree import Attribute, Child, Document, Element, Node, position
 
 Axis = Callable[[Node, Run], Iterable[Node]]
 
@@ -54,7 +54,7 @@ def _siblings(node: Node, run: Run) -> tuple[list[Node], int]:
     """The children that it is one of, and its place among them; finding that is work."""
     if node.parent is None or isinstance(node, Attribute | Namespace):
         return [], 0
-    at = position(node)  # type: ignore[arg-type]  # what has a parent and is no attribute is a child
+    at = position(cast(Child, node))  # what has a parent and is no attribute is one
     run.spend(at)
     return list(node.parent.children), at
 

@@ -2,7 +2,7 @@
 before them, as the specification rules; so one pass from left to right is enough."""
 
 import re
-from typing import Final, Literal
+from typing import Final, Literal, cast
 
 import msgspec
 
@@ -56,7 +56,7 @@ def _kind(group: str, text: str, before: list[Token], at: int) -> Kind:
         return "operator"
     if group == "sign" and text in SIGNS:
         return "operator"
-    return group  # type: ignore[return-value]  # the names of the groups are the kinds
+    return cast(Kind, group)
 
 
 def _after_blanks(text: str, at: int) -> int:
