@@ -84,7 +84,7 @@ def a_flow() -> Flow:
         join="all",
         items="${{ jobs.split.outputs }}",
         body=Job(
-            name="align.turn",
+            name="align.iteration",
             label="align",
             command="align ${{ item }}",
             retries=2,

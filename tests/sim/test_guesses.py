@@ -56,7 +56,7 @@ def test_layers_add_up_and_the_earlier_wins() -> None:
 
 def test_all_jobs_of_which_nothing_is_known_are_told_at_once_those_of_called_flows_too() -> None:
     inner = flow(Job(name="deep", command="x"))
-    body = ForEach(name="loop", items=[1], body=Job(name="loop.turn", label="loop", command="x"))
+    body = ForEach(name="loop", items=[1], body=Job(name="loop.iteration", label="loop", command="x"))
     outer = Flow(
         name=FlowName("o"),
         body=Sequence(name="s", body=(body, Job(name="b", command="x", expected_ms=1))),

@@ -339,7 +339,7 @@ def _working(house: House, case: CaseView) -> list[str]:
     if live is None or not live.case.going_on:
         return []
     nodes, loops = live.case.plan.nodes, [each for each in live.case.instances.values() if isinstance(each, Structure)]
-    turning = [f"{nodes[each.node].shown}, turn {each.next:,}" for each in loops if nodes[each.node].kind in LOOPS]
+    turning = [f"{nodes[each.node].shown}, iteration {each.next:,}" for each in loops if nodes[each.node].kind in LOOPS]
     return [f"it works by itself, a piece at a time{': in ' if turning else ''}{'; '.join(turning[:3])}."]
 
 

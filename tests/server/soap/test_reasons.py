@@ -44,4 +44,4 @@ async def test_a_process_that_works_by_itself_tells_in_which_loop(client: Client
     await client.post("busy", order(4))
     told = await client.why("busy-soap.1")
     await client.remove("busy-soap.1")
-    assert any("it works by itself, a piece at a time: in round, turn " in fact for fact in told.facts)
+    assert any("it works by itself, a piece at a time: in round, iteration " in fact for fact in told.facts)

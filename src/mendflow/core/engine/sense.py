@@ -178,8 +178,11 @@ def _for_each(loop: ForEach) -> Iterator[str]:
         yield "a for-each needs `items`, or `first` and `last`"
     yield from _number("first", loop.first, SIZE_MAX)
     yield from _number("last", loop.last, SIZE_MAX)
-    yield from _number("enough", loop.enough, COUNT_MAX)
-    yield from _number("turns_at_once", loop.turns_at_once, COUNT_MAX)
+    if loop.min_success is not None and loop.min_ended is not None:
+        yield "a for-each has `min_success` or `min_ended`, not both"
+    yield from _number("min_success", loop.min_success, COUNT_MAX)
+    yield from _number("min_ended", loop.min_ended, COUNT_MAX)
+    yield from _number("max_parallel", loop.max_parallel, COUNT_MAX)
     yield from _variable(loop.variable, xml=isinstance(loop.first, Expr) and loop.first.language == XPATH)
     yield from _data(loop.items)
 

@@ -54,7 +54,7 @@ FIELDS: Final[dict[type, tuple[str, ...]]] = {
     Source: ("when",),
     While: ("condition",),
     Until: ("condition",),
-    ForEach: ("items", "first", "last", "enough", "collect"),
+    ForEach: ("items", "first", "last", "min_success", "min_ended", "collect"),
     Scope: ("variables",),
     OnMessage: ("correlation",),
     OnAlarm: ("duration", "until", "every"),

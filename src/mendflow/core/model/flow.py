@@ -6,7 +6,7 @@ nothing else takes the expression's value with its type; otherwise values are pu
 
 Expressions see variables of the enclosing scopes by name, `inputs`, and `jobs.NAME` for what a finished activity of
 that name left: `jobs.NAME.outputs`, `jobs.NAME.files.F`, `jobs.NAME.exit_code`. A name is looked up in the scope that
-the activity stands in, then outwards, so that the turns of a parallel loop do not see each other."""
+the activity stands in, then outwards, so that the iterations of a parallel loop do not see each other."""
 
 from typing import Final, Literal, Union
 
@@ -38,7 +38,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_def
     the activity is skipped when `suppress_join_failure`, and otherwise throws `joinFailure`. `when` is a plain
     condition of ours: if it is false when the activity would start, the activity is skipped and its links are false.
     `label` is what people see instead of the name in item ids and counts: the one job inside the loop `count` is named
-    `count.turn` and labelled `count`, so that its items are `count[0]`, `count[1]`. Names stay what lookups go by."""
+    `count.iteration` and labelled `count`, so that its items are `count[0]`, `count[1]`. Lookups go by names."""
 
     name: str
     label: str = ""
@@ -148,11 +148,11 @@ class Until(Node, frozen=True, tag="until"):
 class ForEach(Node, frozen=True, tag="for-each"):
     """Once per element of `items` (a list known only when it starts), or per number from `first` to `last`.
 
-    Each turn has a scope of its own in which `variable` holds the element (or the number) and `index` the turn.
-    `enough` is the completion condition: when that many turns ended (well, with `enough_successful_only`) the others
-    are terminated; if it can no longer be met, `completionConditionFailure` is thrown. `collect` is evaluated at the
-    end of each turn; the results, in the order of turns, become `jobs.NAME.outputs`. `turns_at_once` bounds how many
-    turns run at a time (0: no bound)."""
+    Each iteration has a scope of its own in which `variable` holds the element (or the number) and `index` its place.
+    `min_success` and `min_ended` are completion conditions, of which a loop has one at most: when that many iterations
+    succeeded, or ended in any way, the others are terminated; if that can no longer happen,
+    `completionConditionFailure` is thrown. `collect` is evaluated at the end of each iteration; the results, in the
+    order of iterations, become `jobs.NAME.outputs`. `max_parallel` bounds how many run at a time (0: no bound)."""
 
     body: "Activity"
     items: Template = None
@@ -160,9 +160,9 @@ class ForEach(Node, frozen=True, tag="for-each"):
     last: Expr | int | None = None
     variable: str = "item"
     parallel: bool = True
-    turns_at_once: int = 0
-    enough: Expr | int | None = None
-    enough_successful_only: bool = False
+    max_parallel: int = 0
+    min_success: Expr | int | None = None
+    min_ended: Expr | int | None = None
     collect: Expr | None = None
     on_fault: Literal["stop", "finish"] = "stop"
 

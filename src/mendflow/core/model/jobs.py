@@ -215,7 +215,7 @@ class Job(msgspec.Struct, kw_only=True):
     id: JobId
     case: CaseId
     spec: JobSpec
-    name: str = ""  # the item's, without the turns of its loops; to be found by
+    name: str = ""  # the item's, without the iterations of its loops; to be found by
     state: JobState = JobState.AVAILABLE
     created_at: Instant = 0
     available_at: Instant = 0  # not before this, after a failed attempt
