@@ -151,11 +151,11 @@ def test_each_shell_has_a_completion_script(shell: str) -> None:
 
 
 def test_every_reading_command_can_speak_json() -> None:
-    silent = {"schema", "serve", "pilot", "completion", "report", "tasks", "sim"}
+    silent = {"schema", "serve", "pilot", "completion", "report", "worklist", "sim"}
     for name, command in all_commands().items():
         has = any("--json" in param.opts for param in command.params)
         assert has or name in silent, name
-    assert any("--json" in param.opts for param in load("tasks").params)
+    assert any("--json" in param.opts for param in load("worklist").params)
 
 
 def test_no_command_takes_a_token_as_a_word() -> None:

@@ -37,7 +37,7 @@ exlets:
 SHOW = """\
 name: show
 steps:
-  - task: play
+  - user-task: play
     role: band
 """
 TOUCH = """\

@@ -62,7 +62,7 @@ RELEASE = """\
 name: release
 jobs:
   approve:
-    task: Release it?
+    user-task: Release it?
     role: manager
     fields: {version: the number}
   publish:
@@ -266,24 +266,24 @@ def test_a_second_run_on_the_same_folder_is_refused_and_others_look_at_the_first
 def test_a_person_completes_a_task_by_the_command_line(shell: Shell) -> None:  # AD-6
     shell.write("release.yaml", RELEASE)
     running = shell.start("run", "release.yaml", "--quiet")
-    shell.until(lambda: "Release it?" in shell("tasks").stdout)
-    (task,) = shell.json("tasks", "--role", "manager")
-    assert shell.json("tasks", "claim", task["id"])["state"] == "claimed"
-    assert shell.json("tasks", "release", task["id"])["state"] == "offered"
-    assert "the number" in shell.ok("tasks", "show", task["id"])
-    shell.ok("tasks", "complete", task["id"], "--output", "version=1.4", "--comment", "fine")
+    shell.until(lambda: "Release it?" in shell("worklist").stdout)
+    (task,) = shell.json("worklist", "--role", "manager")
+    assert shell.json("worklist", "claim", task["id"])["state"] == "claimed"
+    assert shell.json("worklist", "release", task["id"])["state"] == "offered"
+    assert "the number" in shell.ok("worklist", "show", task["id"])
+    shell.ok("worklist", "complete", task["id"], "--output", "version=1.4", "--comment", "fine")
     assert running.wait(60) == 0
     assert shell.ok("logs", "last:publish") == "publishing 1.4\n"
-    again = shell("tasks", "complete", task["id"])
+    again = shell("worklist", "complete", task["id"])
     assert again.returncode == 6
 
 
 def test_a_rejected_task_fails_the_case(shell: Shell) -> None:  # AD-6
     shell.write("release.yaml", RELEASE)
     running = shell.start("run", "release.yaml", "--quiet")
-    shell.until(lambda: "Release it?" in shell("tasks").stdout)
-    (task,) = shell.json("tasks")
-    shell.ok("tasks", "reject", task["id"], "--comment", "not yet")
+    shell.until(lambda: "Release it?" in shell("worklist").stdout)
+    (task,) = shell.json("worklist")
+    shell.ok("worklist", "reject", task["id"], "--comment", "not yet")
     assert running.wait(60) == 1
     assert shell.json("why", "last")["state"] == "failed"
 

@@ -150,7 +150,7 @@ def test_a_server_ends_in_good_order(shell: Shell) -> None:
 
 def test_shells_complete_flows_subjects_jobs_and_tasks(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
-    shell.write("mixed.yaml", "name: mixed\njobs:\n  say: {run: echo hello}\n  ask: {task: ok?, role: pi}\n")
+    shell.write("mixed.yaml", "name: mixed\njobs:\n  say: {run: echo hello}\n  ask: {user-task: ok?, role: pi}\n")
     case = shell.json("start", "mixed.yaml")["id"]
 
     def offered(typed: str) -> list[str]:
@@ -161,8 +161,8 @@ def test_shells_complete_flows_subjects_jobs_and_tasks(shell: Shell) -> None:
     assert offered("mendflow why ") == ["last", case]
     assert sorted(offered(f"mendflow why {case}:")) == [f"{case}:ask", f"{case}:say"]
     assert offered("mendflow logs l") == ["last:say"], "a person's work prints nothing"
-    (task,) = shell.json("tasks")
-    assert offered("mendflow tasks complete ") == [task["id"]]
+    (task,) = shell.json("worklist")
+    assert offered("mendflow worklist complete ") == [task["id"]]
 
 
 def test_jobs_wait_by_the_same_word_as_items(shell: Shell) -> None:

@@ -29,9 +29,9 @@ from mendflow.core.model.flow import (
     Sequence,
     Source,
     Stage,
-    Task,
     Throw,
     Until,
+    UserTask,
     Wait,
     While,
 )
@@ -328,8 +328,8 @@ steps:
             ),
         ),
         (
-            "task: Look\n    role: editor\n    deadline: 2 h\n    fields: {ok: yes or no}",
-            Task(name="x", role="editor", title="Look", deadline_ms=7_200_000, fields={"ok": "yes or no"}),
+            "user-task: Look\n    role: editor\n    deadline: 2 h\n    fields: {ok: yes or no}",
+            UserTask(name="x", role="editor", title="Look", deadline_ms=7_200_000, fields={"ok": "yes or no"}),
         ),
     ],
 )

@@ -10,7 +10,7 @@ import pytest
 
 from mendflow.client import SyncClient
 from mendflow.client.server_file import find_server
-from mendflow.core.model.views import TaskView
+from mendflow.core.model.views import UserTaskView
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE_S = 60
@@ -50,12 +50,12 @@ class Site:
             assert time.monotonic() < end, f"waited {PATIENCE_S} s for {what}"
             time.sleep(0.02)
 
-    def task(self, case: str, role: str) -> TaskView:
+    def task(self, case: str, role: str) -> UserTaskView:
         """The task that is offered to this role, as soon as there is one."""
-        found: list[TaskView] = []
+        found: list[UserTaskView] = []
 
         def offered() -> bool:
-            found[:] = self.client.tasks(case=case, role=role, state="offered")
+            found[:] = self.client.worklist(case=case, role=role, state="offered")
             return bool(found)
 
         self.until(offered, f"a task for {role}")

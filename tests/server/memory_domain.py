@@ -34,7 +34,7 @@ from mendflow.core.model.views import (
     JobQuery,
     PilotView,
     ServerView,
-    TaskView,
+    UserTaskView,
 )
 from mendflow.services.flows import check_names
 from tests.server.memory_data import MemoryData
@@ -46,8 +46,8 @@ from tests.server.memory_watch import MemoryWatch
 NOW = 1_700_000_000_000
 
 
-def leaves(activity: model.Activity, turn: str = "") -> Iterator[tuple[str, model.Job | model.Task]]:
-    if isinstance(activity, model.Job | model.Task):
+def leaves(activity: model.Activity, turn: str = "") -> Iterator[tuple[str, model.Job | model.UserTask]]:
+    if isinstance(activity, model.Job | model.UserTask):
         yield activity.name + turn, activity
     for part in getattr(activity, "branches", ()) or (activity.body if isinstance(activity, model.Sequence) else ()):
         yield from leaves(part, turn)
@@ -66,7 +66,7 @@ class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData, MemorySe
         self._items: dict[str, dict[str, ItemView]] = {}
         self._happened: dict[str, list[Happening]] = {}
         self._jobs: dict[str, Job] = {}
-        self._tasks: dict[str, TaskView] = {}
+        self._tasks: dict[str, UserTaskView] = {}
         self._files: dict[str, bytes] = {}
         self._pilots: dict[str, PilotView] = {}
         self._keys: dict[str, str] = {}
@@ -118,14 +118,14 @@ class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData, MemorySe
             self._offer(id, ItemId(item), serial, activity)
         return self._cases[id]
 
-    def _offer(self, case: CaseId, item: ItemId, serial: int, activity: model.Job | model.Task) -> None:
+    def _offer(self, case: CaseId, item: ItemId, serial: int, activity: model.Job | model.UserTask) -> None:
         id = JobId(f"{case}/{serial}")
         is_job = isinstance(activity, model.Job)
         self._items[case][item] = ItemView(
             case=case,
             item=item,
             name=activity.name,
-            kind="job" if is_job else "task",
+            kind="job" if is_job else "user-task",
             serial=serial,
             state="waiting",
             job=id if is_job else None,
@@ -133,7 +133,7 @@ class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData, MemorySe
         if isinstance(activity, model.Job):
             self._jobs[id] = Job(id=id, case=case, spec=JobSpec(item=item, command=activity.command))
         else:
-            self._tasks[id] = TaskView(
+            self._tasks[id] = UserTaskView(
                 id=id,
                 case=case,
                 item=item,
@@ -378,33 +378,35 @@ class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData, MemorySe
 
     # tasks
 
-    async def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
+    async def worklist(
+        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
+    ) -> list[UserTaskView]:
         return [t for t in self._tasks.values() if role in ("", t.role) and state in ("", t.state)][:limit]
 
-    async def task(self, task: str) -> TaskView:
+    async def user_task(self, task: str) -> UserTaskView:
         if task not in self._tasks:
             raise NotFound(f"there is no task {task!r}", task=task)
         return self._tasks[task]
 
-    async def _change(self, task: str, **fields: object) -> TaskView:
-        self._tasks[task] = msgspec.structs.replace(await self.task(task), **fields)
+    async def _change(self, task: str, **fields: object) -> UserTaskView:
+        self._tasks[task] = msgspec.structs.replace(await self.user_task(task), **fields)
         return self._tasks[task]
 
-    async def claim(self, task: str, *, who: str) -> TaskView:
-        held_by = (await self.task(task)).claimed_by
+    async def claim(self, task: str, *, who: str) -> UserTaskView:
+        held_by = (await self.user_task(task)).claimed_by
         if held_by not in ("", who):
             raise Conflict(f"task {task} is claimed by {held_by}", claimed_by=held_by)
         return await self._change(task, state="claimed", claimed_by=who)
 
-    async def release(self, task: str, *, who: str) -> TaskView:
+    async def release(self, task: str, *, who: str) -> UserTaskView:
         return await self._change(task, state="offered", claimed_by="")
 
-    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> TaskView:
+    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> UserTaskView:
         view = await self._change(task, state="completed", ended_by=who, outputs=outputs, comment=comment)
         self._end(view.case, view.item, None)
         return view
 
-    async def reject(self, task: str, *, who: str, comment: str = "") -> TaskView:
+    async def reject(self, task: str, *, who: str, comment: str = "") -> UserTaskView:
         view = await self._change(task, state="rejected", ended_by=who, comment=comment)
         self._end(view.case, view.item, Fault(name="rejected", category=Category.FLOW, message=comment))
         return view

@@ -94,7 +94,7 @@ async def test_real_answers_fit_the_description(
         "/cases/{case}/items/{item}": f"/cases/{case.id}/items/{item}",
         "/jobs": "/jobs",
         "/jobs/{case}/{serial}": f"/jobs/{job}",
-        "/tasks": "/tasks",
+        "/worklist": "/worklist",
         "/pilots": "/pilots",
         "/why": f"/why?subject={case.id}",
         "/notices": "/notices",

@@ -83,7 +83,7 @@ async def test_what_is_not_there_is_not_found(client: Client) -> None:
         client.case("none"),
         client.item("last", "none[7]"),
         client.job("none/1"),
-        client.task("none/1"),
+        client.user_task("none/1"),
         client.log("none/1"),
     ):
         with pytest.raises(NotFound):
@@ -127,7 +127,7 @@ async def test_a_failed_case_is_run_again(client: Client) -> None:
 async def _offered(client: Client) -> str:
     """The task appears soon after the case has begun."""
     while True:
-        if tasks := await client.tasks(role="editor", state="offered"):
+        if tasks := await client.worklist(role="editor", state="offered"):
             return tasks[0].id
         await asyncio.sleep(0.01)
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Receive, Sequence, Task
+from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Receive, Sequence, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.local_domain import LocalDomain
@@ -76,9 +76,9 @@ async def test_jobs_of_a_call_that_was_not_there_before_say_so(domain: LocalDoma
 async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_restart(
     house: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
-    await start(domain, outer(inner(), Task(name="ask", role="pi", title="?")))
+    await start(domain, outer(inner(), UserTask(name="ask", role="pi", title="?")))
     await pilot.run_all(ok)
-    await start(domain, outer(inner(command="other"), Task(name="ask", role="pi", title="?")), reuse="last")
+    await start(domain, outer(inner(command="other"), UserTask(name="ask", role="pi", title="?")), reuse="last")
     await restart(house)
     await pilot.run_all(ok)
     how = await jobs_of_calls(domain, (await domain.case("last")).id)
@@ -89,7 +89,7 @@ async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_resta
 async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_restart(
     house: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
-    case = await start(domain, outer(inner(), Task(name="ask", role="pi", title="?")))
+    case = await start(domain, outer(inner(), UserTask(name="ask", role="pi", title="?")))
     assert [item.state for item in await domain.items(case, name="calls")] == ["running", "running"]
     await pilot.run_all(ok)
     items = await domain.items(case, name="calls")
@@ -116,7 +116,7 @@ async def test_a_call_that_no_case_came_of_is_listed_as_failed(domain: LocalDoma
 
 
 async def test_a_receive_that_is_over_is_listed_with_what_it_got(domain: LocalDomain) -> None:
-    body = Sequence(name="s", body=(Receive(name="hear", channel="c"), Task(name="ask", role="pi", title="?")))
+    body = Sequence(name="s", body=(Receive(name="hear", channel="c"), UserTask(name="ask", role="pi", title="?")))
     await domain.deploy(Flow(name=FlowName("f"), body=body))
     case = (await domain.start("f", {}, who="me")).id
     assert [(item.item, item.state) for item in await domain.items(case)] == [("hear", "waiting")]

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, Catch, Flow, ForEach, Input, Job, Scope, Sequence, Stage, Task, Wait
+from mendflow.core.model.flow import Call, Catch, Flow, ForEach, Input, Job, Scope, Sequence, Stage, UserTask, Wait
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.problems import Conflict, Mistake, NotFound, StoreUnavailable
@@ -101,9 +101,9 @@ async def test_the_same_key_is_the_same_case(domain: LocalDomain) -> None:
 
 async def test_a_manual_task_is_offered_claimed_and_completed(domain: LocalDomain) -> None:
     # AD-6
-    task = Task(name="approve", role="editor", title="Approve the slot", fields={"price": "what it costs"})
+    task = UserTask(name="approve", role="editor", title="Approve the slot", fields={"price": "what it costs"})
     case = await start(domain, named(task, outputs={"price": "${{ jobs.approve.outputs.price }}"}))
-    [offered] = await domain.tasks(role="editor", state="offered")
+    [offered] = await domain.worklist(role="editor", state="offered")
     assert (offered.title, offered.case) == ("Approve the slot", case)
     await domain.claim(offered.id, who="ann")
     with pytest.raises(Conflict, match="claimed by ann"):
@@ -119,25 +119,25 @@ async def test_a_manual_task_is_offered_claimed_and_completed(domain: LocalDomai
 
 async def test_a_rejected_task_throws_and_one_past_its_deadline_expires(domain: LocalDomain) -> None:
     # AD-6
-    rejected = await start(domain, named(Task(name="approve", role="editor")))
-    [offered] = await domain.tasks(state="offered")
+    rejected = await start(domain, named(UserTask(name="approve", role="editor")))
+    [offered] = await domain.worklist(state="offered")
     await domain.reject(offered.id, who="ann", comment="too dear")
     fault = (await domain.case(rejected)).fault
     assert fault is not None
     assert (fault.name, fault.message) == ("rejected", "approve was rejected: too dear")
-    late = await start(domain, named(Task(name="approve", role="editor", deadline_ms=30)))
+    late = await start(domain, named(UserTask(name="approve", role="editor", deadline_ms=30)))
     while (await domain.case(late)).status == "running":
         await asyncio.sleep(0.01)
     fault = (await domain.case(late)).fault
     assert fault is not None
     assert fault.name == "deadline"
-    assert (await domain.tasks(case=late))[0].state == "expired"
+    assert (await domain.worklist(case=late))[0].state == "expired"
 
 
 async def test_an_open_task_survives_a_restart(house: Any, domain: LocalDomain, restart: Any) -> None:
     # AD-6
-    case = await start(domain, named(Task(name="approve", role="editor")))
-    [offered] = await domain.tasks(state="offered")
+    case = await start(domain, named(UserTask(name="approve", role="editor")))
+    [offered] = await domain.worklist(state="offered")
     await domain.claim(offered.id, who="ann")
     await restart(house)
     await domain.complete(offered.id, None, who="ann")
@@ -433,7 +433,7 @@ async def test_a_key_that_was_used_for_something_else_is_refused(domain: LocalDo
 
 async def test_a_failed_task_tells_why(domain: LocalDomain) -> None:
     # AD-6
-    case = await start(domain, named(Task(name="approve", role="editor", title="Look")))
-    [offered] = await domain.tasks(state="offered")
+    case = await start(domain, named(UserTask(name="approve", role="editor", title="Look")))
+    [offered] = await domain.worklist(state="offered")
     await domain.reject(offered.id, who="ann", comment="too dear")
     assert (await domain.why(f"{case}:approve")).sentence == "approve was rejected by ann: too dear"

@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Job, Parallel, Scope, Task
+from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Job, Parallel, Scope, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.services.local_domain import LocalDomain
 
@@ -29,7 +29,7 @@ async def test_a_removed_job_is_one_item_cancelled_with_the_reason_that_was_give
 
 
 async def test_a_removed_task_keeps_the_reason_too(domain: LocalDomain) -> None:
-    case = await start(domain, Task(name="ask", role="pi", title="ok?"))
+    case = await start(domain, UserTask(name="ask", role="pi", title="ok?"))
     await domain.remove(case, "ask", who="me", reason="the pi is away")
     [item] = await domain.items(case)
     assert (item.state, item.reason) == ("cancelled", "the pi is away")
@@ -43,7 +43,7 @@ async def test_whoever_removes_without_a_word_is_named(domain: LocalDomain) -> N
 
 
 async def test_a_task_past_its_deadline_has_failed_for_all_who_count(domain: LocalDomain) -> None:
-    late = Task(name="ask", role="pi", title="too late?", deadline_ms=30)
+    late = UserTask(name="ask", role="pi", title="too late?", deadline_ms=30)
     case = await start(domain, Scope(name="s", body=late, catches=(Catch(fault="deadline", body=Empty(name="e")),)))
     for _ in range(200):
         if (await domain.case(case)).status == "completed":

@@ -104,7 +104,7 @@ def line_of(count: NameCount) -> str:
 
 def _has_news(count: NameCount) -> bool:
     """Something has happened to it beyond standing in line; a person's work is news while it waits."""
-    return count.kind == "task" or any(getattr(count, word) for word in HAPPENED)
+    return count.kind == "user-task" or any(getattr(count, word) for word in HAPPENED)
 
 
 def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
@@ -127,8 +127,8 @@ def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
     if len(case.counts) > 1:
         table.add_row(*_cells(_sum(case.counts, "total"), heads))
     parts: list[Table | Text] = [_head(case, now_ms), table]
-    if any(count.kind == "task" and count.waiting + count.running for count in case.counts):
-        parts.append(Text("A person's work is waited for: mendflow tasks", style="yellow"))
+    if any(count.kind == "user-task" and count.waiting + count.running for count in case.counts):
+        parts.append(Text("a user task waits for somebody; see mendflow worklist", style="yellow"))
     return Group(*parts)
 
 

@@ -30,7 +30,7 @@ def token(
         typer.Option(
             "--role",
             metavar="ROLE",
-            help="admin, user, pilot, engine, reader, metrics, or a role of tasks; else user.",
+            help="admin, user, pilot, engine, reader, metrics, or a role of user tasks; else user.",
             show_default=False,
         ),
     ] = None,

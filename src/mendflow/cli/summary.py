@@ -77,16 +77,16 @@ def print_summary(ending: Ending, fetched: dict[str, Path], *, source: str = "")
 
 
 def totals_by_kind(ending: Ending) -> list[tuple[str, str]]:
-    """jobs: 5 done in 2 cases; tasks: 1 done; calls: 1 done."""
+    """jobs: 5 done in 2 cases; user tasks: 1 done; calls: 1 done."""
     lines = []
-    for kind in ("job", "task", "call"):
+    for kind in ("job", "user-task", "call"):
         counts = [[count for count in each.counts if count.kind == kind] for each in (ending.case, *ending.called)]
         if not any(counts) and (kind != "job" or ending.case.counts):
             continue
         totals = {word: sum(getattr(count, word) for case in counts for count in case) for word in COUNT_WORDS}
         told = ", ".join(f"{number:,} {word}" for word, number in totals.items() if number or word == "done")
         cases = sum(1 for case in counts if case)
-        lines.append((f"{kind}s", told + (f" in {cases:,} cases" if cases > 1 else "")))
+        lines.append((f"{kind.replace('-', ' ')}s", told + (f" in {cases:,} cases" if cases > 1 else "")))
     return lines
 
 

@@ -52,7 +52,7 @@ COMMANDS: dict[str, Entry] = {
     "remove": _entry("act", "End a case or one of its items.", _ACT),
     "send": _entry("act", "Send a message to a case.", _ACT),
     "release": _entry("alerts", "Take a job from its pilot, and let another try it.", _ACT),
-    "tasks": _entry("tasks", "List and do the work of people.", _ACT),
+    "worklist": _entry("worklist", "List the user tasks that wait; claim, complete or reject one.", _ACT),
     "sets": _entry("sets", "List the data sets; make them, add files, close them.", _ACT),
     "watches": _entry("watches", "List the storage elements that are watched for files; add or remove one.", _ACT),
     "rules": _entry("rules", "Look at rules, add them, try them, go back.", _MEND),

@@ -57,7 +57,7 @@ from mendflow.core.model.views import (
     JobView,
     PilotView,
     ServerView,
-    TaskView,
+    UserTaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
 
@@ -239,22 +239,22 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
     def stats(self, *, running: int = 0) -> list[StatsView]:
         return self._wait(self._client.stats(running=running))
 
-    def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
-        return self._wait(self._client.tasks(role=role, state=state, case=case, limit=limit))
+    def worklist(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[UserTaskView]:
+        return self._wait(self._client.worklist(role=role, state=state, case=case, limit=limit))
 
-    def task(self, task: str) -> TaskView:
-        return self._wait(self._client.task(task))
+    def user_task(self, task: str) -> UserTaskView:
+        return self._wait(self._client.user_task(task))
 
-    def claim(self, task: str) -> TaskView:
+    def claim(self, task: str) -> UserTaskView:
         return self._wait(self._client.claim(task))
 
-    def release(self, task: str) -> TaskView:
+    def release(self, task: str) -> UserTaskView:
         return self._wait(self._client.release(task))
 
-    def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> TaskView:
+    def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> UserTaskView:
         return self._wait(self._client.complete(task, outputs, comment=comment))
 
-    def reject(self, task: str, *, comment: str = "") -> TaskView:
+    def reject(self, task: str, *, comment: str = "") -> UserTaskView:
         return self._wait(self._client.reject(task, comment=comment))
 
     def upload(self, path: str | Path, name: str = "") -> FileRef:

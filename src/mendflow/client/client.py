@@ -49,7 +49,7 @@ from mendflow.core.model.views import (
     JobView,
     PilotView,
     ServerView,
-    TaskView,
+    UserTaskView,
 )
 
 ENDED = ("completed", "failed", "cancelled")
@@ -259,25 +259,29 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
 
     # a person's work
 
-    async def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
+    async def worklist(
+        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
+    ) -> list[UserTaskView]:
         query: dict[str, str | int] = {"role": role, "state": state, "case": case, "limit": limit}
-        return await self._line.ask("GET", "/tasks", list[TaskView], query=query)
+        return await self._line.ask("GET", "/worklist", list[UserTaskView], query=query)
 
-    async def task(self, task: str) -> TaskView:
-        return await self._line.ask("GET", f"/tasks/{_numbered(task)}", TaskView)
+    async def user_task(self, task: str) -> UserTaskView:
+        return await self._line.ask("GET", f"/worklist/{_numbered(task)}", UserTaskView)
 
-    async def claim(self, task: str) -> TaskView:
-        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/claim", TaskView)
+    async def claim(self, task: str) -> UserTaskView:
+        return await self._line.ask("POST", f"/worklist/{_numbered(task)}/claim", UserTaskView)
 
-    async def release(self, task: str) -> TaskView:
-        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/release", TaskView)
+    async def release(self, task: str) -> UserTaskView:
+        return await self._line.ask("POST", f"/worklist/{_numbered(task)}/release", UserTaskView)
 
-    async def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> TaskView:
+    async def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> UserTaskView:
         body = {"outputs": outputs, "comment": comment}
-        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/complete", TaskView, body=body)
+        return await self._line.ask("POST", f"/worklist/{_numbered(task)}/complete", UserTaskView, body=body)
 
-    async def reject(self, task: str, *, comment: str = "") -> TaskView:
-        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/reject", TaskView, body={"comment": comment})
+    async def reject(self, task: str, *, comment: str = "") -> UserTaskView:
+        return await self._line.ask(
+            "POST", f"/worklist/{_numbered(task)}/reject", UserTaskView, body={"comment": comment}
+        )
 
     # kept files
 
@@ -362,5 +366,5 @@ def _numbered(id: str) -> str:
     """`CASE/SERIAL` as a path: only the last slash parts the two. A job that was submitted again has `~2` after it."""
     case, _, serial = id.rpartition("/")
     if not case or not serial.replace("~", "", 1).isdecimal():
-        raise NotFound(f"{id!r} names no job or task; such an id is CASE/NUMBER, for example align-7f3k/12", id=id)
+        raise NotFound(f"{id!r} names no job or user task; such an id is CASE/NUMBER, for example align-7f3k/12", id=id)
     return f"{quote(case, safe='')}/{serial}"

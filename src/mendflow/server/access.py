@@ -58,7 +58,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     def require_task_role(self, role: str) -> None:
         if role and role not in self.roles and ADMIN not in self.roles:
-            raise Forbidden(f"this task is for the role {role!r}, which {self.name!r} does not have", role=role)
+            raise Forbidden(f"this user task is for the role {role!r}, which {self.name!r} does not have", role=role)
 
 
 def hash_of(token: str) -> str:
@@ -216,7 +216,7 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
         return False
     if method == "DELETE" and _REMOVED_BY_ADMINS.fullmatch(below):
         return False
-    if below.startswith("/tasks/"):
+    if below.startswith("/worklist/"):
         return bool(people - {READER})
     return USER in roles and not below.startswith("/engines")
 

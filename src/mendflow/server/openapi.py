@@ -64,7 +64,7 @@ from mendflow.core.model.views import (
     ItemView,
     PilotView,
     ServerView,
-    TaskView,
+    UserTaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.server.access import API
@@ -103,7 +103,7 @@ _TYPES = [
         ItemView,
         PilotView,
         ServerView,
-        TaskView,
+        UserTaskView,
         Explanation,
     ),
     StatsView,

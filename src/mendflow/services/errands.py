@@ -265,7 +265,7 @@ class OrderDesk:
         self._staging.start(live.id, order, live.flow.folder)
 
     async def _offer(self, live: LiveCase, order: OfferTask, again: bool) -> None:
-        live.move(order.serial, name_of(order.item), "task", "waiting")
+        live.move(order.serial, name_of(order.item), "user-task", "waiting")
         outcome = await self._tasks.offer(live.id, order, again=again)
         if outcome is not None:
             self._soon.do(self.finished(live.id, order.serial, outcome))

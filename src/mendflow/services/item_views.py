@@ -88,7 +88,7 @@ def of_task(task: TaskDocument) -> ItemView:
         case=task.case,
         item=task.item,
         name=name_of(task.item),
-        kind="task",
+        kind="user-task",
         serial=task.serial,
         state=_TASK_STATES[task.state],
         created_at=task.offered_at,

@@ -13,7 +13,7 @@ from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobState
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import DecisionView, Explanation
-from mendflow.core.model.views import CaseView, ItemView, PilotView, TaskView, Why
+from mendflow.core.model.views import CaseView, ItemView, PilotView, UserTaskView, Why
 from mendflow.core.scheduling import explain, explain_data
 from mendflow.core.scheduling.amounts import clock, size
 from mendflow.core.scheduling.jobs import needs_of
@@ -33,7 +33,7 @@ class Asked(Protocol):
     async def items(self, case: str, *, state: str = "", limit: int = 1000) -> list[ItemView]: ...
     async def item(self, case: str, item: str) -> ItemView: ...
     async def flow_of(self, case: str) -> Flow: ...
-    async def task(self, task: str) -> TaskView: ...
+    async def user_task(self, task: str) -> UserTaskView: ...
     async def job(self, job: str) -> Job: ...
     async def newest_submission(self, job: str) -> Job: ...
 
@@ -81,7 +81,7 @@ async def of_found(domain: Asked, house: House, item: ItemView) -> Why:
         return of_forced(item, told) if removed or by_force(item) else told
     if by_force(item):
         return of_forced(item)
-    if item.kind == "task":
+    if item.kind == "user-task":
         try:
             return await of_task(domain, item)
         except NotFound:
@@ -227,12 +227,12 @@ def _how_far(item: ItemView | None) -> str:
 
 
 async def of_task(domain: Asked, item: ItemView) -> Why:
-    task = await domain.task(f"{item.case}/{item.serial}")
+    task = await domain.user_task(f"{item.case}/{item.serial}")
     subject = f"{item.case}:{item.item}"
     if task.state == "claimed":
         sentence = f"{item.item} is claimed by {task.claimed_by}, for the role {task.role}."
     elif task.state == "offered":
-        sentence = f"{item.item} waits for somebody with the role {task.role}: `mendflow tasks claim {task.id}`."
+        sentence = f"{item.item} waits for somebody with the role {task.role}: `mendflow worklist claim {task.id}`."
     else:
         by = f" by {task.ended_by}" if task.ended_by else ""
         ended = "has expired" if task.state == "expired" else f"was {task.state}"

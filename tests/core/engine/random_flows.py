@@ -33,9 +33,9 @@ from mendflow.core.model.flow import (
     Sequence,
     Source,
     Stage,
-    Task,
     Throw,
     Until,
+    UserTask,
     Wait,
     While,
 )
@@ -96,7 +96,7 @@ class Maker:
         return Job(name=self.name("job"), command="run", inputs=given, submission=submission, when=when)
 
     def task(self) -> Activity:
-        return Task(name=self.name("task"), role="boss", deadline_ms=500 if self.chance(0.5) else 0)
+        return UserTask(name=self.name("task"), role="boss", deadline_ms=500 if self.chance(0.5) else 0)
 
     def stage(self) -> Activity:
         return Stage(name=self.name("stage"), files={"f": "some/file"})

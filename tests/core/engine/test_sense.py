@@ -23,7 +23,7 @@ from mendflow.core.model.flow import (
     Receive,
     Scope,
     Sequence,
-    Task,
+    UserTask,
     Wait,
 )
 from mendflow.core.model.ids import CaseId, FlowName
@@ -93,8 +93,8 @@ def deep() -> Value:
         (Pick(name="p", messages=(OnMessage(channel="", body=job()),)), "channel"),
         (Pick(name="p", alarms=(OnAlarm(body=job(), duration=YEARS_20),)), "duration"),
         (Receive(name="r", channel=""), "channel"),
-        (Task(name="t", role=" "), "role"),
-        (Task(name="t", role="r", deadline_ms=-5), "deadline_ms"),
+        (UserTask(name="t", role=" "), "role"),
+        (UserTask(name="t", role="r", deadline_ms=-5), "deadline_ms"),
         (ForEach(name="f", body=job()), "`items`, or `first` and `last`"),
         (ForEach(name="f", body=job(), first=-1, last=3), "first is -1"),
         (ForEach(name="f", body=job(), items=[1], max_parallel=-1), "max_parallel"),

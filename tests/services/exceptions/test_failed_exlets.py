@@ -1,6 +1,6 @@
 """What an exlet suspended stays suspended when it fails, and everybody is told by whom and what to do about it."""
 
-from mendflow.core.model.flow import Job, Parallel, Task, Throw
+from mendflow.core.model.flow import Job, Parallel, Throw, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.repair_views import MendWish
@@ -66,7 +66,7 @@ async def test_the_end_of_a_case_that_a_failed_exlet_holds_is_let_go_by_a_person
 
 async def test_the_end_of_a_case_can_be_removed_by_a_person_while_an_exlet_looks_at_it(world: World) -> None:
     # EX-1 CasePostConstraint
-    look = exlet("look", mend(Primitive.SUSPEND, "case"), Task(name="hold", role="clerk"))
+    look = exlet("look", mend(Primitive.SUSPEND, "case"), UserTask(name="hold", role="clerk"))
     await world.put(rule_set("f", ExceptionType.CASE_POST, ("true", "look"), exlets=[look]))
     case = await world.start(flow(A))
     await world.take()
@@ -74,7 +74,7 @@ async def test_the_end_of_a_case_can_be_removed_by_a_person_while_an_exlet_looks
     await world.until_decided(case, "running")
 
     async def offered() -> bool:
-        return bool(await world.domain.tasks(state="offered"))
+        return bool(await world.domain.worklist(state="offered"))
 
     await world.until(offered)
     await world.domain.remove(case, who="ann", reason="enough")

@@ -6,7 +6,7 @@ import asyncio
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Call, Job, Parallel, Scope, Sequence, Task
+from mendflow.core.model.flow import Call, Job, Parallel, Scope, Sequence, UserTask
 from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
@@ -16,7 +16,7 @@ from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule
 from tests.services.exceptions.test_crashes_of_people import Command, play
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
-HOLD = Task(name="hold", role="clerk")
+HOLD = UserTask(name="hold", role="clerk")
 DEEP = Call(name="w", flow="outer")
 
 
@@ -136,7 +136,7 @@ class RemovingByAnExlet(Command):
     ends = "cancelled"
 
     async def ready(self) -> bool:
-        return bool(await self.world.domain.tasks(state="offered"))
+        return bool(await self.world.domain.worklist(state="offered"))
 
     async def command(self) -> None:
         if not any(each.exlet == "gone" for each in await self.found()):
@@ -149,7 +149,7 @@ class RemovingByAnExlet(Command):
         [case] = self.cases
         statuses = {each.id: each.status for each in await self.world.domain.cases()}
         assert statuses == {case: "cancelled", f"{case}.x1": "cancelled", f"{case}.x2": "completed"}
-        assert [each.state for each in await self.world.domain.tasks()] == ["withdrawn"]
+        assert [each.state for each in await self.world.domain.worklist()] == ["withdrawn"]
 
 
 class Removing(Command):

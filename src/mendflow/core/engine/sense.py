@@ -31,8 +31,8 @@ from mendflow.core.model.flow import (
     Reply,
     Scope,
     Stage,
-    Task,
     Throw,
+    UserTask,
     Wait,
 )
 from mendflow.core.model.values import Value, check_value
@@ -187,9 +187,9 @@ def _for_each(loop: ForEach) -> Iterator[str]:
     yield from _data(loop.items)
 
 
-def _task(task: Task) -> Iterator[str]:
+def _task(task: UserTask) -> Iterator[str]:
     if not task.role.strip():
-        yield "a task needs the role of those who may do it"
+        yield "a user task needs the role of those who may do it"
     yield from _number("deadline_ms", task.deadline_ms, DURATION_MS_MAX)
     yield from _data(task.title, task.description, task.data, task.fields)
 
@@ -226,7 +226,7 @@ _CHECKS: Final[dict[type, Callable[[Any], Iterator[str]]]] = {
     Wait: _alarm,
     OnAlarm: _alarm,
     ForEach: _for_each,
-    Task: _task,
+    UserTask: _task,
     Receive: _heard,
     OnMessage: _heard,
     Pick: _pick,

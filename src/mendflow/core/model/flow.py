@@ -301,7 +301,7 @@ class Job(Node, frozen=True, tag="job"):
     stage_in: Literal["parallel", "sequence"] = "parallel"
 
 
-class Task(Node, frozen=True, tag="task"):
+class UserTask(Node, frozen=True, tag="user-task"):
     """A person's work. Completed with outputs, or rejected, which throws `rejected`; past the deadline it throws
     `deadline`. `fields` names the outputs that are wanted, with a description each."""
 
@@ -361,7 +361,7 @@ Activity = Union[
     Pick,
     Invoke,
     Job,
-    Task,
+    UserTask,
     Stage,
     Call,
     Mend,

@@ -17,7 +17,7 @@ CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
 ItemState = Literal[
     "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "reused"
 ]
-TaskState = Literal["offered", "claimed", "completed", "rejected", "expired", "withdrawn"]
+UserTaskState = Literal["offered", "claimed", "completed", "rejected", "expired", "withdrawn"]
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -138,7 +138,7 @@ class ItemView(View, frozen=True):
     place: str = ""
 
 
-class TaskView(View, frozen=True):
+class UserTaskView(View, frozen=True):
     """A person's work. `id` is `CASE/SERIAL`."""
 
     id: str
@@ -149,7 +149,7 @@ class TaskView(View, frozen=True):
     description: str
     data: Value
     fields: dict[str, str]
-    state: TaskState
+    state: UserTaskState
     offered_at: Instant
     deadline: Instant = 0
     claimed_by: str = ""
@@ -201,7 +201,7 @@ class Why(View, frozen=True):
     facts: list[str] = []
 
 
-HappeningKind = Literal["case", "item", "task", "notice", "repair"]
+HappeningKind = Literal["case", "item", "user-task", "notice", "repair"]
 
 
 class Happening(View, frozen=True):

@@ -18,8 +18,8 @@ from mendflow.core.model.flow import (
     Pick,
     Scope,
     Sequence,
-    Task,
     Until,
+    UserTask,
     While,
 )
 from mendflow.formats.yaml import tables
@@ -183,7 +183,7 @@ def left_by(body: Activity) -> Expr | None:
     """What a turn gives: the outputs of its job, or of the last of its steps, if that leaves any."""
     body = body.body if isinstance(body, Scope) and body.name.endswith(KEPT) else body
     last = body.body[-1] if isinstance(body, Sequence) and body.body else body
-    if not isinstance(last, (Job, Task, Call, ForEach)):
+    if not isinstance(last, (Job, UserTask, Call, ForEach)):
         return None
     left = f"jobs.`{last.name}`"
     return Expr(f"{left}.outputs" if last is body else f"has({left}) ? {left}.outputs : null")

@@ -191,7 +191,7 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
         ),
         {"with": Key(Either(MapOf(Data()), ListOf(Data())), "Its arguments: by name, or a list."), **JOB_FILES, **JOB},
     ),
-    "task": (
+    "user-task": (
         Key(Text("a title", filled=True), "A person's work; this is its title."),
         {
             "role": Key(Text("the name of a role", template=False, filled=True), "Who may do it.", required=True),

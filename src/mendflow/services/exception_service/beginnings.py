@@ -39,6 +39,6 @@ class Beginnings:
             return called.started_at if called is not None else 0
         if kind == "job" and (job := self._meta.jobs.get(JobId(id))) is not None:
             return job.created_at
-        found = await self._store.get(TASK_KIND if kind == "task" else JOB_KIND, id)
+        found = await self._store.get(TASK_KIND if kind == "user-task" else JOB_KIND, id)
         begun = _decode(found.body) if found is not None else _Begun()
         return begun.created_at or begun.offered_at

@@ -48,7 +48,7 @@ class Tracer:
             if isinstance(order, SubmitJob):
                 self._begin(live.id, order.serial, order.spec.item, "job")
             elif isinstance(order, OfferTask):
-                self._begin(live.id, order.serial, order.item, "task")
+                self._begin(live.id, order.serial, order.item, "user-task")
             elif isinstance(order, StartCalled):
                 self._begin(live.id, order.serial, order.item, "call")
 

@@ -27,7 +27,7 @@ from mendflow.core.engine.state import Alarm, End, Item, TimedItem
 from mendflow.core.engine.xml.declared import link_at, operation_of, partner_at
 from mendflow.core.engine.xml.parts import message_made, message_taken
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Mend, Stage, Task, Wait
+from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Mend, Stage, UserTask, Wait
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.xml import XmlMessage
@@ -42,7 +42,7 @@ class TaskKind(ItemKind[TimedItem]):
     withdrawal = WithdrawTask
 
     def prepare(self, run: Run, instance: TimedItem) -> None:
-        activity: Task = run.nodes[instance.node].activity
+        activity: UserTask = run.nodes[instance.node].activity
         case, env = run.case, instance.env
         within = f"{activity.name}: `deadline_ms`"
         instance.duration_ms = data.number_of(case, env, activity.deadline_ms, within, DURATION_MS_MAX)

@@ -22,15 +22,15 @@ from mendflow.core.model.flow import (
     Reply,
     Scope,
     Stage,
-    Task,
     Throw,
+    UserTask,
     Wait,
 )
 from mendflow.formats.bpel.writing.wsdl import unordered
 
 NO_WORDS: Final[dict[type[Node], str]] = {
     Job: "a job",
-    Task: "a task of a person",
+    UserTask: "a user task",
     Stage: "a stage",
     Call: "a call of another flow",
     Mend: "a repair",
