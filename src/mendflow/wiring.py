@@ -411,7 +411,7 @@ def start_pilot(
     `server_file` the pilot finds the next server, should this one be killed."""
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = work / "pilot.log"
-    command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--slots", str(slots)]
+    command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--jobs", str(slots)]
     command += [*(["--site", site] if site else []), *extra]
     command += ["--server-file", str(server_file.absolute())] if server_file is not None else []
     environment = {**os.environ, **({"MENDFLOW_TOKEN": token} if token else {})}

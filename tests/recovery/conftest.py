@@ -22,7 +22,7 @@ class Site:
     def __init__(self, folder: Path, *, slots: int = 4) -> None:
         self.folder = folder
         self.log = (folder / "serve.log").open("wb")
-        words = ["serve", "--port", "0", "--data", str(folder / "data"), "--slots", str(slots)]
+        words = ["serve", "--port", "0", "--data-dir", str(folder / "data"), "--jobs", str(slots)]
         levels = ["--level", "300 ms", "--level", "500 ms", "--level", "700 ms"]
         self.process = self._start(*words, *levels)
         self._pilots: list[subprocess.Popen[bytes]] = []
@@ -39,7 +39,7 @@ class Site:
     def pilot(self, host: str, *, slots: int) -> None:
         """One more pilot, on a machine of this name; it is here when this returns."""
         work = str(self.folder / host)
-        words = ["--server", self.url, "--work", work, "--host", host, "--site", host, "--slots", str(slots)]
+        words = ["--server", self.url, "--work", work, "--host", host, "--site", host, "--jobs", str(slots)]
         self._pilots.append(self._start("pilot", *words))
         self.until(lambda: any(each.host == host for each in self.client.pilots()), f"the pilot on {host}")
 

@@ -101,7 +101,7 @@ class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData, MemorySe
     # cases
 
     async def start(
-        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "", notify: str = ""
+        self, name: str, inputs: dict[str, Value], *, who: str, cache_from: str = "", key: str = "", notify: str = ""
     ) -> CaseView:
         deployed = await self.flow(name)
         if key and key in self._keys:
@@ -247,14 +247,14 @@ class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData, MemorySe
     async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
         return await self._set(case, "suspended", "running")
 
-    async def remove(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
+    async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
         return await self._set(case, "running", "cancelled")
 
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
         view = await self.case(case)
         if from_failed and view.status != "failed":
             raise Conflict(f"nothing failed in case {view.id}; run it again without --from-failed")
-        again = await self.start(view.flow, view.inputs, who=who, reuse=view.id)
+        again = await self.start(view.flow, view.inputs, who=who, cache_from=view.id)
         self._cases[again.id] = msgspec.structs.replace(again, rerun_of=view.id)
         return self._cases[again.id]
 

@@ -19,7 +19,7 @@ class MemoryWatch:
             raise NotFound(f"there is no alert {alert!r}")
         return self._alerts[alert]
 
-    async def release_job(self, job: str, *, who: str, reason: str = "") -> Job:
+    async def requeue(self, job: str, *, who: str, reason: str = "") -> Job:
         raise NotFound(f"there is no job {job!r}")
 
     async def notifications(self, *, after: int | None = None, limit: int = 100) -> list[Notification]:

@@ -95,7 +95,7 @@ async def test_a_case_is_suspended_continued_and_removed(client: Client) -> None
     case = await client.start("one")
     assert (await client.suspend(case.id)).status == "suspended"
     assert (await client.resume(case.id)).status == "running"
-    assert (await client.remove(case.id, reason="enough")).status == "cancelled"
+    assert (await client.cancel(case.id, reason="enough")).status == "cancelled"
     with pytest.raises(Conflict):
         await client.suspend(case.id)
 

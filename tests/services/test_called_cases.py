@@ -25,9 +25,9 @@ def outer(called: Flow, *after: Any, parallel: bool = True) -> Flow:
     return Flow(name=FlowName("outer"), body=Sequence(name="all", body=(loop, *after)), calls=(called,))
 
 
-async def start(domain: LocalDomain, flow: Flow, *, reuse: str = "") -> str:
+async def start(domain: LocalDomain, flow: Flow, *, cache_from: str = "") -> str:
     await domain.deploy(flow)
-    return (await domain.start(flow.name, {}, who="me", reuse=reuse)).id
+    return (await domain.start(flow.name, {}, who="me", cache_from=cache_from)).id
 
 
 def ok(spec: JobSpec) -> Outcome:
@@ -44,7 +44,9 @@ async def jobs_of_calls(domain: LocalDomain, case: str) -> dict[str, str]:
     for called in await domain.cases():
         if called.parent == case:
             number = str(called.inputs["n"])
-            found |= {f"{item.item} {number}": item.reused or item.state for item in await domain.items(called.id)}
+            found |= {
+                f"{item.item} {number}": item.cache_reason or item.state for item in await domain.items(called.id)
+            }
     return found
 
 
@@ -54,7 +56,7 @@ async def test_a_rerun_takes_over_the_jobs_of_the_cases_that_the_same_items_call
     first = await start(domain, outer(inner(), parallel=False))
     await pilot.run_all(second_fails)
     assert (await domain.case(first)).status == "failed"
-    second = await start(domain, outer(inner(), parallel=False), reuse="last")
+    second = await start(domain, outer(inner(), parallel=False), cache_from="last")
     await pilot.run_all(ok)
     assert (await domain.case(second)).status == "completed"
     how = await jobs_of_calls(domain, second)
@@ -68,7 +70,7 @@ async def test_jobs_of_a_call_that_was_not_there_before_say_so(domain: LocalDoma
 
     await start(domain, flow("before"))
     await pilot.run_all(ok)
-    second = await start(domain, flow("after"), reuse="last")
+    second = await start(domain, flow("after"), cache_from="last")
     await pilot.run_all(ok)
     assert set((await jobs_of_calls(domain, second)).values()) == {"run again: the earlier case had no such item"}
 
@@ -78,7 +80,7 @@ async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_resta
 ) -> None:
     await start(domain, outer(inner(), UserTask(name="ask", role="pi", title="?")))
     await pilot.run_all(ok)
-    await start(domain, outer(inner(command="other"), UserTask(name="ask", role="pi", title="?")), reuse="last")
+    await start(domain, outer(inner(command="other"), UserTask(name="ask", role="pi", title="?")), cache_from="last")
     await restart(house)
     await pilot.run_all(ok)
     how = await jobs_of_calls(domain, (await domain.case("last")).id)

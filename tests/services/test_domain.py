@@ -70,15 +70,15 @@ async def test_a_rerun_takes_over_what_did_not_change_and_says_why_not_the_rest(
     await pilot.run_all(play)
     assert (await domain.case(first)).status == "failed"
     await domain.deploy(flow("true"))
-    second = (await domain.start("f", {}, who="me", reuse="last")).id
+    second = (await domain.start("f", {}, who="me", cache_from="last")).id
     await pilot.run_all(play)
     view = await domain.case(second)
     assert view.status == "completed"
     assert view.rerun_of == first
     a, b = await domain.items(second)
-    assert (a.state, a.outputs) == ("reused", "a")
-    assert "nothing that it is made of changed" in a.reused
-    assert (b.state, b.reused) == ("completed", "run again: it did not complete in the earlier case")
+    assert (a.state, a.outputs) == ("cached", "a")
+    assert "has the same command, inputs and settings" in a.cache_reason
+    assert (b.state, b.cache_reason) == ("completed", "run again: it did not complete in the earlier case")
 
 
 async def test_a_rerun_from_failed_wants_a_failure(domain: LocalDomain, pilot: Any) -> None:
@@ -167,7 +167,7 @@ async def test_a_call_of_an_unknown_flow_fails_with_what_to_do(domain: LocalDoma
     await asyncio.sleep(0.05)
     fault = (await domain.case(case)).fault
     assert fault is not None
-    assert "mendflow deploy" in fault.message
+    assert "mendflow flows deploy" in fault.message
 
 
 async def test_given_files_are_staged_before_the_job_is_submitted(
@@ -224,7 +224,7 @@ async def test_suspend_holds_a_case_and_resume_lets_it_go_on(domain: LocalDomain
 async def test_a_removed_case_cancels_its_jobs(domain: LocalDomain, pilot: Any) -> None:
     case = await start(domain, named(Job(name="a", command="x")))
     await pilot.sync(want=1)
-    assert (await domain.remove(case, who="me")).status == "cancelled"
+    assert (await domain.cancel(case, who="me")).status == "cancelled"
     answer = await pilot.sync()
     assert [order.control for order in answer.orders] == ["cancel"]
     with pytest.raises(Conflict, match="is over"):
@@ -285,7 +285,7 @@ async def test_wrong_inputs_are_refused_whole(domain: LocalDomain) -> None:
 
 
 async def test_unknown_names_are_told_with_what_to_do(domain: LocalDomain) -> None:
-    with pytest.raises(NotFound, match="mendflow deploy"):
+    with pytest.raises(NotFound, match="mendflow flows deploy"):
         await domain.start("nope", {}, who="me")
     with pytest.raises(NotFound, match="no case yet"):
         await domain.case("last")
@@ -401,7 +401,7 @@ async def test_a_job_whose_expression_fails_is_an_item_that_failed(domain: Local
 async def test_cancelled_jobs_are_not_counted_as_failed(domain: LocalDomain, pilot: Any) -> None:
     case = await start(domain, named(Job(name="a", command="x")))
     await pilot.sync(want=1)
-    await domain.remove(case, who="me")
+    await domain.cancel(case, who="me")
     [count] = (await domain.case(case)).counts
     assert (count.failed, count.cancelled) == (0, 1)
 

@@ -54,7 +54,7 @@ async def test_a_pilot_that_was_not_heard_since_the_start_is_no_reason(
 
 async def test_why_repeats_the_reason_that_somebody_gave(domain: LocalDomain) -> None:
     case = await start(domain, named(Job(name="a", command="x")))
-    await domain.remove(case, who="ann", reason="enough of it")
+    await domain.cancel(case, who="ann", reason="enough of it")
     assert "enough of it" in (await domain.why(case)).sentence
 
 

@@ -18,7 +18,7 @@ async def test_a_removed_job_is_one_item_cancelled_with_the_reason_that_was_give
 ) -> None:
     body = Parallel(name="both", branches=(Job(name="gpu", command="x"), Job(name="cpu", command="y")))
     case = await start(domain, body)
-    await domain.remove(case, "gpu", who="me", reason="no such machine")
+    await domain.cancel(case, "gpu", who="me", reason="no such machine")
     [item] = await domain.items(case, name="gpu")
     assert (item.state, item.fault and item.fault.message) == ("cancelled", "cancelled: no such machine")
     told = await domain.why(f"{case}:gpu")
@@ -30,7 +30,7 @@ async def test_a_removed_job_is_one_item_cancelled_with_the_reason_that_was_give
 
 async def test_a_removed_task_keeps_the_reason_too(domain: LocalDomain) -> None:
     case = await start(domain, UserTask(name="ask", role="pi", title="ok?"))
-    await domain.remove(case, "ask", who="me", reason="the pi is away")
+    await domain.cancel(case, "ask", who="me", reason="the pi is away")
     [item] = await domain.items(case)
     assert (item.state, item.reason) == ("cancelled", "the pi is away")
     assert (await domain.why(f"{case}:ask")).sentence == "ask was withdrawn: the pi is away"
@@ -38,7 +38,7 @@ async def test_a_removed_task_keeps_the_reason_too(domain: LocalDomain) -> None:
 
 async def test_whoever_removes_without_a_word_is_named(domain: LocalDomain) -> None:
     case = await start(domain, Job(name="a", command="x"))
-    await domain.remove(case, "a", who="ann")
+    await domain.cancel(case, "a", who="ann")
     assert (await domain.why(f"{case}:a")).sentence == "a was cancelled before it began: removed by ann"
 
 

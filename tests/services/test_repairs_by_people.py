@@ -69,7 +69,7 @@ async def test_why_says_what_a_suspended_case_waits_for_and_that_its_items_stand
     told = await domain.why(case)
     assert told.state == "suspended"
     assert told.sentence.startswith(f"case {case} is suspended: 'flood' was raised and no rule knows it.")
-    assert told.sentence.endswith(f" `mendflow mend {case} --do EXLET` mends it.")
+    assert told.sentence.endswith(f" `mendflow mend {case} --exlet EXLET` mends it.")
     within = f"its case is suspended, so nothing new begins in it: `mendflow why {case}` says why"
     assert within in (await domain.why(f"{case}:play")).facts
 

@@ -1,4 +1,4 @@
-"""Commands of an administrator: alerts, and the release of a job that hangs."""
+"""Commands of an administrator: alerts, and requeueing a job that hangs."""
 
 from typing import Annotated
 
@@ -49,21 +49,21 @@ def ack(
         say(f"{view.id} is acknowledged by {view.acknowledged_by}" + ("; it is closed" if view.closed_at else ""))
 
 
-@app.command("release")
+@app.command("requeue")
 @asks
-def release(
+def requeue(
     ask: Ask,
     job: Annotated[str, typer.Argument(metavar="JOB", help="A job that runs, CASE/NUMBER.")],
     reason: Annotated[
         str, typer.Option("--reason", metavar="TEXT", help="Why, for those who look later.", show_default=False)
     ] = "",
 ) -> None:
-    """Take a job from its pilot, and let another try it."""
-    view = ask.of(lambda client: client.release_job(job, reason=reason))
+    """Take a running job from its pilot and put it back into the queue."""
+    view = ask.of(lambda client: client.requeue(job, reason=reason))
     if ask.json:
         print_json(view)
-    elif view.released is not None:
-        say(f"{view.id} is taken from pilot {view.pilot}; it is given again when its attempt is certain to have ended")
+    elif view.requeued is not None:
+        say(f"{view.id} is taken from pilot {view.pilot}; another pilot gets it when this attempt has certainly ended")
     else:
         say(f"{view.id} waits for another pilot")
 

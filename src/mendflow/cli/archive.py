@@ -74,7 +74,7 @@ def export(
 @asks
 def import_(
     ask: Ask,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An archive that mendflow export wrote.")],
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An archive that mendflow admin export wrote.")],
     as_new: Annotated[bool, typer.Option("--as-new", help="Take the cases under new ids.")] = False,
     skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Leave out cases that are here.")] = False,
     resume: Annotated[bool, typer.Option("--resume", help="Let cases that were not over go on at once.")] = False,
@@ -118,4 +118,4 @@ def _tell(report: ImportReport) -> None:
         say(note)
     if report.suspended:
         say(f"not over, and suspended: {', '.join(report.suspended)}")
-        say(f"If they run nowhere else: mendflow continue {report.suspended[0]}")
+        say(f"If they run nowhere else: mendflow resume {report.suspended[0]}")

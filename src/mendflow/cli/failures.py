@@ -165,4 +165,4 @@ def _show_candidates(view: FailureView) -> None:
         say(f"  {candidate.condition}" + (f"    {candidate.reason}" if candidate.reason else ""))
     example = view.candidates[0].condition if view.candidates else "CONDITION"
     say(f"try a rule:  mendflow rules try --from {view.group.id} --if '{example}'")
-    say(f"make it:     mendflow rules add --from {view.group.id} --if '{example}' --do EXLET")
+    say(f"make it:     mendflow rules add --from {view.group.id} --if '{example}' --exlet EXLET")

@@ -183,20 +183,6 @@ def jobs(
         print_table(("job", "item", "state", "tries", "pilot", "created"), map(_job_row, views), fold=1)
 
 
-@app.command("flows")
-@asks
-def flows(ask: Ask) -> None:
-    """List the deployed flows."""
-    views = ask.of(lambda client: client.flows())
-    if ask.json:
-        print_json(views)
-    elif not views:
-        say("No flow is deployed; give one by mendflow deploy FLOW.")
-    else:
-        rows = ((v.name, str(v.version), short_time_text(v.deployed_at), v.digest[:12], v.description) for v in views)
-        print_table(("flow", "version", "deployed", "digest", "description"), rows)
-
-
 @app.command("pilots")
 @asks
 def pilots(ask: Ask) -> None:
@@ -286,7 +272,7 @@ def purpose_of(view: CaseView) -> str:
 
 def _case_row(view: CaseView) -> tuple[str | Text, ...]:
     now = int(time.time() * 1000)
-    done = sum(count.done + count.reused for count in view.counts)
+    done = sum(count.done + count.cached for count in view.counts)
     failed, made_good = sum(c.failed for c in view.counts), sum(c.mended for c in view.counts)
     cancelled = sum(c.cancelled for c in view.counts)
     took = duration_text(max((view.ended_at or now) - view.started_at, 0))
@@ -315,7 +301,7 @@ def _print_items(views: list[ItemView], *, runs: bool) -> None:
 
 def _item_row(view: ItemView) -> list[str | Text]:
     took = "-" if (spent := took_ms(view)) is None else duration_text(spent)
-    remark = view.fault.message if view.fault else view.reused or view.reason or view.command
+    remark = view.fault.message if view.fault else view.cache_reason or view.reason or view.command
     runs, tries = str(len(view.earlier_runs) + 1), str(len(ran(view)) or "-")
     return [str(view.item), view.kind, state_text("mended" if mended(view) else view.state), runs, tries, took, remark]
 

@@ -12,7 +12,8 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from mendflow.cli.exits import debugging, exit_of
-from mendflow.cli.table import COMMANDS
+from mendflow.cli.table import COMMANDS, ELSEWHERE
+from mendflow.core.model.problems import Invalid
 
 COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
 
@@ -29,6 +30,12 @@ class LazyGroup(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         told = super().get_command(ctx, cmd_name)
         return told if told is None or self._telling else load(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A word of another tool is answered with ours."""
+        if args and args[0] not in self.commands and args[0] in ELSEWHERE:
+            raise Invalid(f"mendflow has no command `{args[0]}`; {ELSEWHERE[args[0]]}")
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self._telling = True
@@ -72,7 +79,7 @@ def _version(wanted: bool) -> None:
 @root.callback()
 def mendflow(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Job flows that mend themselves: run them, watch them, ask why."""
@@ -80,7 +87,7 @@ def mendflow(
 
 
 def command() -> Any:
-    """The whole command line. Completion is installed by `mendflow completion`, not by options of the root."""
+    """The whole command line. Completion is installed by `mendflow admin completion`, not by options of the root."""
     made = typer.main.get_command(root)
     made.params = [param for param in made.params if param.name not in ("install_completion", "show_completion")]
     return made

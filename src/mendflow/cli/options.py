@@ -47,7 +47,11 @@ TokenFile = Annotated[
 Data = Annotated[
     str,
     typer.Option(
-        "--data", metavar="DIR", envvar="MENDFLOW_DATA", help="The data folder; else ./.mendflow.", show_default=False
+        "--data-dir",
+        metavar="DIR",
+        envvar="MENDFLOW_DATA_DIR",
+        help="The data folder; else ./.mendflow.",
+        show_default=False,
     ),
 ]
 STORE_VARIABLE = "MENDFLOW_STORE"
@@ -71,7 +75,7 @@ InputsFile = Annotated[
     str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
 ]
 Slots = Annotated[
-    int, typer.Option("--slots", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs.")
+    int, typer.Option("--jobs", "-j", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs.")
 ]
 Report = Annotated[
     str,

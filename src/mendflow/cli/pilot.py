@@ -35,7 +35,8 @@ def pilot(
         str, typer.Option("--work", metavar="DIR", help="Jobs and results live here; one folder per pilot.")
     ] = WORK_FOLDER,
     slots: Annotated[
-        int, typer.Option("--slots", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs.")
+        int,
+        typer.Option("--jobs", "-j", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs."),
     ] = 0,
     site: Annotated[str, typer.Option("--site", metavar="NAME", help="The place, for jobs that ask for one.")] = "",
     host: Annotated[

@@ -22,7 +22,7 @@ from mendflow.pages.words import duration_text, one_line
 
 ENDED = ("completed", "failed", "cancelled")
 HEADS = ["done", "running", "waiting", "failed", "mended"]
-HAPPENED = ("done", "running", "failed", "cancelled", "mended", "reused", "skipped")
+HAPPENED = ("done", "running", "failed", "cancelled", "mended", "cached", "skipped")
 PLAIN_EVERY_S = 2.0
 STILL_AFTER_S = 10.0
 """After so long without news, what stands in line is told too: in a log, silence looks like a hang."""
@@ -98,7 +98,7 @@ def progress(*, quiet: bool) -> Progress:
 
 def line_of(count: NameCount) -> str:
     """3 done, 2 running, 95 waiting."""
-    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "reused", "skipped")
+    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "cached", "skipped")
     return ", ".join(f"{getattr(count, word):,} {word}" for word in words if getattr(count, word)) or "not begun"
 
 
@@ -138,7 +138,7 @@ def _rank(count: NameCount) -> int:
 
 
 def _sum(counts: list[NameCount], name: str) -> NameCount:
-    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "reused", "skipped")
+    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "cached", "skipped")
     return NameCount(name=name, kind="", **{word: sum(getattr(count, word) for count in counts) for word in words})
 
 
@@ -148,9 +148,9 @@ def _head(case: CaseView, now_ms: int) -> Text:
 
 
 def _cells(count: NameCount, heads: list[str]) -> list[Text | ProgressBar]:
-    done = count.done + count.reused + count.skipped
+    done = count.done + count.cached + count.skipped
     total = done + count.running + count.waiting + count.failed + count.cancelled
-    numbers = [(head, count.done + count.reused if head == "done" else getattr(count, head)) for head in heads]
+    numbers = [(head, count.done + count.cached if head == "done" else getattr(count, head)) for head in heads]
     bar = ProgressBar(total=max(total, 1), completed=done, width=14)
     cells = [
         Text(f"{number:,}" if number else "·", style=STYLES.get(w, "") if number else "dim") for w, number in numbers

@@ -54,7 +54,9 @@ ItemOption = Annotated[
 ]
 Exlet = Annotated[
     str,
-    typer.Option("--do", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False),
+    typer.Option(
+        "--exlet", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False
+    ),
 ]
 If = Annotated[
     str,
@@ -131,22 +133,22 @@ def raise_(
         typer.Argument(metavar="[TRIGGER]", help="What happened; without it, what the rules know.", show_default=False),
     ] = "",
     item: ItemOption = "",
-    said: Annotated[
+    about: Annotated[
         str,
-        typer.Option("--said", metavar="VALUE", help="What is to be said of it: JSON, or text.", show_default=False),
+        typer.Option("--data", metavar="VALUE", help="Data that rules see with it: JSON, or text.", show_default=False),
     ] = "",
 ) -> None:
     """Say that something happened to a case or an item."""
     if not trigger:
         _list_triggers(ask, case, item)
         return
-    value = json_or_text(said) if said else None
+    value = json_or_text(about) if about else None
     decision = ask.of(lambda client: client.raise_trigger(case, trigger, item, data=value))
     if ask.json:
         print_json(decision)
     elif decision.state == "waiting":
         say(f"no rule knows {trigger!r}: {decision.case} is suspended, and the administrator is told")
-        say(f"mend it: mendflow mend {decision.case} --do EXLET [--if CONDITION]")
+        say(f"mend it: mendflow mend {decision.case} --exlet EXLET [--if CONDITION]")
     else:
         say(decided_text(decision))
 

@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from mendflow.cli import repairs
 from mendflow.cli.asking import Ask, asks
 from mendflow.cli.exits import Exit
 from mendflow.cli.failures import is_group
+from mendflow.cli.groups import take
 from mendflow.cli.options import completed, offered, one_of
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.problems import show_problems
@@ -32,7 +34,8 @@ from mendflow.pages.words import count_text, one_line, short_time_text
 
 app = typer.Typer()
 rules_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(rules_app, name="rules", help="Look at rules, add them, try them, go back.")
+app.add_typer(rules_app, name="rules", help="List the rules; add, try, export, import or restore them.")
+take(rules_app, [(repairs.app, ("reject", "patterns", "compensations", "levels"))])
 
 TRIED_SHOWN = 10
 TYPES = tuple(type.value for type in ExceptionType)
@@ -54,7 +57,9 @@ From = Annotated[
 If = Annotated[str, typer.Option("--if", metavar="CONDITION", help="When the rule holds, in CEL.", show_default=False)]
 Do = Annotated[
     str,
-    typer.Option("--do", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False),
+    typer.Option(
+        "--exlet", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False
+    ),
 ]
 InSet = Annotated[
     str,

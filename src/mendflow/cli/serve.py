@@ -46,7 +46,9 @@ def serve(
         str,
         typer.Option("--tokens", metavar="FILE", help="Who may ask; without it MENDFLOW_TOKEN.", show_default=False),
     ] = "",
-    slots: Annotated[int, typer.Option("--slots", min=0, metavar="N", help="Also run a pilot here, with N slots.")] = 0,
+    slots: Annotated[
+        int, typer.Option("--jobs", "-j", min=0, metavar="N", help="Also run a pilot here, with N slots.")
+    ] = 0,
     grace: Annotated[
         int,
         typer.Option(

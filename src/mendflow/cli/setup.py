@@ -1,4 +1,4 @@
-"""Small commands around: token, completion, version."""
+"""Small commands: token, completion."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.main import COMPLETE_VARIABLE, command, own_version
+from mendflow.cli.main import COMPLETE_VARIABLE, command
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.server.access import new_token
@@ -58,15 +58,6 @@ def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bas
     """Print the completion script of a shell."""
     os.environ[COMPLETE_VARIABLE] = f"source_{shell.value}"
     command()(args=[], prog_name="mendflow", complete_var=COMPLETE_VARIABLE)
-
-
-@app.command("version")
-def version(json: Json = False) -> None:
-    """Print the version."""
-    if json:
-        print_json({"version": own_version()})
-    else:
-        say(f"mendflow {own_version()}")
 
 
 def _append(path: Path, line: str) -> None:

@@ -39,7 +39,7 @@ def _list(ask: Ask) -> None:
     if ask.json:
         print_json(views)
     elif not views:
-        say("Pilots are submitted nowhere; describe a site in a file, and give it with mendflow sites add FILE.")
+        say("Pilots are submitted nowhere; describe a site in a file, and give it with mendflow admin sites add FILE.")
     else:
         heads = ("site", "batch", "state", "coming", "idle", "busy", "most", "left this hour", "last trouble")
         print_table(heads, [_row(view) for view in views], fold=8)

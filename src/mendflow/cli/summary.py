@@ -16,7 +16,7 @@ from mendflow.core.model.views import CaseView, ItemView, NameCount
 from mendflow.pages.page import render
 from mendflow.pages.words import count_text, duration_text, one_line, plain, size_text
 
-COUNT_WORDS = ("done", "failed", "cancelled", "mended", "reused", "skipped")
+COUNT_WORDS = ("done", "failed", "cancelled", "mended", "cached", "skipped")
 FAILURES_SHOWN = 5
 REASONS_SHOWN = 10
 CALLED_SHOWN = 10
@@ -155,7 +155,7 @@ def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
 
 def _print_ran_again(items: list[ItemView]) -> None:
     """Why jobs were not taken over from an earlier case, each reason once."""
-    reasons = Counter((item.name, item.reused) for item in items if item.reused and item.state != "reused")
+    reasons = Counter((item.name, item.cache_reason) for item in items if item.cache_reason and item.state != "cached")
     telling = sorted(reasons.items(), key=lambda each: ("did not complete" in each[0][1], -each[1]))
     for (name, reason), number in telling[:REASONS_SHOWN]:
         times = f" ({count_text(number, 'item')})" if number > 1 else ""

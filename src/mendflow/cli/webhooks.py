@@ -31,7 +31,7 @@ def list_webhooks(ask: Ask) -> None:
     if ask.json:
         print_json(views)
     elif not views:
-        say("Notifications are sent nowhere; give an address with mendflow webhooks add URL.")
+        say("Notifications are sent nowhere; give an address with mendflow admin webhooks add URL.")
     else:
         heads = ("webhook", "on", "flow", "owner", "signed", "address")
         rows = [(v.id, ", ".join(v.on), v.flow, v.owner, "yes" if v.signed else "no", v.url) for v in views]
@@ -61,7 +61,7 @@ def add(
     if ask.json:
         print_json(view)
     else:
-        say(f"{view.id} is told of {', '.join(view.on)}; try it with mendflow webhooks test {view.id}")
+        say(f"{view.id} is told of {', '.join(view.on)}; try it with mendflow admin webhooks test {view.id}")
 
 
 @webhooks.command("remove")

@@ -79,11 +79,11 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
         name: str,
         inputs: dict[str, Value] | None = None,
         *,
-        reuse: str = "",
+        cache_from: str = "",
         key: str = "",
         notify: str = "",
     ) -> CaseView:
-        return self._wait(self._client.start(name, inputs, reuse=reuse, key=key, notify=notify))
+        return self._wait(self._client.start(name, inputs, cache_from=cache_from, key=key, notify=notify))
 
     def find_cases(self, query: CaseQuery) -> CasePage:
         return self._wait(self._client.find_cases(query))
@@ -165,8 +165,8 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
     def resume(self, case: str, item: str = "") -> CaseView:
         return self._wait(self._client.resume(case, item))
 
-    def remove(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
-        return self._wait(self._client.remove(case, item, reason=reason))
+    def cancel(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
+        return self._wait(self._client.cancel(case, item, reason=reason))
 
     def rerun(self, case: str, *, from_failed: bool = False) -> CaseView:
         return self._wait(self._client.rerun(case, from_failed=from_failed))
@@ -194,8 +194,8 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
     def job(self, job: str) -> JobView:
         return self._wait(self._client.job(job))
 
-    def release_job(self, job: str, *, reason: str = "") -> JobView:
-        return self._wait(self._client.release_job(job, reason=reason))
+    def requeue(self, job: str, *, reason: str = "") -> JobView:
+        return self._wait(self._client.requeue(job, reason=reason))
 
     def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
         return self._wait(self._client.alerts(every=every, limit=limit))

@@ -100,12 +100,18 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         name: str,
         inputs: dict[str, Value] | None = None,
         *,
-        reuse: str = "",
+        cache_from: str = "",
         key: str = "",
         notify: str = "",
     ) -> CaseView:
         """Without a `key` one is made up, so that a repeated call after a broken line starts one case only."""
-        body = {"flow": name, "inputs": inputs or {}, "reuse": reuse, "key": key or uuid.uuid4().hex, "notify": notify}
+        body = {
+            "flow": name,
+            "inputs": inputs or {},
+            "cache_from": cache_from,
+            "key": key or uuid.uuid4().hex,
+            "notify": notify,
+        }
         return await self._line.ask("POST", "/cases", CaseView, body=body, repeatable=True)
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
@@ -160,10 +166,10 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         return await self._line.ask("POST", f"{_case(case)}/suspend", CaseView, body={"item": item})
 
     async def resume(self, case: str, item: str = "") -> CaseView:
-        return await self._line.ask("POST", f"{_case(case)}/continue", CaseView, body={"item": item})
+        return await self._line.ask("POST", f"{_case(case)}/resume", CaseView, body={"item": item})
 
-    async def remove(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
-        return await self._line.ask("POST", f"{_case(case)}/remove", CaseView, body={"item": item, "reason": reason})
+    async def cancel(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
+        return await self._line.ask("POST", f"{_case(case)}/cancel", CaseView, body={"item": item, "reason": reason})
 
     async def rerun(self, case: str, *, from_failed: bool = False) -> CaseView:
         return await self._line.ask("POST", f"{_case(case)}/rerun", CaseView, body={"from_failed": from_failed})
@@ -233,9 +239,9 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
     async def job(self, job: str) -> JobView:
         return await self._line.ask("GET", f"/jobs/{_numbered(job)}", JobView)
 
-    async def release_job(self, job: str, *, reason: str = "") -> JobView:
+    async def requeue(self, job: str, *, reason: str = "") -> JobView:
         """Take it from its pilot; it is given again when the attempt is certain to have ended."""
-        return await self._line.ask("POST", f"/jobs/{_numbered(job)}/release", JobView, body={"reason": reason})
+        return await self._line.ask("POST", f"/jobs/{_numbered(job)}/requeue", JobView, body={"reason": reason})
 
     async def log(self, job: str) -> str:
         return await self._line.ask("GET", f"/jobs/{_numbered(job)}/log", str)

@@ -169,7 +169,7 @@ def _item_row(item: ItemView, now: int) -> str:
     unbegun = item.kind == "job" and not item.attempts and item.ended_at
     began = 0 if unbegun else item.attempts[0].granted_at if item.attempts else item.created_at
     ended = item.ended_at or (now if began else 0)
-    remark = item.fault.message if item.fault else item.reused or item.reason or item.command
+    remark = item.fault.message if item.fault else item.cache_reason or item.reason or item.command
     cpu, peak = sum(a.cpu_ms for a in item.attempts), max((a.peak_bytes for a in item.attempts), default=0)
     state = "mended" if mended(item) else item.state
     cells = [

@@ -58,10 +58,10 @@ class Beginning:
         who: str,
         key: str = "",
         notify: str = "",
-        reuse: CaseId | None = None,
+        cache_from: CaseId | None = None,
     ) -> CaseDocument:
-        """Start a case of the newest version of a flow, unless there is one under the key. `reuse` is an earlier case
-        whose unchanged jobs are taken over."""
+        """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an
+        earlier case whose results are used for unchanged jobs."""
         flows = self._services.flows
         await flows.look_again(name)
         known = flows.newest(name)
@@ -70,7 +70,7 @@ class Beginning:
         )
         if key and (earlier := await self.keyed(key)) is not None:
             return same(earlier, wanted)
-        wanted.rerun_of = reuse
+        wanted.rerun_of = cache_from
         return await self.begin(wanted, known.flow)
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:

@@ -120,7 +120,7 @@ class Runs(msgspec.Struct, kw_only=True):
     serials: list[int]
 
 
-_TELLING = ("failed", "suspended", "running", "staging", "waiting", "cancelled", "completed", "reused", "skipped")
+_TELLING = ("failed", "suspended", "running", "staging", "waiting", "cancelled", "completed", "cached", "skipped")
 
 
 class Snapshot(msgspec.Struct, kw_only=True):
@@ -190,7 +190,7 @@ class Tally:
                 failed=states.get("failed", 0),
                 cancelled=states.get("cancelled", 0),
                 mended=self._mended.get(name, 0),
-                reused=states.get("reused", 0),
+                cached=states.get("cached", 0),
                 skipped=states.get("skipped", 0),
             )
             for name, states in self._states.items()
@@ -200,7 +200,7 @@ class Tally:
 def state_of(job: Job, *, runs: bool = True) -> ItemState:
     """The job's state in the words that people are shown. One that a pilot holds and has not begun waits."""
     if job.state is JobState.COMPLETED:
-        return "reused" if job.outcome is not None and job.outcome.reused_from else "completed"
+        return "cached" if job.outcome is not None and job.outcome.cached_from else "completed"
     if job.state is JobState.FAILED:
         cancelled = job.outcome is not None and job.outcome.fault is not None and job.outcome.fault.name == "cancelled"
         return "cancelled" if cancelled else "failed"

@@ -72,9 +72,9 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
 
     # cases; `case` may be the word "last"
     async def start(
-        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "", notify: str = ""
+        self, name: str, inputs: dict[str, Value], *, who: str, cache_from: str = "", key: str = "", notify: str = ""
     ) -> CaseView:
-        """Start a case of the newest version of a deployed flow. `reuse` names a case (or "last") whose unchanged
+        """Start a case of the newest version of a deployed flow. `cache_from` names a case (or "last") whose unchanged
         jobs are taken over. `key` makes a repeated call harmless: the same key is the same case. `notify` is an address
         that is told of its end."""
         ...
@@ -115,7 +115,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
 
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView: ...
     async def resume(self, case: str, item: str = "", *, who: str) -> CaseView: ...
-    async def remove(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView: ...
+    async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView: ...
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
         """A new case of the same flow and inputs. Unchanged completed jobs are taken over; `from_failed` refuses if
         nothing failed."""
@@ -263,7 +263,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
         ...
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView: ...
-    async def release_job(self, job: str, *, who: str, reason: str = "") -> JobView:
+    async def requeue(self, job: str, *, who: str, reason: str = "") -> JobView:
         """Take a job's attempt from its pilot. The job is given again when the attempt is certain to have ended."""
         ...
 

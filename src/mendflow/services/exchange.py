@@ -244,7 +244,7 @@ class Exchange:
         for replica in outcome.measures.damaged[:DAMAGED_MAX]:
             if replica not in self._damaged:
                 self._damaged[replica] = None
-                text = f"{replica:.500}; another was read, and `mendflow data remove-replica` takes this one out"
+                text = f"{replica:.500}; another was read, and `mendflow data files remove-replica` takes this one out"
                 self._notices.post(
                     f"a replica is not what the catalogue says: {text}", case=job.case, item=job.spec.item
                 )
@@ -390,7 +390,7 @@ class Exchange:
             return  # or is about to: its pilot has said how, and somebody is asked what to do about that
         self._meta.counts.leases_lost += 1
         why = "it was silent for a whole lease"
-        if job.released is None:
+        if job.requeued is None:
             self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
         await self._end_attempt(job, life.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
 

@@ -142,7 +142,9 @@ class Flows:
         document = self._newest.get(name)
         if document is None:
             known = ", ".join(sorted(self._newest)) or "none is deployed yet"
-            raise NotFound(f"there is no flow {name!r} here (known: {known}); `mendflow deploy FILE` makes it known")
+            raise NotFound(
+                f"there is no flow {name!r} here (known: {known}); `mendflow flows deploy FILE` makes it known"
+            )
         return document
 
     async def find(self, name: str) -> tuple[Flow, str]:

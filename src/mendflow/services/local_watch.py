@@ -18,14 +18,14 @@ class LocalWatch(LocalViews):
         await self._settled()
         return await self._house.services.monitor.acknowledge(alert, who=who)
 
-    async def release_job(self, job: str, *, who: str, reason: str = "") -> Job:
+    async def requeue(self, job: str, *, who: str, reason: str = "") -> Job:
         id = await self._job_id(job)
         known = await self.job(id)
-        if known.released is None and self._house.services.meta.release(id, by=who, reason=reason) is None:
+        if known.requeued is None and self._house.services.meta.release(id, by=who, reason=reason) is None:
             state = "over" if known.finished else "waiting, and will be given to the next pilot that fits"
-            raise Conflict(f"no pilot has job {id}: it is {state}; only what runs can be released")
-        if known.released is None:
-            told = f"job {id}: its attempt was released by {who}" + (f": {reason}" if reason else "")
+            raise Conflict(f"no pilot has job {id}: it is {state}; only a running job can be requeued")
+        if known.requeued is None:
+            told = f"job {id}: it was requeued by {who}" + (f": {reason}" if reason else "")
             self._house.services.notices.post(told, case=known.case, item=known.spec.item)
         await self._settled()
         return await self.job(id)

@@ -110,7 +110,7 @@ class QueueAndPilots:
         self.counts.submitted += len(jobs)
         for new in jobs:
             job = life.create(new.id, new.case, new.spec, now=now, not_before=new.not_before)
-            job.reused = new.note
+            job.cache_reason = new.note
             self.jobs[job.id] = job
             self.enqueue(job)
             self.changed(job)
@@ -193,9 +193,9 @@ class QueueAndPilots:
         now, lease_ms = self._clock.now(), self.leases.lease_ms
         for id, told_at in list(self.released.items()):
             job = self.jobs.get(id)
-            if job is None or job.released is None:
+            if job is None or job.requeued is None:
                 del self.released[id]
-            elif id in pilot.held and now - job.released.at >= lease_ms:
+            elif id in pilot.held and now - job.requeued.at >= lease_ms:
                 self.leases.end(pilot.id, id)
             elif id in pilot.held and now - told_at >= lease_ms // 6:
                 self.released[id] = now
@@ -419,7 +419,7 @@ class QueueAndPilots:
                     # Renewals are not written. So that nothing that its last server may still be writing takes the
                     # attempt from a pilot whose lease we renew, the document gets another version before we answer.
                     self._ledger.touch(JOB_KIND, job.id, job)
-                if job.released is not None:
+                if job.requeued is not None:
                     self.released[job.id] = 0
         return [new for new in missing if new.id not in kept and new.id not in self.jobs]
 

@@ -72,15 +72,15 @@ class Reuse:
         if reason or earlier is None or earlier.outcome is None:
             live.reasons[item] = f"run again: {reason}"
             return None
-        outcome = msgspec.structs.replace(earlier.outcome, reused_from=earlier.outcome.reused_from or earlier.id)
+        outcome = msgspec.structs.replace(earlier.outcome, cached_from=earlier.outcome.cached_from or earlier.id)
         now = self._clock.now()
         job = life.create(new.id, new.case, new.spec, now=now)
-        why = f"taken over from {earlier.id}: nothing that it is made of changed"
+        why = f"cached: job {earlier.id} has the same command, inputs and settings"
         for event in life.take_over(job, outcome, why=why, now=now):
             life.evolve(job, event)
         self._ledger.touch("job", new.id, job, last=True)
-        live.move(int(new.id.rpartition("/")[2]), name_of(item), "job", "reused")
-        self._happenings.tell(now, "item", live.id, ItemId(item), state="reused", message=job.reused)
+        live.move(int(new.id.rpartition("/")[2]), name_of(item), "job", "cached")
+        self._happenings.tell(now, "item", live.id, ItemId(item), state="cached", message=job.cache_reason)
         return outcome
 
     async def _missing_file(self, earlier: Job | None) -> str:

@@ -74,7 +74,7 @@ async def test_a_command_that_a_suspended_case_kept_is_not_told_if_the_case_is_r
     await world.domain.suspend(case, who="me")
     await world.services.administration.mend(case, exlet="x", steps=exlet("x", FORCED), item="a", who="me")
     await world.quiet()
-    await world.domain.remove(case, who="me")
+    await world.domain.cancel(case, who="me")
     assert await told(world, case) == ("cancelled", "cancelled", {"cancelled": 1})
 
 

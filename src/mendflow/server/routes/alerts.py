@@ -40,18 +40,18 @@ async def acknowledge(domain: TheDomain, caller: TheCaller, alert: FromPath[str]
 
 
 @post(
-    "/jobs/{case:str}/{serial:str}/release",
+    "/jobs/{case:str}/{serial:str}/requeue",
     status_code=200,
     summary="Take a job from its pilot, and let another try it",
-    operation_id="release_job",
+    operation_id="requeue",
     tags=["jobs"],
 )
-async def release_job(
+async def requeue(
     domain: TheDomain, caller: TheCaller, case: CaseName, serial: JobSerial, data: JSONBody[JobRelease | None] = None
 ) -> JobView:
     """The job is given again when its attempt is certain to have ended, which may take a lease. What the attempt
     reports from now on is refused. For administrators."""
-    return await domain.release_job(f"{case}/{serial}", who=caller.name, reason=(data or JobRelease()).reason)
+    return await domain.requeue(f"{case}/{serial}", who=caller.name, reason=(data or JobRelease()).reason)
 
 
-ROUTES = [alerts, acknowledge, release_job]
+ROUTES = [alerts, acknowledge, requeue]

@@ -55,7 +55,9 @@ class ElementBook:
         """As the store has it."""
         found = await self._store.get(STORAGE_KIND, name)
         if found is None:
-            raise NotFound(f"there is no storage element {name!r:.100}; `mendflow storage list` shows which there are")
+            raise NotFound(
+                f"there is no storage element {name!r:.100}; `mendflow data storage list` shows which there are"
+            )
         return _decode(found.body)
 
     async def put(self, given: StorageElement, *, replace: bool) -> StorageElement:

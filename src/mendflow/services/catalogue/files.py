@@ -34,7 +34,7 @@ class FileBook:
 
     async def get(self, name: str) -> LogicalFile:
         if (found := await self.find(logical_name(name))) is None:
-            raise NotFound(f"the catalogue has no file {name:.200}; `mendflow data list` shows what it has")
+            raise NotFound(f"the catalogue has no file {name:.200}; `mendflow data files list` shows what it has")
         return found
 
     async def many(self, names: Sequence[str]) -> dict[str, LogicalFile]:

@@ -50,7 +50,7 @@ class Starting(Protocol):
         who: str,
         key: str = "",
         notify: str = "",
-        reuse: CaseId | None = None,
+        cache_from: CaseId | None = None,
     ) -> CaseDocument: ...
 
 
@@ -209,8 +209,8 @@ class Tending:
         key = key_of(state, batch)
         try:
             inputs = inputs_of(state, batch)
-            reuse = batch.earlier or None
-            case = await self._starting.start(batch.rule.flow, inputs, who=state.owner, key=key, reuse=reuse)
+            cache_from = batch.earlier or None
+            case = await self._starting.start(batch.rule.flow, inputs, who=state.owner, key=key, cache_from=cache_from)
         except (StoreUnavailable, NotNow):
             self._wanted[state.name] = None  # with the next look
             return None

@@ -71,7 +71,7 @@ class Provisioning:
         if (storage := site.pilots.storage) and await self._elements(storage) is None:
             warnings.append(
                 f"there is no storage element {storage}: its pilots read from and write to others; add it with"
-                f" `mendflow storage add`, or name one that `mendflow storage list` shows"
+                f" `mendflow data storage add`, or name one that `mendflow data storage list` shows"
             )
         if self._batches is not None:
             warnings += await self._batches.lacks(site)

@@ -42,7 +42,7 @@ def _list(ask: Ask) -> None:
     if ask.json:
         print_json(found)
     elif not found:
-        say("There are no storage elements; add one with mendflow storage add FILE, or with --name and --url.")
+        say("There are no storage elements; add one with mendflow data storage add FILE, or with --name and --url.")
     else:
         print_table(("element", "url", "sites", "rules", "may be"), [_row(each) for each in found])
 

@@ -36,7 +36,7 @@ def list_sets(ask: Ask, every: Annotated[bool, typer.Option("--all", help="Those
     if ask.json:
         print_json(views)
     elif not views:
-        say("There are no data sets; describe some in a file, and give it with mendflow sets apply FILE.")
+        say("There are no data sets; describe some in a file, and give it with mendflow data sets apply FILE.")
     else:
         heads = ("set", "state", "files", "size", "waiting", "batches", "follows")
         print_table(heads, [_row(view) for view in views])
@@ -176,7 +176,7 @@ def retry(
     """Start another case for a batch whose case did not complete."""
     gathering, _, number = batch.rpartition("/")
     if not gathering or not number.isdecimal():
-        raise Invalid(f"{batch!r} is no batch; give GATHERING/NUMBER, as mendflow sets batches {name} shows it")
+        raise Invalid(f"{batch!r} is no batch; give GATHERING/NUMBER, as mendflow data sets batches {name} shows it")
     view = ask.of(lambda client: client.retry_batch(name, gathering, int(number)))
     if ask.json:
         print_json(view)
@@ -192,7 +192,7 @@ def wait(ask: Ask, name: SetArgument) -> None:
     async def over(client: Client) -> DataSetView:
         while True:
             view = await client.data_set(name)
-            if view.state == "over" or any("mendflow sets retry" in reason for reason in view.waits_for):
+            if view.state == "over" or any("mendflow data sets retry" in reason for reason in view.waits_for):
                 return view
             await asyncio.sleep(LOOK_S)
 
@@ -220,4 +220,4 @@ def tell_if_new(name: str, known: Sequence[str]) -> None:
     if name not in known:
         meant = nearest(name, known)
         hint = f" (did you mean {meant}?)" if meant else ""
-        say(f"  {name} is new, and nothing follows from its files until mendflow sets apply says what{hint}")
+        say(f"  {name} is new, and nothing follows from its files until mendflow data sets apply says what{hint}")

@@ -1,0 +1,181 @@
+"""Commands about logical files: which there are, and where they lie."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from mendflow.cli.asking import Ask, asks
+from mendflow.cli.lists import Limit
+from mendflow.cli.printing import print_json, print_table, say
+from mendflow.client.files import digest_of
+from mendflow.core.data.paths import logical_name
+from mendflow.core.model.data import LogicalFile, Replica
+from mendflow.core.model.problems import Invalid
+from mendflow.pages.words import short_time_text, size_text
+
+app = typer.Typer()
+data = typer.Typer(invoke_without_command=True)
+app.add_typer(data, name="files")
+
+NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A logical name, such as /store/raw/a.dat.")]
+OnOption = Annotated[str, typer.Option("--on", metavar="ELEMENT", help="The storage element that it lies on.")]
+PathOption = Annotated[
+    str,
+    typer.Option("--path", metavar="PATH", help="Where below the element, if not by its rules.", show_default=False),
+]
+
+
+@data.callback()
+@asks
+def list_all(ask: Ask) -> None:
+    """List the logical files; add, show, find or forget one."""
+    if not ask.inner:
+        _list(ask, ask.of(lambda client: client.data()))
+
+
+@data.command("list")
+@asks
+def list_files(
+    ask: Ask,
+    prefix: Annotated[str, typer.Argument(metavar="PREFIX", help="Only names that begin so.", show_default=False)] = "",
+    data_set: Annotated[
+        str, typer.Option("--set", metavar="SET", help="Only files of this data set.", show_default=False)
+    ] = "",
+    after: Annotated[
+        str, typer.Option("--after", metavar="NAME", help="Those after this name.", show_default=False)
+    ] = "",
+    every: Annotated[bool, typer.Option("--all", help="Also names that are kept for a job that is writing.")] = False,
+    limit: Limit = 100,
+) -> None:
+    """List logical files, by name."""
+    found = ask.of(lambda client: client.data(prefix=prefix, data_set=data_set, after=after, limit=limit, every=every))
+    _list(ask, found)
+
+
+def _list(ask: Ask, files: list[LogicalFile]) -> None:
+    if ask.json:
+        print_json(files)
+    elif not files:
+        say("The catalogue has no such files; add one with mendflow data files add NAME, or publish one from a flow.")
+    else:
+        heads = ("name", "size", "sha256", "on", "set", "added")
+        print_table(heads, [_row(file) for file in files])
+
+
+def _row(file: LogicalFile) -> tuple[str, ...]:
+    on = ", ".join(dict.fromkeys(replica.element for replica in file.replicas)) or "being written"
+    added = short_time_text(file.added_at) if file.added_at else ""
+    return (file.name, size_text(file.bytes), file.sha256[:12], on, file.data_set, added)
+
+
+@data.command("show")
+@asks
+def show(ask: Ask, name: NameArgument) -> None:
+    """Show a logical file, and where it lies."""
+    _told(ask, ask.of(lambda client: client.datum(name)))
+
+
+@data.command("where")
+@asks
+def where(
+    ask: Ask,
+    name: NameArgument,
+    site: Annotated[str, typer.Option("--site", metavar="SITE", help="Of this site.", show_default=False)] = "",
+    storage: Annotated[
+        str, typer.Option("--storage", metavar="ELEMENT", help="That reaches this best.", show_default=False)
+    ] = "",
+) -> None:
+    """Say where a pilot would read a file, the nearest place first."""
+    found = ask.of(lambda client: client.places(name, site=site, storage=storage))
+    if ask.json:
+        print_json(found)
+        return
+    for each in found:  # whole, so that it can be taken from here
+        say(f"{each.element.name}: {each.url}")
+
+
+@data.command("add")
+@asks
+def add(
+    ask: Ask,
+    name: NameArgument,
+    on: OnOption,
+    path: PathOption = "",
+    file: Annotated[
+        str, typer.Option("--file", metavar="FILE", help="A copy here, to know its content by.", show_default=False)
+    ] = "",
+    sha256: Annotated[
+        str, typer.Option("--digest", metavar="SHA256", help="Its content, without a copy here.", show_default=False)
+    ] = "",
+    size: Annotated[int, typer.Option("--bytes", min=0, metavar="N", help="Its size.", show_default=False)] = 0,
+    data_set: Annotated[
+        str, typer.Option("--set", metavar="SET", help="The data set that it belongs to.", show_default=False)
+    ] = "",
+    meta: Annotated[
+        list[str] | None,
+        typer.Option("--meta", metavar="KEY=TEXT", help="Something to remember of it.", show_default=False),
+    ] = None,
+) -> None:
+    """Say that a file lies on a storage element, and what it is. Nothing is copied."""
+    if bool(file) == bool(sha256):
+        raise Invalid("say what the file is: give --file with a copy of it, or --digest and --bytes")
+    digest, length = digest_of(Path(file)) if file else (sha256, size)
+    wish = LogicalFile(
+        name=logical_name(name),
+        sha256=digest,
+        bytes=length,
+        replicas=(Replica(element=on, path=path),),
+        data_set=data_set,
+        meta=_pairs(meta or []),
+    )
+    _told(ask, ask.of(lambda client: client.add_data(wish)))
+
+
+def _pairs(given: list[str]) -> dict[str, str]:
+    for pair in given:
+        if not pair.partition("=")[0] or "=" not in pair:
+            raise Invalid(f"--meta {pair!r} has no value; write --meta KEY=TEXT")
+    return dict(pair.split("=", maxsplit=1) for pair in given)
+
+
+@data.command("remove")
+@asks
+def remove(ask: Ask, name: NameArgument) -> None:
+    """Forget a logical file. What lies on its elements stays there."""
+    removed = ask.of(lambda client: client.remove_data(name))
+    if ask.json:
+        print_json(removed)
+    else:
+        say(f"{removed.name} is forgotten; what lies on its storage elements stays there")
+
+
+@data.command("add-replica")
+@asks
+def add_replica(ask: Ask, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
+    """Say that a file lies on another storage element too."""
+    _told(ask, ask.of(lambda client: client.add_replica(name, Replica(element=on, path=path))))
+
+
+@data.command("remove-replica")
+@asks
+def remove_replica(ask: Ask, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
+    """Forget one place of a file. What lies there stays there."""
+    _told(ask, ask.of(lambda client: client.remove_replica(name, Replica(element=on, path=path))))
+
+
+def _told(ask: Ask, file: LogicalFile) -> None:
+    if ask.json:
+        print_json(file)
+        return
+    say(f"{file.name}: {file.bytes} bytes, sha256 {file.sha256}")
+    for replica in file.replicas:
+        say(f"  on {replica.element}" + (f" at {replica.path}" if replica.path else ""))
+    for job, replica in file.writing.items():
+        say(f"  job {job} writes it to {replica.element}")
+    if file.data_set:
+        say(f"  in the data set {file.data_set}")
+    if file.made_by:
+        say(f"  made by job {file.made_by}")
+    for key, text in file.meta.items():
+        say(f"  {key}: {text}")
