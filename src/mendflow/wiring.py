@@ -138,8 +138,8 @@ def read_job(description: str, folder: Path | None) -> Flow:
 
 def house_rules() -> RuleSet:
     """The rules that ship with the product."""
-    source = files("mendflow").joinpath("house", "rules.yaml")
-    return read_rules(source.read_text(encoding="utf-8"), "house/rules.yaml")
+    source = files("mendflow").joinpath("defaults", "rules.yaml")
+    return read_rules(source.read_text(encoding="utf-8"), "defaults/rules.yaml")
 
 
 @asynccontextmanager

@@ -260,7 +260,7 @@ class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData, MemorySe
 
     async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
         view = await self.case(case)
-        self._tell(view.id, "notice", "message", message=f"{channel}: {value!r}")
+        self._tell(view.id, "message", "message", message=f"{channel}: {value!r}")
         return view
 
     async def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
@@ -431,7 +431,7 @@ class MemoryDomain(MemoryRepairs, MemoryWatch, MemorySites, MemoryData, MemorySe
         return len(self._files[sha256])
 
     async def notices(self, limit: int = 100) -> list[Happening]:
-        return [one for seen in self._happened.values() for one in seen if one.kind == "notice"][:limit]
+        return [one for seen in self._happened.values() for one in seen if one.kind == "message"][:limit]
 
     async def health(self) -> Health:
         live = sum(case.status == "running" for case in self._cases.values())

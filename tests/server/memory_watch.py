@@ -1,6 +1,6 @@
 """Alerts, notifications and webhooks of the domain in memory."""
 
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, Severity, WebhookView, WebhookWish
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.problems import NotFound
 
@@ -11,7 +11,7 @@ class MemoryWatch:
         self._told: list[Notification] = []
         self._hooks: dict[str, WebhookView] = {}
 
-    async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
+    async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
         return [alert for alert in self._alerts.values() if every or not alert.closed_at][:limit]
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView:

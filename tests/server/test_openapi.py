@@ -97,7 +97,7 @@ async def test_real_answers_fit_the_description(
         "/worklist": "/worklist",
         "/pilots": "/pilots",
         "/why": f"/why?subject={case.id}",
-        "/notices": "/notices",
+        "/alerts": "/alerts?severity=info",
         "/health": "/health",
         "/rules": "/rules",
         "/rules/{name}": "/rules/*",

@@ -153,12 +153,12 @@ async def test_a_task_is_rejected(client: Client) -> None:  # AD-6
     assert (await client.wait(case.id)).status == "failed"
 
 
-async def test_reasons_and_notices_can_be_asked_for(client: Client) -> None:
+async def test_reasons_and_messages_can_be_asked_for(client: Client) -> None:
     await client.deploy(job_flow())
     case = await client.start("one")
     why = await client.why(case.id)
     assert why.sentence
-    assert isinstance(await client.notices(limit=5), list)
+    assert isinstance(await client.alerts(severity="info", limit=5), list)
 
 
 async def test_a_message_reaches_its_case(client: Client) -> None:

@@ -26,7 +26,7 @@ SERVED = {"admin", "engine"}
 WHO: dict[str, set[str]] = {
     **dict.fromkeys(("health", "openapi", "docs"), ALL),
     **dict.fromkeys(("cases", "case", "flow_of", "items", "item", "why", "happenings", "all_happenings"), READ),
-    **dict.fromkeys(("flows", "flow", "jobs", "job", "log", "pilots", "notices", "worklist", "user_task"), READ),
+    **dict.fromkeys(("flows", "flow", "jobs", "job", "log", "pilots", "worklist", "user_task"), READ),
     **dict.fromkeys(("count_jobs", "count_cases", "export"), READ),
     "import_archive": ADMINISTER,
     **dict.fromkeys(("history", "flow_history", "triggers", "failures", "failure", "decisions", "decision"), READ),

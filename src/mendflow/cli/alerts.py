@@ -6,8 +6,9 @@ import typer
 
 from mendflow.cli.asking import Ask, asks
 from mendflow.cli.lists import Limit
+from mendflow.cli.options import completed, one_of
 from mendflow.cli.printing import print_json, say
-from mendflow.core.model.alerts import AlertView
+from mendflow.core.model.alerts import SEVERITIES, AlertView
 from mendflow.pages.words import short_time_text
 
 app = typer.Typer()
@@ -19,20 +20,31 @@ app.add_typer(alerts, name="alerts")
 @asks
 def list_alerts(
     ask: Ask,
-    every: Annotated[bool, typer.Option("--all", help="Those that are over too.")] = False,
+    severity: Annotated[
+        str,
+        typer.Option(
+            "--severity",
+            metavar="SEVERITY",
+            help="info, warning or critical, and what is above it.",
+            callback=one_of("--severity", SEVERITIES),
+            autocompletion=completed(SEVERITIES),
+        ),
+    ] = "warning",
+    every: Annotated[bool, typer.Option("--all", help="Closed alerts too.")] = False,
     limit: Limit = 100,
 ) -> None:
-    """List what somebody should look at; acknowledge it."""
+    """List alerts by severity; acknowledge one."""
     if ask.inner:
         return
-    views = ask.of(lambda client: client.alerts(every=every, limit=limit))
+    least = next(each for each in SEVERITIES if each == severity)
+    views = ask.of(lambda client: client.alerts(severity=least, every=every, limit=limit))
     if ask.json:
         print_json(views)
     elif not views:
         say("There are no alerts.")
     else:
         for view in views:
-            say(f"{short_time_text(view.raised_at)} {_state(view)} {view.id}\n    {view.sentence}")
+            say(f"{short_time_text(view.raised_at)} {view.severity} {_state(view)} {view.id}\n    {view.sentence}")
 
 
 @alerts.command("ack")
@@ -41,7 +53,7 @@ def ack(
     ask: Ask,
     alert: Annotated[str, typer.Argument(metavar="ALERT", help="An alert's id, as the list shows it.")],
 ) -> None:
-    """Say that you have seen an alert."""
+    """Acknowledge an alert."""
     view = ask.of(lambda client: client.acknowledge(alert))
     if ask.json:
         print_json(view)
@@ -69,4 +81,4 @@ def requeue(
 
 
 def _state(view: AlertView) -> str:
-    return "over" if view.closed_at else "seen" if view.acknowledged_at else "open"
+    return "closed" if view.closed_at else "acknowledged" if view.acknowledged_at else "open"

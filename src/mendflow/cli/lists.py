@@ -1,4 +1,4 @@
-"""Commands that list: cases, items, jobs, flows, pilots, servers, notices."""
+"""Commands that list: cases, items, jobs, pilots, servers."""
 
 import time
 from typing import Annotated, Any, get_args
@@ -210,19 +210,6 @@ def servers(ask: Ask) -> None:
     else:
         heads = ("server", "state", "address", "cases", "waiting", "running", "pilots", "beat")
         print_table(heads, map(_server_row, views), fold=2)
-
-
-@app.command("notices")
-@asks
-def notices(ask: Ask, limit: Limit = 100) -> None:
-    """List what an administrator should know."""
-    views = ask.of(lambda client: client.notices(limit))
-    if ask.json:
-        print_json(views)
-    elif not views:
-        say("There is nothing to know.")
-    else:
-        print_table(("at", "case", "notice"), ((short_time_text(v.at), str(v.case), v.message) for v in views))
 
 
 def _print_counts(ask: Ask, found: Counts, by: str) -> None:

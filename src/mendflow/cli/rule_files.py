@@ -46,7 +46,7 @@ class Given(msgspec.Struct, frozen=True):
 
 def rules_for(flow_file: str, flow: Flow, named: str) -> Given | None:
     """The rules of the file that was named, else of the one beside the flow's: `night.rules.yaml` beside `night.yaml`.
-    Whatever flow they were written for, they are this one's now; only house rules stay the house's."""
+    Whatever flow they were written for, they are this one's now; only default rules stay default rules."""
     source = Path(flow_file.rpartition(".py:")[0] + ".py" if ".py:" in flow_file else flow_file)
     path = Path(named) if named else source.with_suffix(".rules.yaml")
     if not named and not path.is_file():

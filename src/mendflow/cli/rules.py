@@ -42,7 +42,9 @@ TYPES = tuple(type.value for type in ExceptionType)
 
 SetArgument = Annotated[
     str,
-    typer.Argument(metavar="SET", help="A flow's name, or * for the house rules.", autocompletion=offered("rule_sets")),
+    typer.Argument(
+        metavar="SET", help="A flow's name, or * for the default rules.", autocompletion=offered("rule_sets")
+    ),
 ]
 From = Annotated[
     str,

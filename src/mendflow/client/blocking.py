@@ -9,7 +9,7 @@ from mendflow.client.blocking_data import BlockingData
 from mendflow.client.blocking_data_sets import BlockingDataSets
 from mendflow.client.blocking_sites import BlockingSites
 from mendflow.client.blocking_soap import BlockingSoap
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, Severity, WebhookView, WebhookWish
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import XEvent
@@ -197,8 +197,8 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
     def requeue(self, job: str, *, reason: str = "") -> JobView:
         return self._wait(self._client.requeue(job, reason=reason))
 
-    def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
-        return self._wait(self._client.alerts(every=every, limit=limit))
+    def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
+        return self._wait(self._client.alerts(severity=severity, every=every, limit=limit))
 
     def acknowledge(self, alert: str) -> AlertView:
         return self._wait(self._client.acknowledge(alert))
@@ -265,9 +265,6 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
 
     def download(self, ref: FileRef | str, path: str | Path) -> Path:
         return self._wait(self._client.download(ref, path))
-
-    def notices(self, limit: int = 100) -> list[Happening]:
-        return self._wait(self._client.notices(limit))
 
     def health(self) -> Health:
         return self._wait(self._client.health())

@@ -357,9 +357,6 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
 
     # the server
 
-    async def notices(self, limit: int = 100) -> list[Happening]:
-        return await self._line.ask("GET", "/notices", list[Happening], query={"limit": limit})
-
     async def health(self) -> Health:
         return await self._line.ask("GET", "/health", Health)
 

@@ -229,7 +229,7 @@ def _as_routed(path: str) -> str:
 _SLASHES = re.compile("/{2,}")
 _FOR_ADMINS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/requeue")
 """An address of a webhook may be a secret; the rest changes what others see, or takes away what is running."""
-_CHANGED_BY_ADMINS = re.compile(r"/sites/.*|/storage(/.*)?|/watches/.*")
+_CHANGED_BY_ADMINS = re.compile(r"/sites/.*|/data/storage(/.*)?|/data/watches/.*")
 """Everybody may read these. Their settings are commands on other machines, where all files go, and what the
 server reads there."""
 _REMOVED_BY_ADMINS = re.compile(r"/(data|replicas)/.*")

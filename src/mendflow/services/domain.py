@@ -6,7 +6,7 @@ The HTTP server, the client's in-process twin and the tests call this and nothin
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, Severity, WebhookView, WebhookWish
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import XEvent
@@ -126,7 +126,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
     ) -> CaseView: ...
     def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
         """Changes as they happen, of one case from the given serial on (ends with the case), or of all from now; of
-        every kind, or of one: "case", "item", "user-task", "notice" or "repair"."""
+        every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
         ...
 
     # jobs and pilots
@@ -157,7 +157,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
     async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> UserTaskView: ...
     async def reject(self, task: str, *, who: str, comment: str = "") -> UserTaskView: ...
 
-    # rules; the name of a set is its flow's, or "*" for the house rules
+    # rules; the name of a set is its flow's, or "*" for the default rules
     async def rule_sets(self) -> list[RuleSetView]: ...
     async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
         """The newest version, or the one asked for, whole."""
@@ -258,8 +258,9 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
     async def kept_size(self, sha256: str) -> int: ...
 
     # what administrators and clients are told
-    async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
-        """The newest first; `every`: those that are over too."""
+    async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
+        """The newest first, of this severity or a higher one; `every`: those that are over too. `info` has messages
+        that nobody has to do anything about."""
         ...
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView: ...

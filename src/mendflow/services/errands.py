@@ -312,7 +312,7 @@ class OrderDesk:
         self._transforms.begin(live, order)
 
     async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
-        self._happenings.tell(self._clock.now(), "notice", live.id, state="reply", message=order.channel)
+        self._happenings.tell(self._clock.now(), "message", live.id, state="reply", message=order.channel)
         if not self._mailroom.replied(live, order) and not again:
             self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
         self._soon.do(self._manager.finish(live.id, order.serial, Outcome()))

@@ -2,17 +2,32 @@
 
 Like the rest it answers only when what it says is on disk."""
 
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import (
+    SEVERITIES,
+    AlertView,
+    Delivered,
+    Notification,
+    Severity,
+    WebhookView,
+    WebhookWish,
+)
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.problems import Conflict
+from mendflow.core.model.views import Happening
 from mendflow.services.local_views import LocalViews
 from mendflow.services.notifier.addresses import check_url
 
 
 class LocalWatch(LocalViews):
-    async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
+    async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
         await self._settled()
-        return await self._house.services.monitor.alerts.list(every=every, limit=limit)
+        least = SEVERITIES.index(severity)
+        found = await self._house.services.monitor.alerts.list(every=every, limit=limit)
+        found = [alert for alert in found if SEVERITIES.index(alert.severity) >= least]
+        if severity == "info":
+            told = await self._house.services.notices.latest(limit)
+            found += [_message(each) for each in told if not each.message.startswith("alert: ")]
+        return sorted(found, key=lambda alert: -alert.raised_at)[:limit]
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView:
         await self._settled()
@@ -51,3 +66,19 @@ class LocalWatch(LocalViews):
 
     def _check(self, url: str) -> None:
         check_url(url, private=self._house.poster.private)
+
+
+def _message(told: Happening) -> AlertView:
+    """What only informs, as an alert that nobody has to acknowledge."""
+    return AlertView(
+        id=f"message/{told.serial}",
+        kind="message",
+        subject=str(told.item or told.case),
+        sentence=told.message,
+        raised_at=told.at,
+        raised_by="",
+        severity="info",
+        case=told.case,
+        item=told.item,
+        closed_at=told.at,
+    )

@@ -201,7 +201,7 @@ class Why(View, frozen=True):
     facts: list[str] = []
 
 
-HappeningKind = Literal["case", "item", "user-task", "notice", "repair"]
+HappeningKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
 
 
 class Happening(View, frozen=True):

@@ -122,7 +122,7 @@ class Export:
                 yield self._kept(kind, found.id, found.body)
 
     async def _names(self) -> set[str]:
-        """The flows of all cases of the trees. The house rules belong to every case."""
+        """The flows of all cases of the trees. The default rules belong to every case."""
         names = {HOUSE_NAME}
         for root in self._roots:
             async for found in self._around.store.scan(CASE_KIND, root):

@@ -21,6 +21,8 @@ log = logging.getLogger("mendflow.alerts")
 ALERT_KIND: Final = "alert"
 ENDS_WHEN_SEEN: Final = frozenset({"pilot-gone", "server-gone", "not-delivered"})
 """What may stay so for ever: it is over when somebody has acknowledged it."""
+CRITICAL: Final = frozenset({"server-gone", "orphan", "site-away"})
+"""Work stands still, or is lost, until somebody does something about it."""
 
 
 class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
@@ -39,7 +41,8 @@ class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
     acknowledged_by: str = ""
 
     def view(self) -> AlertView:
-        return AlertView(**{name: getattr(self, name) for name in AlertView.__struct_fields__})
+        fields = {name: getattr(self, name) for name in AlertView.__struct_fields__ if name != "severity"}
+        return AlertView(**fields, severity="critical" if self.kind in CRITICAL else "warning")
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):

@@ -86,8 +86,8 @@ def about_delivery(to: str, told: Notification, why: str, now: Instant) -> Findi
         subject=to,
         episode=str(now // DAY_MS),
         sentence=f"{to} did not take the notification {told.id} in {duration(now - told.at)}: {why}. Others may be"
-        f" missing there too; read them with `mendflow admin notifications --after {max(0, told.serial - 1)}`, and put the"
-        " receiver right or remove it with `mendflow admin webhooks remove`",
+        f" missing there too; read them with `mendflow admin notifications --after {max(0, told.serial - 1)}`, and put"
+        " the receiver right or remove it with `mendflow admin webhooks remove`",
     )
 
 
