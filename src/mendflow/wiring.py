@@ -1,7 +1,7 @@
 """The only place where concrete classes meet.
 
 A data folder holds what is one server's own: `server.json`, by which commands on this machine find the server while it
-runs; and, unless its store is elsewhere, the store and the kept files."""
+runs; and, unless its store is elsewhere, the store and the stored files."""
 
 import asyncio
 import gc

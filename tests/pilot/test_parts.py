@@ -258,7 +258,7 @@ def test_spilled_values_are_found_at_any_depth() -> None:
 
 
 class Shelf(Files):
-    """Kept files without a server."""
+    """Stored files without a server."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         super().__init__(Address("http://127.0.0.1:1", ""))

@@ -36,7 +36,7 @@ def export(
     ] = None,
     everything: Annotated[bool, typer.Option("--all", help="All cases, and what no case refers to.")] = False,
     where: Condition = "",
-    without_files: Annotated[bool, typer.Option("--without-files", help="Leave kept files out.")] = False,
+    without_files: Annotated[bool, typer.Option("--without-files", help="Leave stored files out.")] = False,
     leave_out: Annotated[
         bool, typer.Option("--leave-out-unreachable", help="Leave out cases whose server cannot be asked.")
     ] = False,

@@ -1,7 +1,7 @@
 """Inputs from the command line: text becomes the value that the flow's declaration asks for.
 
 `k=v` is read by the input's type; `k=@FILE` takes the content of a file, `k=@@...` a text that begins with @. A file
-input is a path here, with or without the @, and a kept file in the case: pilots on other machines have it too. Or it is
+input is a path here, with or without the @, and a stored file in the case: pilots on other machines have it too. Or it is
 a logical file, as `lfn:NAME`."""
 
 from pathlib import Path

@@ -289,7 +289,7 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
             "POST", f"/worklist/{_numbered(task)}/reject", UserTaskView, body={"comment": comment}
         )
 
-    # kept files
+    # stored files
 
     async def upload(self, path: str | Path, name: str = "") -> FileRef:
         """Give a file to the server's keeping. What the server has already is not sent again."""
@@ -308,7 +308,7 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
             return False
 
     async def download(self, ref: FileRef | str, path: str | Path) -> Path:
-        """Write a kept file to `path`: whole and with the right content, or not at all."""
+        """Write a stored file to `path`: whole and with the right content, or not at all."""
         sha256 = ref if isinstance(ref, str) else ref.sha256
         return await fetch(self._line, sha256, Path(path))
 

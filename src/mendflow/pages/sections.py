@@ -52,7 +52,7 @@ def resources(flow: model.Flow, items: list[ItemView], now: int) -> str:
         return '<p class="quiet">No job has run.</p>'
     asked = _asked(flow.body)
     rows = [_resource_row(name, group, asked.get(name), now) for name, group in list(by_name.items())[:300]]
-    heads = ("job", "attempts", "run time, middle", "longest", "CPU time", "peak memory", "memory asked", "used of it")
+    heads = ("job", "attempts", "median run time", "longest", "CPU time", "peak memory", "memory asked", "used of it")
     head = "".join(f"<th>{word}</th>" for word in heads)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 

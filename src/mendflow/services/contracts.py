@@ -161,7 +161,7 @@ class MendableJobs(Protocol):
 
 
 class Keeper(Protocol):
-    """Keeps files by their content. A kept file is whole and never changes."""
+    """Keeps files by their content. A stored file is whole and never changes."""
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef: ...
     async def keep_path(self, path: str) -> FileRef: ...

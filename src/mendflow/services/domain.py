@@ -249,9 +249,9 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
 
     async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None: ...
 
-    # kept files
+    # stored files
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
-        """Take a file into keeping; refused if `sha256` is given and does not fit. Whole or not at all."""
+        """Store a file on the server; refused if `sha256` is given and does not fit. Whole or not at all."""
         ...
 
     def kept(self, sha256: str) -> AsyncIterator[bytes]: ...

@@ -152,7 +152,7 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSite
     async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
         return await self._house.services.exchange.sync(request, who)
 
-    # Kept files, notices, health
+    # Stored files, notices, health
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
         return await self._house.keeper.keep(Path(name).name, chunks, sha256=sha256)

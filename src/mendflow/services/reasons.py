@@ -248,7 +248,7 @@ def of_item(item: ItemView, waits: str = "") -> Why:
         "receive": "waits for a message: `mendflow send` delivers one",
         "pick": "waits for the first of several messages or alarms",
         "call": "waits for the case that it called",
-        "stage": "takes its files into keeping",
+        "stage": "stores its files on the server",
         "invoke": "waits for its partner",
         "transform": "waits for what a style sheet makes",
     }

@@ -1,7 +1,7 @@
 """Whether a job of an earlier case can stand for a new one, and if not, why not.
 
 It can when it completed and everything that it was made of is the same: command or function, arguments, environment,
-inputs by their content, promised files. What a command reads without saying so cannot be seen."""
+inputs by their content, declared outputs. What a command reads without saying so cannot be seen."""
 
 import msgspec
 

@@ -45,7 +45,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A Python function by name, with its module's source as a kept file. Never a pickle."""
+    """A Python function by name, with its module's source as a stored file. Never a pickle."""
 
     module: str
     name: str
@@ -105,7 +105,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 KEPT = "kept:"
-"""What the name of a source begins with that is a file in the server's keeping."""
+"""What the name of a source begins with that is a file stored on the server."""
 
 
 def sources_of(spec: JobSpec, path: str) -> tuple[str, ...]:

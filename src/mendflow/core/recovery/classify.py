@@ -39,7 +39,7 @@ BY_CATEGORY: Final[dict[Category, tuple[bool, str]]] = {
     Category.JOB: (False, "the job itself failed, and nothing says that it would not do so again"),
     Category.MEMORY: (True, "it may succeed with more memory"),
     Category.TIME: (True, "it may succeed with more time"),
-    Category.OUTPUT: (False, "the job did not leave what it promised, and will not the next time"),
+    Category.OUTPUT: (False, "the job did not leave its declared outputs, and will not the next time"),
     Category.CLEANUP: (True, "the job had done its work; only what it left behind was in the way"),
     Category.CANCELLED: (False, "somebody wanted its end"),
     Category.FLOW: (False, "the flow itself threw it"),

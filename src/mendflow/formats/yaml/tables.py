@@ -203,7 +203,8 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
     ),
     "stage": (
         Key(
-            MapOf(Text("a path or URL"), Name("the name of a file")), "Take files into keeping: a name and a path each."
+            MapOf(Text("a path or URL"), Name("the name of a file")),
+            "Store files on the server: a name and a path each.",
         ),
         {
             "order": Key(Word("parallel", "sequence"), "Together, or one after another."),

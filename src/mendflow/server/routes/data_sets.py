@@ -13,7 +13,7 @@ from mendflow.server.routes.given import Limit, TheCaller, TheDomain
 
 
 class Arrived(Wish, frozen=True):
-    """Files that have arrived: `names` are logical, `kept` are in the server's keeping."""
+    """Files that have arrived: `names` are logical, `kept` are stored on the server."""
 
     names: list[str] = []
     kept: list[FileRef] = []

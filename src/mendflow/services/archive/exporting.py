@@ -199,7 +199,7 @@ class Export:
                 yield journal
                 position += len(part)
 
-    # Kept files
+    # Stored files
 
     async def _file(self, sha256: str) -> AsyncIterator[AnyRecord]:
         """A file that is not kept any more is not in the archive either."""

@@ -59,7 +59,7 @@ _FILES: Final = re.compile(rb'"(?:\$file|\$spilled|sha256)"\s*:\s*"([0-9a-f]{64}
 
 
 def files_in(body: bytes) -> set[str]:
-    """The kept files that a document, or an entry of a journal, refers to."""
+    """The stored files that a document, or an entry of a journal, refers to."""
     return {(first or second).decode() for first, second in _FILES.findall(body)}
 
 

@@ -75,7 +75,7 @@ class TaskKind(ItemKind[TimedItem]):
 
 
 class StageKind(ItemKind[Item]):
-    """Takes files into keeping. Those that are kept already need no staging."""
+    """Stores files on the server. Those that are kept already need no staging."""
 
     def prepare(self, run: Run, instance: Item) -> None:
         activity: Stage = run.nodes[instance.node].activity
@@ -85,7 +85,7 @@ class StageKind(ItemKind[Item]):
             if isinstance(given, str) and given:
                 sources[name] = given
             elif file_of(given) is None:
-                message = f"{activity.name}: file {name} is {given!r}; give a path, a URL or a kept file"
+                message = f"{activity.name}: file {name} is {given!r}; give a path, a URL or a stored file"
                 raise thrown(INVALID_EXPRESSION_VALUE, message)
         instance.order = StageFiles(serial=0, item=instance.item, files=sources, order=activity.order)
 
