@@ -9,8 +9,8 @@ INTRODUCTION = """\
 # Failure scenarios
 
 What becomes of the same trouble with no recovery, with plain retries, and with the default rules.
-`python -m bench.recovery --write` made this page; tests/recovery plays the same scenarios and holds the default rules to
-what it says here.
+`python -m bench.recovery --write` made this page; tests/recovery plays the same scenarios and holds the default rules
+to what it says here.
 
 The world of a scenario is virtual in time and otherwise the product itself: engine, queue, proxy, rules, exlets and
 levels run as they do in a server. Three hosts run the jobs, two of 16 GiB and one of 64 GiB, with two slots each. What

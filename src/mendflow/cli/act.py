@@ -19,7 +19,7 @@ from mendflow.core.model.views import CaseView, FlowView
 app = typer.Typer()
 
 ItemArgument = Annotated[
-    str, typer.Argument(metavar="[ITEM]", help="One item of the case; else the whole case.", show_default=False)
+    str, typer.Argument(metavar="[ITEM]", help="One item of the case; default: the whole case.", show_default=False)
 ]
 
 
@@ -29,7 +29,7 @@ def deploy(
     ask: Ask,
     flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python, BPEL or JSDL.")],
 ) -> None:
-    """Deploy a flow: give the server its newest version."""
+    """Deploy a flow to the server, as its newest version."""
     loaded = [load_one(path) for path in flow]
 
     async def give(client: Client) -> list[tuple[FlowView, str]]:
@@ -108,7 +108,7 @@ def cancel(
     case: CaseArgument,
     item: ItemArgument = "",
     reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why, for those who look later.", show_default=False)
+        str, typer.Option("--reason", metavar="TEXT", help="The reason, stored with the change.", show_default=False)
     ] = "",
 ) -> None:
     """End a case or one of its items; nothing of it is run any more."""

@@ -25,7 +25,7 @@ def list_alerts(
         typer.Option(
             "--severity",
             metavar="SEVERITY",
-            help="info, warning or critical, and what is above it.",
+            help="The lowest severity to list: info, warning or critical.",
             callback=one_of("--severity", SEVERITIES),
             autocompletion=completed(SEVERITIES),
         ),
@@ -51,7 +51,7 @@ def list_alerts(
 @asks
 def ack(
     ask: Ask,
-    alert: Annotated[str, typer.Argument(metavar="ALERT", help="An alert's id, as the list shows it.")],
+    alert: Annotated[str, typer.Argument(metavar="ALERT", help="An alert's id, as the list prints it.")],
 ) -> None:
     """Acknowledge an alert."""
     view = ask.of(lambda client: client.acknowledge(alert))
@@ -65,9 +65,9 @@ def ack(
 @asks
 def requeue(
     ask: Ask,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="A job that runs, CASE/NUMBER.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="A running job, CASE/NUMBER.")],
     reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why, for those who look later.", show_default=False)
+        str, typer.Option("--reason", metavar="TEXT", help="The reason, stored with the change.", show_default=False)
     ] = "",
 ) -> None:
     """Take a running job from its pilot and put it back into the queue."""

@@ -52,11 +52,11 @@ def add(
     ask: Ask,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the watch.")],
     where: Annotated[str, typer.Argument(metavar="ELEMENT[:PATH]", help="A storage element, and a path below it.")],
-    data_set: Annotated[str, typer.Option("--set", metavar="SET", help="The data set that files belong to.")],
+    data_set: Annotated[str, typer.Option("--set", metavar="SET", help="The data set that new files are added to.")],
     match: Annotated[str, typer.Option("--match", metavar="PATTERN", help="Which files, such as *.dat.")] = "*",
-    every: Annotated[str, typer.Option("--every", metavar="TIME", help="How often to look.")] = "10 s",
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="How often to look for changes.")] = "10 s",
     stable: Annotated[
-        str, typer.Option("--stable", metavar="TIME", help="A file that did not change for so long is whole.")
+        str, typer.Option("--stable", metavar="TIME", help="A file that has not changed for this long is complete.")
     ] = "10 s",
 ) -> None:
     """Watch a folder of a storage element, or change how it is watched."""

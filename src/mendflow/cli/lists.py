@@ -27,14 +27,14 @@ from mendflow.pages.words import duration_text, short_time_text, size_text
 
 app = typer.Typer()
 
-Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]
-Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="How many to pass over first.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
+Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Skip this many.")]
 CASE_WORDS, ITEM_WORDS = get_args(CaseStatus), get_args(ItemState)
 JOB_WORDS = {("waiting" if state is JobState.AVAILABLE else state.value): state.value for state in JobState}
 """The words for people, as for items, and what jobs say themselves."""
 
 
-def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only those in this state.") -> Any:
+def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only in this state.") -> Any:
     return typer.Option(
         name,
         metavar=name.strip("-").upper(),
@@ -46,18 +46,32 @@ def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only thos
 
 
 Condition = Annotated[
-    str, typer.Option("--where", metavar="CONDITION", help="Only those that it holds for.", show_default=False)
+    str,
+    typer.Option(
+        "--where", metavar="CONDITION", help="Only those for which this CEL condition holds.", show_default=False
+    ),
 ]
 Order = Annotated[
-    str, typer.Option("--order", metavar="NAME", help="By this name; -NAME from the greatest on.", show_default=False)
+    str,
+    typer.Option(
+        "--order", metavar="NAME", help="Sort by this field; -NAME sorts in descending order.", show_default=False
+    ),
 ]
-After = Annotated[str, typer.Option("--after", metavar="PLACE", help="Go on from here.", show_default=False)]
-Count = Annotated[bool, typer.Option("--count", help="Only say how many.")]
+After = Annotated[
+    str,
+    typer.Option(
+        "--after", metavar="PLACE", help="Continue after this place, which the page before printed.", show_default=False
+    ),
+]
+Count = Annotated[bool, typer.Option("--count", help="Print only how many there are.")]
 CountBy = Annotated[
-    str, typer.Option("--count-by", metavar="NAME", help="Only say how many, by this name.", show_default=False)
+    str,
+    typer.Option(
+        "--count-by", metavar="NAME", help="Print how many there are for each value of this field.", show_default=False
+    ),
 ]
 
-Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only those of this name.", show_default=False)]
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only with this name.", show_default=False)]
 
 
 @app.command("cases")
@@ -70,10 +84,8 @@ def cases(
             "--flow", metavar="NAME", help="Only of this flow.", show_default=False, autocompletion=offered("flows")
         ),
     ] = "",
-    status: Annotated[str, _state(CASE_WORDS, "--status", "Only those with this status.")] = "",
-    repairs: Annotated[
-        bool, typer.Option("--repairs", help="With those of exlets, which --flow and a condition about mends find too.")
-    ] = False,
+    status: Annotated[str, _state(CASE_WORDS, "--status", "Only with this status.")] = "",
+    repairs: Annotated[bool, typer.Option("--repairs", help="Include the cases of exlets.")] = False,
     where: Condition = "",
     order: Order = "",
     limit: Limit = 100,
@@ -142,10 +154,10 @@ def jobs(
         str, typer.Option("--owner", metavar="OWNER", help="Only of this owner.", show_default=False)
     ] = "",
     pilot: Annotated[
-        str, typer.Option("--pilot", metavar="PILOT", help="Only what this pilot has now.", show_default=False)
+        str, typer.Option("--pilot", metavar="PILOT", help="Only jobs that this pilot runs now.", show_default=False)
     ] = "",
     attempts: Annotated[
-        int, typer.Option("--attempts", min=0, metavar="N", help="Only with at least so many attempts.")
+        int, typer.Option("--attempts", min=0, metavar="N", help="Only jobs with at least this many attempts.")
     ] = 0,
     where: Condition = "",
     order: Order = "",

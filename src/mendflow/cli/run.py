@@ -86,22 +86,24 @@ def run(
     inputs: InputsFile = "",
     operation: Annotated[
         str,
-        typer.Option("--operation", metavar="OP", help="By which operation a BPEL process begins.", show_default=False),
+        typer.Option("--operation", metavar="OP", help="The operation that starts a BPEL process.", show_default=False),
     ] = "",
     message: Annotated[
         str,
         typer.Option(
-            "--message", metavar="FILE", help="The XML message that a BPEL process begins with.", show_default=False
+            "--message", metavar="FILE", help="The XML message that starts a BPEL process.", show_default=False
         ),
     ] = "",
     part: Annotated[
         list[str] | None,
-        typer.Option("--part", metavar="NAME=VALUE", help="A part of that message.", show_default=False),
+        typer.Option(
+            "--part", metavar="NAME=VALUE", help="A part of the message that starts a BPEL process.", show_default=False
+        ),
     ] = None,
     rules: Annotated[
         str,
         typer.Option(
-            "--rules", metavar="FILE", help="A rules file; else FLOW.rules.yaml, if there is one.", show_default=False
+            "--rules", metavar="FILE", help="A rules file; default: FLOW.rules.yaml, if it exists.", show_default=False
         ),
     ] = "",
     slots: Slots = 0,
@@ -121,7 +123,7 @@ def run(
     json: Json = False,
     keep: Keep = False,
 ) -> None:
-    """Run a flow on this machine and show how it goes."""
+    """Run a flow on this machine and show its progress."""
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
@@ -147,10 +149,10 @@ def run(
 @app.command("resume")
 def resume(
     case: Annotated[
-        str, typer.Argument(metavar="[CASE]", help="A case's id, or last.", autocompletion=offered("cases"))
+        str, typer.Argument(metavar="[CASE]", help="A case's id, or `last`.", autocompletion=offered("cases"))
     ] = "last",
     item: Annotated[
-        str, typer.Argument(metavar="[ITEM]", help="A suspended item; else the whole case.", show_default=False)
+        str, typer.Argument(metavar="[ITEM]", help="One suspended item; default: the whole case.", show_default=False)
     ] = "",
     server: Server = "",
     token_file: TokenFile = "",

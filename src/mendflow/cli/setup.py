@@ -24,13 +24,13 @@ class Shell(StrEnum):
 
 @app.command("token")
 def token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the token's owner.")],
     role: Annotated[
         list[str] | None,
         typer.Option(
             "--role",
             metavar="ROLE",
-            help="admin, user, pilot, engine, reader, metrics, or a role of user tasks; else user.",
+            help="admin, user, pilot, engine, reader, metrics, or a role of user tasks; default: user.",
             show_default=False,
         ),
     ] = None,
@@ -39,7 +39,7 @@ def token(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Make a token, and the line that makes it known to a server."""
+    """Create a token, and the line of the token file for it."""
     secret, line = new_token(name, role or ["user"])
     if append:
         _append(Path(append), line)

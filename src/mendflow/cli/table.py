@@ -43,13 +43,36 @@ COMMANDS: dict[str, Entry] = {
     "rules": _entry("rules", "List the rules; add, try, export, import or restore them.", _MEND),
     "mend": _entry("repairs", "Run an exlet on a case now, and optionally make it a rule.", _MEND),
     "raise": _entry("repairs", "Raise an exception for a case or an item.", _MEND),
-    "data": _entry("data", "Logical files, storage elements, data sets and watched folders.", _DATA),
+    "data": _entry("main", "Logical files, storage elements, data sets and watched folders.", _DATA),
     "serve": _entry("serve", "Run a server.", _SERVE),
     "pilot": _entry("pilot", "Run a pilot that takes jobs from a server.", _SERVE),
     "pilots": _entry("lists", "List the pilots.", _SERVE),
     "alerts": _entry("alerts", "List alerts by severity; acknowledge one.", _SERVE),
-    "admin": _entry("admin", "Servers, sites, notifications, archives of cases, tokens.", _SERVE),
+    "admin": _entry("main", "Servers, sites, notifications, archives of cases, tokens.", _SERVE),
 }
+
+GROUPS: Final[dict[str, dict[str, Entry]]] = {
+    "data": {
+        "files": _entry("data_files", "List the logical files; add, show, locate or remove one.", ""),
+        "sets": _entry("data_sets", "List the data sets; create one, add files, close it.", ""),
+        "storage": _entry("data_storage", "List the storage elements; add, show or remove one.", ""),
+        "watch": _entry("data_watch", "List the folders that are watched for new files; add or remove one.", ""),
+    },
+    "admin": {
+        "servers": _entry("lists", "List the servers on the store.", ""),
+        "top": _entry("top", "Show all servers live: queue, running jobs, rates, latencies, repairs and alerts.", ""),
+        "sites": _entry("sites", "List the sites that pilots are submitted to; add, pause or remove one.", ""),
+        "notifications": _entry("webhooks", "List the notifications: ends of cases, and alerts.", ""),
+        "webhooks": _entry(
+            "webhooks", "List the webhooks that notifications are sent to; add, remove or test one.", ""
+        ),
+        "export": _entry("archive", "Write cases into an archive, with their journals and files.", ""),
+        "import": _entry("archive", "Import the cases of an archive, all of them or none.", ""),
+        "token": _entry("setup", "Create a token, and the line of the token file for it.", ""),
+        "completion": _entry("setup", "Print the completion script of a shell.", ""),
+    },
+}
+"""Groups whose commands live in several modules; these too are loaded when they are used."""
 
 ELSEWHERE: Final[dict[str, str]] = {
     "abort": "to end a case: mendflow cancel CASE",

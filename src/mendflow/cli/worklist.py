@@ -29,14 +29,14 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="STATE",
-        help="Only in this state; else offered and claimed.",
+        help="Only in this state; default: offered and claimed.",
         show_default=False,
         callback=one_of("--state", get_args(UserTaskState)),
         autocompletion=completed(get_args(UserTaskState)),
     ),
 ]
 OfCase = Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)]
-Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
 Comment = Annotated[
     str,
     typer.Option("--comment", "-m", metavar="TEXT", help="A comment, stored with the user task.", show_default=False),
@@ -143,7 +143,7 @@ def reject(
     task: TaskArgument,
     comment: Comment = "",
 ) -> None:
-    """Say no; the flow then has a fault named rejected."""
+    """Reject a user task; the flow gets the fault `rejected`."""
     _do(ask, lambda client: client.reject(task, comment=comment))
 
 

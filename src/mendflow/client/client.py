@@ -292,7 +292,7 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
     # stored files
 
     async def upload(self, path: str | Path, name: str = "") -> FileRef:
-        """Give a file to the server's keeping. What the server has already is not sent again."""
+        """Upload a file to the server. What the server has already is not sent again."""
         source = Path(path)
         digest, size = await asyncio.to_thread(digest_of, source)
         ref = FileRef(sha256=digest, bytes=size, name=name or source.name)

@@ -88,7 +88,7 @@ def recovers(fault: Fault) -> bool:
 def _special(fault: Fault) -> tuple[bool, str] | None:
     """What the fault says of itself, where that is more than its category does."""
     if fault.category is Category.OUTPUT and _only_not_kept(fault):
-        return True, "the job made its files; only the keeping of them failed"
+        return True, "the job made its files; only storing them failed"
     if fault.category is not Category.JOB:
         return None
     if fault.signal in ENDED_FROM_OUTSIDE:
