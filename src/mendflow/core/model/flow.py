@@ -273,12 +273,12 @@ class Publishing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Job(Node, frozen=True, tag="job"):
-    """A batch job: a shell command (a template) or a Python function. `inputs` maps paths in the job's folder to sources:
-    a template that gives a stored file (`${{ jobs.a.files.table }}`), the path of a given one, or a logical name
-    (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another. `replicas` maps such
-    paths to the places where the pilot finds them, best first: each a template, for a list or for one place. `publish`
-    says which of `files` get a logical name and go to a storage element, or go to a URL of their own. A job with
-    `link_inputs` promises to only read its inputs."""
+    """A batch job: a shell command (a template) or a Python function. `inputs` maps paths in the job's folder to
+    sources: a template that gives a stored file (`${{ jobs.a.files.table }}`), the path of a given one, or a
+    logical name (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another.
+    `replicas` maps such paths to the places where the pilot finds them, best first: each a template, for a list or
+    for one place. `publish` says which of `files` get a logical name and go to a storage element, or go to a URL of
+    their own. A job with `link_inputs` promises to only read its inputs."""
 
     command: str | None = None
     function: FunctionRef | None = None
