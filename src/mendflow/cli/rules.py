@@ -42,9 +42,7 @@ TYPES = tuple(type.value for type in ExceptionType)
 
 SetArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="SET", help="A flow's name, or * for the default rules.", autocompletion=offered("rule_sets")
-    ),
+    typer.Argument(metavar="SET", help="A flow's name; `*`: the default rules.", autocompletion=offered("rule_sets")),
 ]
 From = Annotated[
     str,
