@@ -67,7 +67,7 @@ def _tell(adapted: Adapted) -> None:
     for name in adapted.woven.calls:
         say(f"intercepted: {name}")
     for name, reason in adapted.woven.left:
-        say(f"left as it is: {name} ({reason})")
+        say(f"not intercepted: {name} ({reason})")
     if not adapted.woven.calls:
         say("nothing is intercepted")
     say(f"written: {', '.join(str(relative(path)) for path in adapted.files)}")

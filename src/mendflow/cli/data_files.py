@@ -161,7 +161,7 @@ def remove(ask: Ask, name: NameArgument) -> None:
     if ask.json:
         print_json(removed)
     else:
-        say(f"{removed.name} is forgotten; what lies on its storage elements stays there")
+        say(f"{removed.name} is removed from the catalogue; its replicas are not deleted")
 
 
 @data.command("add-replica")

@@ -36,7 +36,7 @@ def list_sets(ask: Ask, every: Annotated[bool, typer.Option("--all", help="Close
     if ask.json:
         print_json(views)
     elif not views:
-        say("There are no data sets; describe some in a file, and give it with mendflow data sets apply FILE.")
+        say("There are no data sets; describe them in a file and run mendflow data sets apply FILE.")
     else:
         heads = ("set", "state", "files", "size", "waiting", "batches", "follows")
         print_table(heads, [_row(view) for view in views])
@@ -223,4 +223,4 @@ def tell_if_new(name: str, known: Sequence[str]) -> None:
     if name not in known:
         meant = nearest(name, known)
         hint = f" (did you mean {meant}?)" if meant else ""
-        say(f"  {name} is new, and nothing follows from its files until mendflow data sets apply says what{hint}")
+        say(f"  {name} is new; its files start no cases until mendflow data sets apply describes them{hint}")

@@ -127,7 +127,7 @@ def remove(ask: Ask, element: ElementArgument) -> None:
     if ask.json:
         print_json(removed)
     else:
-        say(f"{removed.name} is removed; what lies there stays there")
+        say(f"{removed.name} is removed; its files are not deleted")
 
 
 @storage.command("place")

@@ -16,7 +16,7 @@ def load_one(text: str, scale: Scale | None = None) -> Flow:
     can be scaled."""
     if scale is not None:
         if not text.endswith(TRACE):
-            raise Invalid(f"{text} is no trace, so its times cannot be scaled; leave --scale and --size-scale away")
+            raise Invalid(f"{text} is no trace, so its times cannot be scaled; leave --scale and --size-scale out")
         return load_trace_flow(text, scale)
     if not text.endswith(".py"):
         return load(Path(text))

@@ -118,7 +118,7 @@ def imagined_file(name: str, size: int) -> FileRef:
 def print_forecast(made: Prediction) -> None:
     say(headline(made))
     if made.failed_runs == made.runs and not made.failed_attempts:
-        say("A job that is only imagined gives nothing. Say what it gives with --outputs JOB=JSON,")
+        say("A simulated job has no outputs. Give them with --outputs JOB=JSON,")
         say("or take it from a case that ran: --like CASE.")
     print_table(("", ""), [(word, value) for value, word in numbers(made)])
     say()
@@ -130,7 +130,7 @@ def print_forecast(made: Prediction) -> None:
         say()
         heads, *rows = what_if_rows(made)
         print_table(heads, rows)
-        say(f"What holds it back: {made.bottleneck}.")
+        say(f"Bottleneck: {made.bottleneck}.")
 
 
 def headline(made: Prediction) -> str:
@@ -206,7 +206,7 @@ def write_forecast(made: Prediction, folder: Path) -> list[Path]:
     if made.what_ifs:
         heads, *rows = what_if_rows(made)
         tables.append(Table(title="What if", heads=tuple(heads), rows=tuple(rows)))
-    intro = headline(made) + (f".\n\nWhat holds it back: {made.bottleneck}." if made.bottleneck else "")
+    intro = headline(made) + (f".\n\nBottleneck: {made.bottleneck}." if made.bottleneck else "")
     texts = {
         "index.html": page(f"{made.flow}, as predicted", intro, drawn, tables, numbers(made)),
         "prediction.json": msgspec.json.format(msgspec.json.encode(made), indent=2).decode() + "\n",

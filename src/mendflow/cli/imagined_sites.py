@@ -87,7 +87,7 @@ def sites_of(texts: Sequence[str], pilots: int) -> tuple[SiteScene, ...]:
     given = [_site(text) for text in texts] or [SiteScene(hosts=0, share="host")]
     silent = [at for at, site in enumerate(given) if not site.running and not site.max_pilots]
     if pilots and not silent:
-        raise Invalid("--pilots has nowhere to go: each --site says itself how many it has; leave one of them away")
+        raise Invalid("--pilots has nowhere to go: each --site says itself how many it has; leave one of them out")
     if silent and not pilots:
         raise Invalid("how many pilots? Say --pilots 200, or of each site how many: --site NAME:pilots=120")
     for turn, at in enumerate(silent):

@@ -113,7 +113,7 @@ def cases(
             view.id for view in views if view.status in ("running", "suspended") and not (view.parent or view.mends)
         ]
         if idle and not (ask.target.server or find_server(ask.target.folder)):
-            say(f"Nothing runs here now; mendflow resume {idle[0]} goes on", err=True)
+            say(f"No server runs here now; continue with mendflow resume {idle[0]}", err=True)
 
 
 @app.command("items")
@@ -242,7 +242,7 @@ def _without_repairs(where: str) -> str:
 def _say_more(place: str, found: int, limit: int, *, searched: bool) -> None:
     """Where to go on, on the error stream, so that what a program reads stays what it is."""
     if place and found < limit:
-        say(f"Not everything was looked at yet, there may be more: --after {place}", err=True)
+        say(f"Not everything was searched yet; continue with --after {place}", err=True)
     elif place and searched:
         say(f"There may be more: --after {place}", err=True)
 

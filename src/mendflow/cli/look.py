@@ -61,7 +61,7 @@ def why(
     show_repairs(view.repairs)
     if view.state in GOING_ON and not (ask.target.server or find_server(ask.target.folder)):
         case = view.subject.partition(":")[0].partition("/")[0]
-        say(f"nothing runs it now; mendflow resume {case} goes on")
+        say(f"no server runs it now; continue with mendflow resume {case}")
 
 
 @app.command("logs")
@@ -162,7 +162,7 @@ async def _watched(target: Target, case: str, *, quiet: bool) -> CaseView:
                 raise
     view = await _asked(target, lambda client: client.case(case))
     if view.status not in ENDED:
-        raise Conflict(f"nobody works on {view.id} now; mendflow resume {view.id} goes on with it")
+        raise Conflict(f"no server runs {view.id} now; continue with mendflow resume {view.id}")
     return view
 
 
@@ -196,7 +196,7 @@ async def _job_id(client: Client, subject: str) -> str:
         return f"{(await client.case(case)).id}/{number}" if case == "last" else subject
     view = await client.item(case, item)
     if view.job is None:
-        raise NotFound(f"{subject} is a {view.kind}, which prints nothing; mendflow why {subject} tells of it")
+        raise NotFound(f"{subject} is a {view.kind}, which prints nothing; see mendflow why {subject}")
     return str(view.job)
 
 

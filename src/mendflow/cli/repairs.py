@@ -92,7 +92,7 @@ def history(
 ) -> None:
     """List everything that happened in a case, repairs included."""
     if flow and (case or not xes):
-        raise Invalid("--flow NAME goes with --xes FILE and without a case; for one case leave --flow away")
+        raise Invalid("--flow NAME goes with --xes FILE and without a case; for one case leave --flow out")
     named = case or ("" if flow else "last")
     if xes:
         _write_xes(ask, named, flow, limit, Path(xes))
@@ -167,7 +167,7 @@ def _list_triggers(ask: Ask, case: str, item: str) -> None:
     if ask.json:
         print_json(views)
     elif not views:
-        say("The rules know of nothing that could be raised; an unexpected word suspends the case until it is mended.")
+        say("No rule has a trigger; a trigger that no rule knows suspends the case until somebody mends it.")
     else:
         print_table(("trigger", "level", "task", "rules"), map(_trigger_row, views))
 
@@ -313,7 +313,7 @@ def _say_compensations(ask: Ask, views: list[CompensationView]) -> None:
     if ask.json:
         print_json(views)
     elif not views:
-        say("The library is empty; flows say by `compensation:` how their steps are undone.")
+        say("No flow undoes a task yet; steps of a flow can say `compensation:` themselves.")
     else:
         rows = ((view.task, view.flow, view.author, short_time_text(view.at)) for view in views)
         print_table(("task", "undone by", "by", "since"), rows)

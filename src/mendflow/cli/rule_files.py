@@ -81,7 +81,7 @@ def exlet_of(text: str) -> tuple[str, Flow | None]:
     """The exlet that is meant: by its name, by a file with it, or by its steps as YAML. A file that is no exlet may be
     a flow, which serves as a worklet."""
     if not text:
-        raise Invalid("say what is to be done: --exlet EXLET, an exlet's name, a file with one, or its steps")
+        raise Invalid("give --exlet EXLET: an exlet's name, a file with one, or its steps")
     if _WRITTEN_OUT.search(text):
         word = _WORD.search(text)
         name = f"{word.group() if word else 'exlet'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"

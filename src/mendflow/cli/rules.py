@@ -376,7 +376,7 @@ def _wish(
     note: str = "",
 ) -> RuleWish:
     if not condition:
-        raise Invalid("say when the rule holds: --if CONDITION, such as --if 'fault.category == \"memory\"'")
+        raise Invalid("give the condition of the rule: --if CONDITION, such as --if 'fault.category == \"memory\"'")
     if not at_hand and not type:
         raise Invalid("say what the rule is for: --from GROUP or --from DECISION, or --type TYPE and --task TASK")
     name, flow = exlet_of(exlet)

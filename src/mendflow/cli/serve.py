@@ -172,7 +172,7 @@ async def _serve(options: ServerOptions, slots: int, grace_s: int) -> None:
             stack.callback(keeping.cancel)
         say(f"mendflow serves {server.url} from {server.place}; Ctrl-C ends it")
         await end.wait()
-        say("ending; nothing is lost")
+        say("stopping; nothing is lost")
 
 
 async def _stopped(manning: Manning, hurry: asyncio.Event) -> None:

@@ -39,7 +39,7 @@ def _list(ask: Ask) -> None:
     if ask.json:
         print_json(views)
     elif not views:
-        say("Pilots are submitted nowhere; describe a site in a file, and give it with mendflow admin sites add FILE.")
+        say("There are no sites; describe one in a file and run mendflow admin sites add FILE.")
     else:
         heads = ("site", "batch", "state", "coming", "idle", "busy", "most", "left this hour", "last trouble")
         print_table(heads, [_row(view) for view in views], fold=8)
@@ -69,7 +69,7 @@ def show(ask: Ask, site: SiteArgument) -> None:
     for reason in view.reasons:
         say(f"  {reason}")
     if view.trouble and view.paused is None:
-        say(f"  The last trouble: {view.trouble}")
+        say(f"  The last problem: {view.trouble}")
     _warn(view)
     if view.submissions:
         rows = [(s.name, s.state, s.purpose, short_time_text(s.since), s.native, s.pilot) for s in view.submissions]

@@ -31,7 +31,7 @@ def list_webhooks(ask: Ask) -> None:
     if ask.json:
         print_json(views)
     elif not views:
-        say("Notifications are sent nowhere; give an address with mendflow admin webhooks add URL.")
+        say("There are no webhooks; add one with mendflow admin webhooks add URL.")
     else:
         heads = ("webhook", "on", "flow", "owner", "signed", "address")
         rows = [(v.id, ", ".join(v.on), v.flow, v.owner, "yes" if v.signed else "no", v.url) for v in views]
@@ -115,7 +115,7 @@ def notifications(
     if ask.json:
         print_json(views)
     elif not views:
-        say("There is nothing to tell.")
+        say("There are no notifications.")
     else:
         rows = [(str(v.serial), short_time_text(v.at), v.kind, v.case or v.alert, v.message) for v in views]
         print_table(("number", "at", "what", "of", "message"), rows, fold=4)

@@ -162,7 +162,8 @@ class Transport:
                     raise mistake_of(response.status, await response.read())
                 if UNHEARD in response.headers:
                     log.warning(
-                        "no word from server %s: what only that one knows is missing here", response.headers[UNHEARD]
+                        "server %s did not answer; what only it knows is missing in this list",
+                        response.headers[UNHEARD],
                     )
                 yield response
         except _AWAY as away:

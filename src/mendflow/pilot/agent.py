@@ -375,7 +375,7 @@ class Agent:
             held = self.attempts.all.get(key)
             if held is not None and held.done is None:
                 self._fail(held, fault)
-        log.warning("slot %d was killed; another takes its place", link.number)
+        log.warning("slot %d was killed; a new one is started", link.number)
         self._background.go(self._replace(link.number))
 
     async def _replace(self, number: int) -> None:

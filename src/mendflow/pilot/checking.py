@@ -53,7 +53,7 @@ def unreached(storage: str, places: Places) -> str:
     try:
         element = places.locate([]).near
     except (ServerAway, ServerRefused) as error:
-        log.warning("whether storage element %s is reached from here is not known: %s", storage, error)
+        log.warning("could not check whether storage element %s can be reached: %s", storage, error)
         return ""
     if element is None:
         log.warning("the server knows no storage element %s; mendflow data storage lists those that there are", storage)

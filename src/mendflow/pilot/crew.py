@@ -79,7 +79,7 @@ class Crew:
             return
         self._guarding.keep()
         for link in self._vigil.look(list(self.links.values())):
-            log.warning("slot %d says nothing and is killed", link.number)
+            log.warning("slot %d does not answer; it is killed and started again", link.number)
             send([link.pid], signal.SIGKILL)  # that ends the connection, and all else follows from that
 
     async def start(self, number: int) -> None:
@@ -127,7 +127,7 @@ class Crew:
             return
         kill_strays({*self._pids, self._guarding.pid})
         if not kill_unwatched(self._pilot, self._pids):
-            log.error("something that slot %d has left will not die", link.number)
+            log.error("a process that slot %d left behind cannot be killed; end it by hand", link.number)
         self._lose(link)
 
     @property

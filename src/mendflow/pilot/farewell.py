@@ -61,7 +61,7 @@ async def _say(servers: Servers, exchanges: Exchanges, body: bytes) -> bool:
             return True
         except (ServerAway, ServerRefused) as error:
             if time.monotonic() > until or (isinstance(error, ServerRefused) and error.status in (401, 403)):
-                log.warning("the server could not be told: %s", error)
+                log.warning("the server could not be told that this pilot stops: %s", error)
                 return False
         servers.move_on()
         await asyncio.sleep(PAUSE_S)

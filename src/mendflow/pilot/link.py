@@ -254,7 +254,9 @@ class Link:
     def _landed(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         if not task.cancelled() and (error := task.exception()) is not None:
-            log.error("this should not have happened", exc_info=error)
+            log.error(
+                "background task %s failed: %s", getattr(task.get_coro(), "__qualname__", "?"), error, exc_info=error
+            )
             self._failed(error, self._boot_ms())
 
     @property

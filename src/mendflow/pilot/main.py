@@ -96,7 +96,7 @@ def _look_around(home: Home, options: PilotOptions, servers: Servers, comes_back
 
 
 def _end_unfit(options: PilotOptions, servers: Servers, why: str) -> int:
-    log.error("it cannot work here: %s", why)
+    log.error("this pilot cannot run here: %s", why)
     said = {"host": options.host, "site": options.site, "submission": options.name}
     event_loop.run(say_unfit(servers, SYNC_PATH, why=why, **said))
     return CANNOT_WORK
@@ -161,7 +161,7 @@ class _Life:
         )
         self._heed_signals()
         if self._unfit:
-            log.warning("jobs can no longer run here: %s; it brings home what it began, and ends", self._unfit)
+            log.warning("jobs can no longer run here: %s; the pilot delivers its results and stops", self._unfit)
             agent.paused = True
         self._look_at_disk(agent)
         await agent.start()
@@ -220,7 +220,7 @@ class _Life:
         if short and not agent.paused:
             log.warning("%s; until then no new job is taken", short)
         elif agent.paused and not short:
-            log.warning("there is room again, and jobs are taken")
+            log.warning("there is enough disk again; jobs are accepted")
         if agent.paused != bool(short):
             agent.paused = bool(short)
             agent.changed.set()
@@ -229,7 +229,11 @@ class _Life:
         told = code == LEFT and await link.take_leave(GOODBYE_MS if not link.away_since else 200, self._leaves)
         if not told:
             agent.keep_unjudged()
-            log.warning("left without a goodbye; %d results wait in %s", len(agent.attempts.all), self._home.results)
+            log.warning(
+                "stopped without reaching the server; %d results wait in %s",
+                len(agent.attempts.all),
+                self._home.results,
+            )
 
     def _follow(self, files: Files, exchanges: Exchanges) -> bool:
         """Go where the server is now; False if its file says nothing new."""

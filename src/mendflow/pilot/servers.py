@@ -59,7 +59,7 @@ class Servers:
         try:
             write_whole(self._kept, msgspec.json.encode(self._remembered))
         except OSError as error:
-            log.warning("cannot keep the addresses of the servers: %s", error)
+            log.warning("the addresses of the servers cannot be written: %s", error)
 
     def use(self, address: Address) -> None:
         """The server that it was given is somewhere else now."""

@@ -280,7 +280,7 @@ class _Tally:
 
     def gone_by(self, replica: str) -> None:
         """A replica is another file than it should be."""
-        log.warning("a replica is not what the catalogue says: %s", replica)
+        log.warning("a replica does not have the content that the catalogue says: %s", replica)
         with self._guard:
             if len(self._damaged) < DAMAGED_MAX:
                 self._damaged.append(replica[:DAMAGED_CHARS_MAX])

@@ -29,7 +29,9 @@ class Trials:
         """Whether to wait longer for an element that is away. From the first failure on the time counts."""
         now = self._clock_s()
         if (key, element.name) not in self._since:
-            log.warning("the files of %s wait: %s does not take them: %s", key[0], element.name, reason)
+            log.warning(
+                "the output files of %s wait: storage element %s refuses them: %s", key[0], element.name, reason
+            )
         since = self._since.setdefault((key, element.name), now)
         return (now - since) * 1000 < element.patience_ms
 

@@ -86,7 +86,7 @@ class OtlpExporter:
             try:
                 await asyncio.wait_for(self._task, FAREWELL_S)
             except TimeoutError:
-                log.warning("the collector of traces is away: %d spans were not sent", len(self._queue))
+                log.warning("the trace collector is unreachable: %d spans were dropped", len(self._queue))
 
     async def _run(self) -> None:
         async with aiohttp.ClientSession(trust_env=False, timeout=aiohttp.ClientTimeout(total=ANSWER_S)) as http:
@@ -114,12 +114,12 @@ class OtlpExporter:
             async with http.post(self.url, data=body, headers=self._headers, allow_redirects=False) as response:
                 await response.read()
         except _AWAY as error:
-            log.debug("no answer from the collector of traces: %r", error)
+            log.debug("the trace collector does not answer: %r", error)
             return None
         if response.status in TRY_AGAIN:
             return None
         if response.status >= 300:
-            log.warning("the collector of traces refuses spans with HTTP status %d", response.status)
+            log.warning("the trace collector refuses spans with HTTP status %d", response.status)
         return response.status < 300
 
     async def _rest(self, wait_s: float) -> None:

@@ -381,7 +381,7 @@ class FlowManager:
                 orders += evolve(live.case, event)
                 live.work += live.case.meter.work
             except Exception as error:  # a case that we cannot carry on must not take the others along
-                log.exception("case %s cannot go on", live.id)
+                log.exception("case %s cannot continue", live.id)
                 self._give_up(live.document, f"a fault of mendflow itself: {error!r:.300}; run the case again")
                 return []
         return orders

@@ -97,7 +97,7 @@ class Flows:
         try:
             self._newest[found.id] = _decode(found.body)
         except msgspec.MsgspecError:
-            log.exception("the deployed flow %s cannot be read; deploy it again", found.id)
+            log.exception("the deployed flow %s cannot be read; deploy it again with mendflow flows deploy", found.id)
 
     @staticmethod
     def digest(flow: Flow) -> str:

@@ -359,7 +359,7 @@ class Services:
         try:
             await self.read_shared()
         except StoreUnavailable as error:
-            log.warning("what other servers have changed could not be read: %s", error.message)
+            log.warning("changes of other servers could not be read: %s", error.message)
 
     async def take_up(self, trees: Sequence[Tree]) -> None:
         """Go on with these trees of cases from what the store says. Until all of it is here, nobody is let near."""

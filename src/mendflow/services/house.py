@@ -171,7 +171,7 @@ class House:
         are the business of whoever builds them."""
         if services is not self._services:
             return
-        log.error("store away: %s", reason)
+        log.error("store unreachable: %s", reason)
         self._services, self._away = None, reason
         self.counts.store_went(self.meter())
         self._mending = asyncio.get_running_loop().create_task(self._mend(services))
@@ -190,14 +190,14 @@ class House:
                 await services.ledger.settled()
             except Exception as error:  # whatever it is, the house is not left without services for good
                 if not isinstance(error, StoreUnavailable):
-                    log.exception("the services could not be built anew")
+                    log.exception("the services could not be restarted after the store came back; trying again")
                 self._away = error.message if isinstance(error, StoreUnavailable) else repr(error)
                 wait_ms = min(wait_ms * 2, _LONGEST_RETRY_MS)
                 await services.stop()
                 continue
             self._services = services
             self.counts.store_came(self.meter())
-            log.warning("store is back: all cases were read again")
+            log.warning("store reachable again: all cases were read again")
 
     def health(self) -> Health:
         services = self._services

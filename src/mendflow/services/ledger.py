@@ -279,8 +279,10 @@ class Ledger:
                 self._break(error.message, waiters)
                 return
             except Exception as error:  # whoever waits must hear of it, whatever it is
-                log.exception("what was noted could not be written")
-                self._break(f"what was noted could not be written: {error}; reading everything again", waiters, error)
+                log.exception("changes could not be written to the store")
+                self._break(
+                    f"changes could not be written to the store: {error}; reading everything again", waiters, error
+                )
                 return
             finally:
                 self._writing = {}

@@ -200,7 +200,7 @@ class Levels:
             except StoreUnavailable:
                 raise
             except Mistake as mistake:
-                log.warning("what waited as %s in level %d has nowhere to go: %s", entry.key, entry.level, mistake)
+                log.warning("entry %s of retry level %d cannot be retried: %s", entry.key, entry.level, mistake)
         self.leave(entry.key)
 
 

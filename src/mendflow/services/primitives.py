@@ -124,7 +124,7 @@ class Primitives:
         except (Mistake, SubmissionFailed) as problem:
             outcome = failed(order, problem)
         except Exception as error:  # a fault of ours fails the exlet, and what it mends goes on
-            log.exception("%s of %s could not be done", order.do.value, live.id)
+            log.exception("primitive %s of %s failed", order.do.value, live.id)
             outcome = failed(order, Mistake(f"a fault of mendflow itself: {error!r:.300}"))
         if outcome is not None:
             await self._manager.finish(live.id, order.serial, outcome)

@@ -255,7 +255,7 @@ def of_item(item: ItemView, waits: str = "") -> Why:
     if item.state in ("waiting", "running", "staging"):
         sentence = f"{item.item} {waits or words.get(item.kind, 'is under way')}."
     elif item.state == "suspended":
-        sentence = f"{item.item} is suspended; `mendflow resume` lets it go on."
+        sentence = f"{item.item} is suspended; `mendflow resume` resumes it."
     else:
         sentence = f"{item.item} {_how_far(item)}" + (f": {item.fault.message}" if item.fault else ".")
     return Why(
@@ -314,7 +314,7 @@ async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
         facts += await _removed(domain, case)
         return Why(subject=case.id, state=case.status, sentence=f"case {case.id} failed: {said}", facts=facts)
     if case.status == "suspended":
-        sentence = f"case {case.id} is suspended; `mendflow resume {case.id}` lets it go on."
+        sentence = f"case {case.id} is suspended; `mendflow resume {case.id}` resumes it."
         return Why(subject=case.id, state=case.status, sentence=sentence, facts=_held(case))
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""

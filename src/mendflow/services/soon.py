@@ -34,7 +34,9 @@ class Soon:
         if isinstance(error, StoreUnavailable):
             self._ledger.give_up(error.message)
         elif error is not None:
-            log.error("something that was to be done could not be done", exc_info=error)
+            log.error(
+                "background task %s failed: %s", getattr(task.get_coro(), "__qualname__", "?"), error, exc_info=error
+            )
 
     async def stop(self) -> None:
         for task in self._tasks:

@@ -17,7 +17,7 @@ async def test_a_case_that_a_failed_exlet_suspended_says_so_everywhere_and_a_per
     case = await world.start(flow(A))
     decision = await world.until_decided(case, "failed")
     said = f"case {case} is suspended by exlet {case}.x1, which is over and will not let it go"
-    what_to_do = f"`mendflow resume {case}` lets it go on"
+    what_to_do = f"`mendflow resume {case}` resumes it"
     assert said in decision.note
     [notice] = [each for each in await world.domain.notices() if "this exlet is wrong" in each.message]
     assert said in notice.message
@@ -40,7 +40,7 @@ async def test_an_item_that_a_failed_exlet_suspended_is_let_go_by_its_name(world
     await world.take(items=2)
     await world.report(a=FAILED)
     decision = await world.until_decided(case, "failed")
-    assert f"`mendflow resume {case} a` lets it go on" in decision.note
+    assert f"`mendflow resume {case} a` resumes it" in decision.note
     assert any(f"item a of case {case} is suspended by exlet {case}.x1" in fact for fact in await facts(world, case))
     assert await world.status(case) == "running", "nobody has told the flow yet"
     await world.domain.resume(case, "a", who="ann")
@@ -59,7 +59,7 @@ async def test_the_end_of_a_case_that_a_failed_exlet_holds_is_let_go_by_a_person
     await world.take()
     await world.report(a=Outcome())
     decision = await world.until_decided(case, "failed")
-    assert f"`mendflow resume {case}` lets it go on" in decision.note
+    assert f"`mendflow resume {case}` resumes it" in decision.note
     await world.domain.resume(case, who="ann")
     await world.until_status(case, "completed")
 

@@ -87,7 +87,7 @@ class DiskCache(Holdings):
             self._hashed.add(digest)
         size = entries.whole_bytes(path, digest) if digest in self._hashed else None
         if size is None:
-            log.warning("the file %s in the cache was changed by somebody, and is thrown away", digest[:12])
+            log.warning("the cached file %s was changed by another program; it is removed from the cache", digest[:12])
             self._drop(digest)
         return size
 
@@ -114,7 +114,7 @@ class DiskCache(Holdings):
             if brought is Brought.LINKED:
                 if entries.is_right(arriving, digest):
                     return Origin.SHARED
-                log.warning("a neighbour has another file under the name %s; it is not used", digest[:12])
+                log.warning("a neighbour's cache has other content under the digest %s; it is not used", digest[:12])
                 entries.discard(arriving)
         fetch(arriving)
         entries.seal(arriving, digest)
@@ -137,7 +137,7 @@ class DiskCache(Holdings):
                 entries.seal(arriving, digest)
                 self._arrive(digest, arriving, hashed=False)
             except OSError as error:
-                log.warning("%s could not be taken into the cache: %s", path, error)
+                log.warning("file %s could not be added to the cache: %s", path, error)
             finally:
                 self._broken_off(digest, arriving)
 
@@ -217,5 +217,5 @@ class DiskCache(Holdings):
                 if not self._has(digest):
                     self._linked.discard(digest)
                 elif entries.whole_bytes(self._path(digest), digest) is None:
-                    log.warning("a job has changed its linked input %s, which is thrown away", digest[:12])
+                    log.warning("a job changed its linked input %s; it is removed from the cache", digest[:12])
                     self._drop(digest)

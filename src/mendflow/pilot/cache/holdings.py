@@ -88,7 +88,7 @@ class Holdings(Room):
         try:
             write_whole(self._memory, msgspec.msgpack.encode(memory))
         except OSError as error:
-            log.warning("which files are used most cannot be noted: %s", error)
+            log.warning("the cache's usage counts cannot be written: %s", error)
 
     def _recalled(self) -> dict[str, Uses]:
         try:

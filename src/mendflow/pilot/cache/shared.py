@@ -183,7 +183,7 @@ class SharedCache:
                 promise(str(self._folder), bytes)
                 self._told_bytes = bytes
             except OSError as error:
-                log.warning("neighbours cannot be told what is on its way here: %s", error)
+                log.warning("the space reserved in the cache cannot be written for other pilots: %s", error)
 
     def room(self, own: set[str]) -> tuple[int, int] | None:
         promised_bytes = self._on_host.promised_bytes()

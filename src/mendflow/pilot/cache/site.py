@@ -46,7 +46,7 @@ class Site:
             try:
                 found = _fetch(neighbour, digest, target)
             except (OSError, http.client.HTTPException, ValueError) as error:
-                log.debug("the pilot %s gave nothing: %s", neighbour.pilot, error)
+                log.debug("pilot %s did not serve a file from its cache: %s", neighbour.pilot, error)
                 found = False
                 self._asking.silent(neighbour)
             if found:

@@ -29,7 +29,7 @@ async def tend(cache: SharedCache, agent: Agent) -> None:
             if look % REMEMBER_AFTER == 0:
                 await asyncio.to_thread(cache.disk.remember)
         except OSError as error:
-            log.warning("the cache could not be looked after: %s", error)
+            log.warning("the cache could not be cleaned up: %s", error)
         if cache.version != version:
             agent.changed.set()
         if pins and inherited.isdisjoint(agent.attempts.all):

@@ -2,7 +2,7 @@
 
 A tree is announced before its first document and marked as here after its last; its cases are written last. So what a
 killed import left is seen by nobody, and the next goes on with it. A case that was not over comes suspended, because
-the one that it was made from may still run somewhere: whoever lets it go on says that it does not. What ran when the
+the one that it was made from may still run somewhere: whoever resumes it says that it does not. What ran when the
 archive was made is taken as lost."""
 
 from collections.abc import AsyncIterator, Iterator

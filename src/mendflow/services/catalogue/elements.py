@@ -34,7 +34,10 @@ class ElementBook:
             try:
                 known[each.id] = _decode(each.body)
             except msgspec.MsgspecError:
-                log.exception("the storage element %s cannot be read; put it again", each.id)
+                log.exception(
+                    "the settings of storage element %s cannot be read; add it again: mendflow data storage add",
+                    each.id,
+                )
         self._known = known
 
     async def all(self) -> list[StorageElement]:

@@ -216,7 +216,9 @@ class ServerMembership:
         try:
             await self._store.write([Put(SERVER_KIND, self.id, _encode(ended), self._version)])
         except StoreUnavailable:
-            log.warning("the store is away: the others will find out by themselves that this server has ended")
+            log.warning(
+                "the store is unreachable: the other servers will notice by timeout that this server has stopped"
+            )
 
     async def drop(self) -> None:
         """Stop without a word, as if it were killed."""
@@ -326,7 +328,7 @@ class ServerMembership:
         [result] = await self._store.write([Put(SERVER_KIND, closed.id, _encode(closed), sight.version)])
         if isinstance(result, Done):
             self.found_dead += 1
-            log.warning("server %s was silent for %d ms, and is taken over", closed.id, closed.silent_ms)
+            log.warning("server %s did not report for %d ms; its cases are taken over", closed.id, closed.silent_ms)
             self.sights[closed.id] = Sight(closed, result.version, now)
 
 

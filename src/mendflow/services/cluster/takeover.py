@@ -70,7 +70,7 @@ class Takeover:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("no look at the homes of others: %s", error.message)
+                log.warning("could not check the cases of other servers: %s", error.message)
 
     async def look(self) -> None:
         """Take what is left of servers that have ended."""
@@ -115,5 +115,5 @@ class Takeover:
             raise
         except Exception as error:  # whatever it is: what is ours on disk is in memory, or everything is read again
             if not isinstance(error, StoreUnavailable):
-                log.exception("the cases of %s could not be taken up", tree.root)
+                log.exception("the cases of %s could not be taken over; trying again", tree.root)
             self._ledger.give_up(f"the cases of {tree.root} could not be taken up: {error}")

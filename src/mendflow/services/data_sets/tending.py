@@ -119,9 +119,9 @@ class Tending:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("data sets could not be looked at: %s", error.message)
+                log.warning("data sets could not be processed: %s", error.message)
             except Exception:  # what is wrong with one look must not stop all that follow
-                log.exception("data sets could not be looked at")
+                log.exception("data sets could not be processed")
             await self._pause()
 
     async def _pause(self) -> None:
@@ -152,7 +152,7 @@ class Tending:
                 self._wanted |= wanted
                 raise
             except Exception:  # whatever is wrong with one set, the others go on
-                log.exception("data set %s could not be looked at", name)
+                log.exception("data set %s could not be processed", name)
 
     def _is_due(self, name: str) -> bool:
         """Whether a batch is to be made because time has passed."""

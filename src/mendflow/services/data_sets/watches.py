@@ -154,7 +154,7 @@ class Watches:
         except StoreUnavailable as error:
             log.warning("watch %s: %s", watch.name, error.message)
         except Exception:  # the next look may go well
-            log.exception("watch %s could not tell what it saw", watch.name)
+            log.exception("watch %s could not report the files that it found", watch.name)
 
     async def _seen(self, watch: Watch, looking: _Looking) -> WatchView:
         """What a look has seen, or what came in its way."""
@@ -168,7 +168,7 @@ class Watches:
         except Exception as error:  # whatever it is, whoever waits for files is to see it
             problem = f"the look broke off: {error!r:.300}"
             if problem != looking.broken:
-                log.exception("watch %s could not look", watch.name)
+                log.exception("watch %s could not list its folder", watch.name)
             looking.broken = problem
             return WatchView(watch=watch, problem=problem)
         looking.broken = ""

@@ -99,7 +99,7 @@ class RuleBook:
             self._sets[found.id] = compiled(_decode(found.body))
             await self._complete(self._sets[found.id].rule_set)
         except msgspec.MsgspecError:
-            log.exception("the rule set %s cannot be read; put it again", found.id)
+            log.exception("the rule set %s cannot be read; import it again with mendflow rules import", found.id)
 
     async def _complete(self, newest: RuleSet) -> None:
         """The newest version is written before it takes its place among all versions: a crash may be in between."""

@@ -157,7 +157,7 @@ class ExceptionService:
         except StoreUnavailable:
             raise
         except Exception:  # what is told again and again must not end the watch over everything else
-            log.exception("nothing could be decided about %s", event.id)
+            log.exception("exception %s could not be decided", event.id)
             return False
         if said is None:
             return False
@@ -197,7 +197,7 @@ class ExceptionService:
         except StoreUnavailable:
             raise
         except Exception as error:  # what we cannot decide goes on as if there were no rules
-            log.exception("nothing could be decided about %s", event.id)
+            log.exception("exception %s could not be decided", event.id)
             message = f"a fault of mendflow itself: nothing could be decided about {event.id}: {error!r:.300}"
             self._notices.post(message, case=event.case, item=event.item)
             return None

@@ -126,9 +126,9 @@ class Monitor:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("the monitors could not look: %s", error.message)
+                log.warning("the monitors could not run: %s", error.message)
             except Exception:  # a monitor that ends silently would be the worst of all: the next look may succeed
-                log.exception("the monitors could not look")
+                log.exception("the monitors could not run")
 
     async def look(self) -> None:
         if not self._membership.may_promise():

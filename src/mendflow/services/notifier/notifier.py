@@ -174,7 +174,7 @@ class Notifier:
                 await self._ledger.settled()
                 first = await self.feed.add([letter.told for letter in letters])
             except StoreUnavailable as error:
-                log.warning("notifications wait for the store: %s", error.message)
+                log.warning("notifications wait until the store is reachable: %s", error.message)
                 self._unpublished = {letter.id: letter for letter in letters} | self._unpublished
                 self._news.set()
                 await self._clock.sleep(FEED_RETRY_MS)

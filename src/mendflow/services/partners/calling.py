@@ -77,7 +77,7 @@ class Partners:
         except CallFailed as failed:
             outcome = Outcome(fault=failed.fault)
         except Exception:  # a call that breaks us must not take the others along, and the story goes to the log
-            log.exception("the call of %s by %s/%s broke", order.partner, live.id, order.serial)
+            log.exception("the call of %s by %s/%s failed", order.partner, live.id, order.serial)
             fault = Fault(name=REFUSED, category=Category.REFUSED, message="the call broke here; the log tells why")
             outcome = Outcome(fault=fault)
         self._counts.add(_told_as(outcome))

@@ -124,7 +124,7 @@ class PilotMonitor:
                 if document is not None:
                     await self._alerts.look(document, self._clock.now())
             except Mistake as error:  # the store is away: the next look sees what this would have told
-                log.warning("what pilots of site %s said could not be written: %s", site, error.message)
+                log.warning("reports of pilots of site %s could not be written: %s", site, error.message)
 
     def _told(self, said: list[SyncRequest], document: SiteDocument) -> SiteDocument:
         now = self._clock.now()
@@ -147,9 +147,9 @@ class PilotMonitor:
             try:
                 await self.look()
             except StoreUnavailable as error:
-                log.warning("sites could not be looked at: %s", error.message)
+                log.warning("sites could not be checked: %s", error.message)
             except Exception:  # no site would ever get a pilot again: the next look may succeed
-                log.exception("sites could not be looked at")
+                log.exception("sites could not be checked")
             await self._clock.sleep(self._look_ms)
 
     async def look(self) -> None:
@@ -185,9 +185,9 @@ class PilotMonitor:
         try:
             await self._attend(batches, known, waiting)
         except StoreUnavailable as error:
-            log.warning("site %s could not be looked at: %s", known.document.site.name, error.message)
+            log.warning("site %s could not be checked: %s", known.document.site.name, error.message)
         except Exception:  # whatever it is, the other sites and the next look go on
-            log.exception("site %s could not be looked at", known.document.site.name)
+            log.exception("site %s could not be checked", known.document.site.name)
 
     async def _attend(self, batches: BatchSystems, known: KnownSite, waiting: list[Group]) -> None:
         """The batch system may take its time. So the document is read again before anything is decided; a pilot that
@@ -221,7 +221,7 @@ class PilotMonitor:
             try:
                 await batches.cancel(site, decided.cancel)
             except BatchAway as error:
-                log.warning("site %s: %d pilots could not be taken back: %s", site.name, len(decided.cancel), error)
+                log.warning("site %s: %d pilots could not be cancelled: %s", site.name, len(decided.cancel), error)
         if decided.new:
             log.info("site %s: submitting %d pilots", site.name, len(decided.new))
             answers = await batches.submit(site, decided.new)
