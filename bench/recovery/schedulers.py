@@ -1,7 +1,7 @@
 """Meta-schedulers with troubles: ours behind a bad line, and another domain's.
 
-Both have the face that the flow manager knows (services/base/contracts.MetaScheduler), so whatever stands between them and
-the flow is tried as it is."""
+Both implement the contract that the flow manager knows (services/base/contracts.MetaScheduler), so whatever stands
+between them and the flow is tried as it is."""
 
 import asyncio
 from collections.abc import Sequence
