@@ -30,9 +30,9 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.sync import Assignment, Capacity, Report, SyncRequest
 from mendflow.event_loop import run
 from mendflow.formats.patterns import house_patterns
-from mendflow.services.clock import SystemClock
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import ServerOptions, collect_seldom, house_rules, running_server

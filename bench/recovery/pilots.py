@@ -7,7 +7,7 @@ from bench.recovery.nature import GIB, Nature, Vanishes
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.sync import Assignment, Beat, Capacity, Control, Report, SyncAnswer, SyncRequest
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 
 SLOTS = 2
 WAIT_MS = 10_000

@@ -19,8 +19,8 @@ from bench.recovery.strategies import Strategy, house_with
 from mendflow.core.model.flow import Flow, Job, NeededResources, Parallel
 from mendflow.core.model.ids import FlowName, JobId
 from mendflow.core.model.jobs import Submission
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.runtime.server import House
 from mendflow.sim.loop import run
 
 PLACES = ("one", "two")

@@ -1,7 +1,7 @@
 """Meta-schedulers with troubles: ours behind a bad line, and another domain's.
 
-Both have the face that the flow manager knows (services/contracts.MetaScheduler), so whatever stands between them and
-the flow is tried as it is."""
+Both implement the contract that the flow manager knows (services/base/contracts.MetaScheduler), so whatever stands
+between them and the flow is tried as it is."""
 
 import asyncio
 from collections.abc import Sequence
@@ -10,7 +10,7 @@ from bench.recovery.nature import Away, Nature, Silent, Trouble
 from mendflow.core.model.faults import Category, Fault, Stage
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobState, Outcome
-from mendflow.services.contracts import Callback, CapacityReport, MetaScheduler, NewJob, Status, SubmissionFailed
+from mendflow.services.base.contracts import Callback, CapacityReport, MetaScheduler, NewJob, Status, SubmissionFailed
 
 MESSAGES = {
     Category.NETWORK: ("unreachable", "the meta-scheduler could not be reached: connection timed out"),

@@ -13,7 +13,7 @@ from bench.recovery.schedulers import BehindALine, FarScheduler, Line
 from mendflow.core.model.rules import HOUSE as HOUSE_NAME
 from mendflow.core.model.rules import RuleSet
 from mendflow.formats.rules import read_rules
-from mendflow.services.house import House, HouseRules
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.sim.machines import TrueClock
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore

@@ -41,21 +41,22 @@ from mendflow.server.peers import HttpNeighbours
 from mendflow.server.posting import HttpPoster
 from mendflow.server.runner import serve
 from mendflow.server.soap.caller import HttpCaller
-from mendflow.services.clock import SystemClock, steady_ms, steady_name
-from mendflow.services.cluster.contract import NO_NEIGHBOURS, ServerDocument
-from mendflow.services.cluster.counterpart import Counterpart
-from mendflow.services.cluster.secret import derived, shared_secret
-from mendflow.services.cluster.whereabouts import Whereabouts
-from mendflow.services.contracts import Keeper, MetaScheduler
-from mendflow.services.data_sets.elements import NotSeen, Seen
-from mendflow.services.house import NO_DOMAINS, House, HouseRules
-from mendflow.services.job_monitor.rules import MonitorRules
-from mendflow.services.levels import DEFAULT_WAITS_MS
-from mendflow.services.local_domain import LocalDomain
-from mendflow.services.metering import Counts, MeteredStore
-from mendflow.services.partners.office import LocalOffice
-from mendflow.services.provisioning.pilot_monitor import LOOK_MS
-from mendflow.services.tracing import Offer, Tracer
+from mendflow.services.api.case_locator import Whereabouts
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.peer_handler import Counterpart
+from mendflow.services.api.soap_endpoint import LocalOffice
+from mendflow.services.base.clock import SystemClock, steady_ms, steady_name
+from mendflow.services.base.cluster import NO_NEIGHBOURS, ServerDocument
+from mendflow.services.base.contracts import Keeper, MetaScheduler
+from mendflow.services.base.counters import Counts
+from mendflow.services.cluster.shared_secret import derived, shared_secret
+from mendflow.services.data.watches.storage import NotSeen, Seen
+from mendflow.services.observe.metered_store import MeteredStore
+from mendflow.services.observe.monitor_settings import MonitorRules
+from mendflow.services.observe.tracing.tracer import Offer, Tracer
+from mendflow.services.recovery.levels import DEFAULT_WAITS_MS
+from mendflow.services.runtime.server import NO_DOMAINS, House, HouseRules
+from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS
 from mendflow.stores.contract import Store
 from mendflow.stores.file_lock import FileLock
 from mendflow.stores.files import FolderKeeper

@@ -11,9 +11,9 @@ import msgspec
 from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Scope, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.services.archive.records import AnyRecord, Head, Journal, Kept, Unpacker
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.archive.records import AnyRecord, Head, Journal, Kept, Unpacker
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.runtime.server import House
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
 from tests.services.conftest import HandPilot, house_on

@@ -13,9 +13,9 @@ import pytest
 from msgspec.structs import replace
 
 from mendflow.core.model.ids import CaseId
-from mendflow.services.archive import records as format
-from mendflow.services.archive.checking import checked
-from mendflow.services.archive.records import AnyRecord, BadArchive, File, Head, Journal, Kept, Packer, Piece, Tree
+from mendflow.services.api.archive import records as format
+from mendflow.services.api.archive.checking import checked
+from mendflow.services.api.archive.records import AnyRecord, BadArchive, File, Head, Journal, Kept, Packer, Piece, Tree
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import archive_of_one, content, packed, records, unpacked, world_on
 

@@ -11,7 +11,7 @@ from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, Mistake, StoreUnavailable
 from mendflow.core.model.views import JobQuery
-from mendflow.services.archive.records import Kept
+from mendflow.services.api.archive.records import Kept
 from mendflow.stores.contract import Append, Done, Taken, Write
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import (

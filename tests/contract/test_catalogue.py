@@ -8,9 +8,9 @@ import pytest
 from mendflow.core.data.paths import NAME_CHARS_MAX
 from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.problems import Conflict
-from mendflow.services.catalogue import Catalogue
-from mendflow.services.clock import SystemClock
-from mendflow.services.ledger import Ledger
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.data.catalogue.catalogue import Catalogue
 from mendflow.stores.contract import Store
 
 NEAR = StorageElement(name="near", url="file:///near")

@@ -11,8 +11,8 @@ from mendflow.core.model.jobs import Job, JobSpec
 from mendflow.core.model.problems import Mistake
 from mendflow.core.query.names import JOBS
 from mendflow.core.query.search import Search
-from mendflow.services import searching
-from mendflow.services.searching import Found, Paging, Wanted, find, wanted
+from mendflow.services.base import paging as searching
+from mendflow.services.base.paging import Found, Paging, Wanted, find, wanted
 from mendflow.stores.contract import Delete, Done, Put, Store
 from tests.contract.searches import NOW, conditions, data_of, jobs
 

@@ -13,7 +13,7 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.sites import PilotSettings, Site, SubmissionState
 from mendflow.core.model.views import JobQuery
 from mendflow.server.access import Token, hash_of
-from mendflow.services.domain import Domain
+from mendflow.services.api.domain import Domain
 from mendflow.wiring import ServerOptions, running_server
 
 pytestmark = pytest.mark.alone

@@ -8,7 +8,7 @@ from mendflow.core.model.ids import ItemId, JobId
 from mendflow.core.model.jobs import JobSpec, Measures, Resources
 from mendflow.core.model.sync import UNBEGUN, Beat, Capacity
 from mendflow.pilot.attempts import Attempts, Held
-from mendflow.services.pilot_book import Held as Heard
+from mendflow.services.scheduling.pilot_records import Held as Heard
 
 
 def came(attempts: Attempts, name: str, priority: int = 0) -> Held:

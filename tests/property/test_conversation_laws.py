@@ -15,7 +15,7 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import Declared, Initiate, XmlType
-from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.base.cluster import ServerDocument
 from tests.core.engine.world import Play
 from tests.core.engine.xml.conversations import (
     ID,

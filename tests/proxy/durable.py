@@ -12,9 +12,9 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.recovery.ids import generation_of
-from mendflow.services.cluster.contract import HOME_KIND
-from mendflow.services.contracts import Change, Failure
-from mendflow.services.levels import LevelEntry, Mode
+from mendflow.services.base.cluster import HOME_KIND
+from mendflow.services.base.contracts import Change, Failure
+from mendflow.services.recovery.levels import LevelEntry, Mode
 from mendflow.stores.contract import Done, Taken, Write
 from mendflow.stores.memory import MemoryStore
 from tests.proxy.world import EXIT, JOB, World, bad, new, turns

@@ -8,7 +8,7 @@ from mendflow.core.model.faults import Fault
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.core.model.problems import NotFound
-from mendflow.services.contracts import Callback, CapacityReport, NewJob, Status, SubmissionFailed
+from mendflow.services.base.contracts import Callback, CapacityReport, NewJob, Status, SubmissionFailed
 
 
 class FarDomain:

@@ -6,8 +6,8 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.jobs import JobState, Outcome, Submission
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.conversation import Message
-from mendflow.services.contracts import Change, Failure
-from mendflow.services.proxy.talks import CONVERSATION_KIND
+from mendflow.services.base.contracts import Change, Failure
+from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
 from tests.proxy.world import JOB, OUT_OF_MEMORY, World, bad, hold, new
 from tests.proxy.world import nothing as nobody_mends
 

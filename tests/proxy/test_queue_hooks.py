@@ -6,7 +6,7 @@ from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, Outcome, Resources
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern
 from mendflow.formats.patterns import house_patterns
-from mendflow.services.proxy.pattern_book import PatternBook
+from mendflow.services.recovery.proxy.patterns import PatternBook
 from tests.proxy.world import EXIT, JOB, World, bad, hold, new, turns
 
 

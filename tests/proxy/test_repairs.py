@@ -11,7 +11,7 @@ from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.change import next_source
 from mendflow.core.recovery.conversation import Message, Phase
-from mendflow.services.contracts import Change, Failure
+from mendflow.services.base.contracts import Change, Failure
 from tests.proxy.far_domain import FarDomain
 from tests.proxy.world import AWAY, EXIT, JOB, OUT_OF_MEMORY, World, bad, hold, new, nothing, turns
 

@@ -13,17 +13,17 @@ from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.formats.patterns import house_patterns
-from mendflow.services.cluster.homes import HomeBook
+from mendflow.services.base.contracts import Failure, MetaScheduler, NewJob
+from mendflow.services.base.events import Happenings
+from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.notices import Notices
+from mendflow.services.cases.submission import Submitter
 from mendflow.services.cluster.membership import Alone
-from mendflow.services.contracts import Failure, MetaScheduler, NewJob
-from mendflow.services.exchange import Exchange
-from mendflow.services.happenings import Happenings
-from mendflow.services.ledger import Ledger
-from mendflow.services.levels import Levels
-from mendflow.services.meta_scheduler import QueueAndPilots
-from mendflow.services.notices import Notices
-from mendflow.services.proxy import Proxy
-from mendflow.services.submission import Submitter
+from mendflow.services.recovery.levels import Levels
+from mendflow.services.recovery.proxy.proxy import Proxy
+from mendflow.services.scheduling.exchange import Exchange
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
 

@@ -9,7 +9,7 @@ from bench.recovery.schedulers import Line
 from bench.recovery.strategies import HOUSE, house_with
 from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
 from mendflow.core.model.ids import FlowName
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 from mendflow.sim.loop import run
 
 WORK = Job(name="work", command="work", resources=NeededResources(memory_bytes=32 * GIB, wall_ms=600_000))

@@ -13,10 +13,10 @@ from mendflow.core.model.ids import PilotId
 from mendflow.server.access import Access
 from mendflow.server.app import create_app
 from mendflow.server.runner import Served, serve
-from mendflow.services.clock import SystemClock
-from mendflow.services.domain import Domain
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.domain import Domain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.sqlite import SqliteStore
 from tests.server.memory_domain import MemoryDomain

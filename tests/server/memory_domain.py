@@ -36,7 +36,7 @@ from mendflow.core.model.views import (
     ServerView,
     TaskView,
 )
-from mendflow.services.flows import check_names
+from mendflow.services.cases.flows import check_names
 from tests.server.memory_data import MemoryData
 from tests.server.memory_repairs import MemoryRepairs
 from tests.server.memory_sets import MemorySets

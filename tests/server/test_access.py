@@ -21,7 +21,7 @@ from mendflow.server.access import (
 )
 from mendflow.server.app import create_app
 from mendflow.server.runner import Served, serve
-from mendflow.services.domain import Domain
+from mendflow.services.api.domain import Domain
 from tests.server.conftest import Serving
 from tests.server.conversation import job_flow, sync_request, task_flow
 

@@ -15,11 +15,11 @@ from mendflow.core.model.views import CaseQuery
 from mendflow.server.access import Access
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
-from mendflow.services.archive import abroad
-from mendflow.services.archive.records import Head, Tree
-from mendflow.services.clock import SystemClock
-from mendflow.services.cluster.contract import ServerDocument, Unconnected
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.archive import abroad
+from mendflow.services.api.archive.records import Head, Tree
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.cluster import ServerDocument, Unconnected
 from mendflow.stores.memory import MemoryStore
 from tests.contract.archived import archive_of_one, content, records, unpacked, world_on
 from tests.server.town import Citizen, town, until

@@ -15,7 +15,7 @@ from mendflow.core.model.repair_views import DecisionQuery
 from mendflow.core.model.rules import Rule, RuleSet, Tree
 from mendflow.server.access import Access, hash_of, read_tokens
 from mendflow.server.runner import Served
-from mendflow.services.domain import Domain
+from mendflow.services.api.domain import Domain
 from tests.server.conftest import Serving
 from tests.server.foreign_engine import ForeignCase, ForeignEngine
 

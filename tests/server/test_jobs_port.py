@@ -11,8 +11,8 @@ from lxml import etree
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap.envelope import write_envelope
 from mendflow.server.access import hash_of, read_tokens
-from mendflow.services.partners.job_words import JOBS
-from mendflow.services.partners.port_words import PortFault
+from mendflow.services.messaging.ports.job_messages import JOBS
+from mendflow.services.messaging.ports.messages import PortFault
 from tests.server.conversation import do_jobs, task_flow
 from tests.server.town import Citizen, town
 

@@ -20,12 +20,12 @@ from mendflow.server.access import ADMIN, Access, Token, hash_of
 from mendflow.server.app import create_app
 from mendflow.server.peers import HttpNeighbours
 from mendflow.server.runner import Served, serve
-from mendflow.services.clock import SystemClock, steady_ms
-from mendflow.services.cluster.contract import NeighbourAway, ServerDocument
-from mendflow.services.cluster.counterpart import Counterpart
-from mendflow.services.cluster.secret import SECRET_KIND, derived, shared_secret
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.peer_handler import Counterpart
+from mendflow.services.base.clock import SystemClock, steady_ms
+from mendflow.services.base.cluster import NeighbourAway, ServerDocument
+from mendflow.services.cluster.shared_secret import SECRET_KIND, derived, shared_secret
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore

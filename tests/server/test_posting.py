@@ -13,9 +13,9 @@ from mendflow.core.model.alerts import Notification
 from mendflow.core.model.problems import Invalid
 from mendflow.server import posting
 from mendflow.server.posting import HttpPoster
-from mendflow.services.clock import SystemClock
-from mendflow.services.notifier.addresses import check_url, is_private
-from mendflow.services.notifier.deliveries import Deliveries
+from mendflow.services.base.addresses import check_url, is_private
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.observe.notifications.deliveries import Deliveries
 
 TOLD = Notification(id="f-1:end", kind="failed", at=1, message="it broke", serial=7)
 

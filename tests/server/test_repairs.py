@@ -12,7 +12,7 @@ from mendflow.core.model.repair_views import DecisionQuery, MendWish, RejectWish
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
 from mendflow.core.recovery.patterns import FaultPattern, Patterns
 from mendflow.server.runner import Served
-from mendflow.services.domain import Domain
+from mendflow.services.api.domain import Domain
 from tests.server.conversation import do_jobs, job_flow
 
 XES = "{http://www.xes-standard.org/}"

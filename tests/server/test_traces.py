@@ -17,8 +17,8 @@ from mendflow.core.model.ids import CaseId, FlowName, JobId
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.sync import Assignment, Report
 from mendflow.server.otlp import OtlpExporter, address_of, headers_of
-from mendflow.services.tracing import Span as PlainSpan
-from mendflow.services.tracing import traceparent
+from mendflow.services.observe.tracing.ids import traceparent
+from mendflow.services.observe.tracing.spans import Span as PlainSpan
 from mendflow.wiring import ServerOptions, running_server
 from tests.server.by_hand import ByHand
 from tests.server.collector import Collector, collecting, said

@@ -12,14 +12,14 @@ from mendflow.server.app import create_app
 from mendflow.server.passing import Passing
 from mendflow.server.peers import HttpNeighbours
 from mendflow.server.runner import Served, serve
-from mendflow.services.clock import SystemClock, steady_ms
-from mendflow.services.cluster.contract import ServerDocument
-from mendflow.services.cluster.counterpart import Counterpart
+from mendflow.services.api.case_locator import Whereabouts
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.peer_handler import Counterpart
+from mendflow.services.api.soap_endpoint import LocalOffice
+from mendflow.services.base.clock import SystemClock, steady_ms
+from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.cluster.whereabouts import Whereabouts
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
-from mendflow.services.partners.office import LocalOffice
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import read_job

@@ -9,10 +9,10 @@ from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import JobSpec, Measures, Outcome
 from mendflow.core.model.sync import Assignment, Beat, Capacity, Report, SyncAnswer, SyncRequest
 from mendflow.core.model.values import Value
-from mendflow.services.clock import SystemClock
-from mendflow.services.cluster.contract import ServerDocument
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore

@@ -4,7 +4,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Job, JobSpec
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import Policy
-from mendflow.services.item_views import begun_again, of_job, of_jobs, whole_story
+from mendflow.services.cases.item_views import begun_again, of_job, of_jobs, whole_story
 
 POLICY = Policy(loss_wait_ms=0)
 

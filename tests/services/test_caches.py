@@ -14,11 +14,11 @@ from mendflow.core.model.problems import Invalid
 from mendflow.core.model.sync import Assignment, Beat, Capacity, Report, SyncAnswer, SyncRequest
 from mendflow.core.model.values import FileRef
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
-from mendflow.services.contracts import NewJob
-from mendflow.services.exchange import IDLE_BETWEEN_MS
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
-from mendflow.services.metering.census import Census
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.metrics.snapshot import Census
+from mendflow.services.base.contracts import NewJob
+from mendflow.services.runtime.server import House
+from mendflow.services.scheduling.exchange import IDLE_BETWEEN_MS
 
 CAPACITY = Capacity(slots=1, cpus=1.0, memory_bytes=8 << 30, disk_bytes=8 << 30)
 

@@ -6,7 +6,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Receive, Sequence, Task
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 

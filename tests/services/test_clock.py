@@ -4,7 +4,7 @@ import time
 
 import pytest
 
-from mendflow.services.clock import SystemClock
+from mendflow.services.base.clock import SystemClock
 
 
 @pytest.mark.parametrize("jump_s", [-86_400, 86_400])

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.repair_views import DecisionQuery
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 from tests.services.test_repairs import ran, rules_for
 
 PAGE = Path(__file__).parents[2] / "docs" / "reference" / "rules-format.md"

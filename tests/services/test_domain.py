@@ -12,7 +12,7 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.problems import Conflict, Mistake, NotFound, StoreUnavailable
 from mendflow.core.model.views import JobQuery
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 from mendflow.stores.contract import Done, Taken
 from mendflow.stores.memory import MemoryStore
 

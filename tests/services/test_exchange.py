@@ -12,8 +12,8 @@ from mendflow.core.model.ids import FlowName, PilotId
 from mendflow.core.model.jobs import JobState, Measures, Outcome
 from mendflow.core.model.problems import Forbidden, Invalid, Mistake
 from mendflow.core.model.sync import Capacity, Report, SyncRequest
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.runtime.server import House
 
 JOB_FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="exit code 1"))
 NODE_LOST = Outcome(fault=Fault(name="disk", category=Category.RESOURCE, message="the disk is full"))

@@ -9,7 +9,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.mending import Conclusion, Decision, DecisionState, ExceptionType
 from mendflow.core.model.problems import NotFound
-from mendflow.services.failures import group_id, group_named, grouped
+from mendflow.services.recovery.failures import group_id, group_named, grouped
 from mendflow.stores.contract import Put
 from mendflow.stores.memory import MemoryStore
 

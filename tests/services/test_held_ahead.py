@@ -8,8 +8,8 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobState, Measures, Outcome
 from mendflow.core.model.sync import Beat, Capacity, Report, SyncRequest
 from mendflow.core.model.views import JobQuery
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.runtime.server import House
 
 TWO_SLOTS = Capacity(slots=2, cpus=2.0, memory_bytes=8 << 30, disk_bytes=8 << 30)
 

@@ -14,8 +14,8 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.views import ItemView, NameCount
-from mendflow.services.house import HouseRules
-from mendflow.services.item_list import WINDOW
+from mendflow.services.api.item_list import WINDOW
+from mendflow.services.runtime.server import HouseRules
 from mendflow.stores.contract import Document, Where
 from mendflow.stores.memory import MemoryStore
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set

@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.ledger import Ledger
+from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Append, Done, Put, Taken, Write
 from mendflow.stores.memory import MemoryStore
 

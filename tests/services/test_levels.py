@@ -11,11 +11,11 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.recovery.classify import recovers
-from mendflow.services.cluster.homes import HomeBook
+from mendflow.services.base.contracts import Change, Failure
+from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.ledger import Ledger
 from mendflow.services.cluster.membership import Alone
-from mendflow.services.contracts import Change, Failure
-from mendflow.services.ledger import Ledger
-from mendflow.services.levels import LEVEL_KIND, LevelEntry, Levels
+from mendflow.services.recovery.levels import LEVEL_KIND, LevelEntry, Levels
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
 from tests.proxy.world import EXIT, JOB, Now, World, bad, new, turns

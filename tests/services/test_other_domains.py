@@ -6,7 +6,7 @@ from mendflow.core.model.flow import Job
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.services.house import HouseRules
+from mendflow.services.runtime.server import HouseRules
 from mendflow.stores.memory import MemoryStore
 from tests.proxy.far_domain import FarDomain
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set

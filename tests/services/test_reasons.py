@@ -9,8 +9,8 @@ from mendflow.core.model.flow import ForEach, Job, Parallel, Source, Task
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import NotFound
 from mendflow.formats.yaml import load_flow
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.runtime.server import House
 from tests.services.conftest import HandPilot
 from tests.services.test_domain import named, start
 

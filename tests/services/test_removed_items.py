@@ -5,7 +5,7 @@ from typing import Any
 
 from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Job, Parallel, Scope, Task
 from mendflow.core.model.ids import FlowName
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 
 
 async def start(domain: LocalDomain, body: Activity) -> str:

@@ -17,7 +17,7 @@ from mendflow.core.model.rules import HOUSE, Rule, RuleSet, Tree
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns
 from mendflow.core.rules import WouldChange
 from mendflow.formats import xes
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 
 CONTEXT = {"context": Input(type="map", required=True)}
 

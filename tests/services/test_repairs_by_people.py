@@ -9,7 +9,7 @@ from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import Conflict, Invalid
 from mendflow.core.model.repair_views import DecisionView, MendWish, RejectWish, RuleWish
 from mendflow.core.model.rules import Rule, RuleSet, Tree
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 from tests.services.test_repairs import TOUCH, decided
 
 

@@ -3,7 +3,7 @@
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import JobSpec, from_source
 from mendflow.core.model.values import FileRef
-from mendflow.services.reuse import difference
+from mendflow.services.cases.result_cache import difference
 
 KEPT = FileRef(sha256="a" * 64, bytes=1, name="a")
 

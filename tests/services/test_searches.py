@@ -9,7 +9,7 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.views import CaseQuery, JobQuery
 from mendflow.core.query.amounts import BadSearch
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 from tests.services.conftest import HandPilot
 
 LOOP = ForEach(name="loop", items=[1, 2, 3, 4], body=Job(name="a", command="true"), on_fault="finish")

@@ -8,7 +8,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Flow, Job, Sequence
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome, Submission
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 
 FAILED = Outcome(fault=Fault(name="exit", category=Category.JOB, message="it ended with exit code 3"))
 

@@ -12,9 +12,9 @@ from mendflow.core.model.flow import Call, Job
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.clock import SystemClock
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.runtime.server import House
 from mendflow.stores.contract import Done, Put, Taken, Write
 from mendflow.stores.memory import MemoryStore
 from tests.services.conftest import HandPilot, house_on
@@ -39,8 +39,8 @@ class FullStore(MemoryStore):
 async def test_a_disk_that_stays_full_is_tried_by_one_repairer_and_is_taken_up_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mendflow.services.house._FIRST_RETRY_MS", 5)
-    monkeypatch.setattr("mendflow.services.house._LONGEST_RETRY_MS", 20)
+    monkeypatch.setattr("mendflow.services.runtime.server._FIRST_RETRY_MS", 5)
+    monkeypatch.setattr("mendflow.services.runtime.server._LONGEST_RETRY_MS", 20)
     store = FullStore()
     house = house_on(store, tmp_path)
     await house.open()
@@ -91,7 +91,7 @@ async def test_a_case_that_cannot_go_on_fails_and_no_other_does(
             raise MemoryError("too large")
         return real(case, event)
 
-    monkeypatch.setattr("mendflow.services.flow_manager.evolve", evolve)
+    monkeypatch.setattr("mendflow.services.cases.flow_manager.evolve", evolve)
     await pilot.run_all(lambda spec: Outcome())
     assert (await domain.case(good)).status == "completed"
     failed = await domain.case(bad)
@@ -121,7 +121,7 @@ async def test_one_unreadable_document_does_not_keep_the_server_from_starting(tm
 async def test_a_flow_that_calls_itself_without_end_fails_and_fills_nothing(
     house: House, domain: LocalDomain, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mendflow.services.called_cases.LEVELS_MAX", 8)
+    monkeypatch.setattr("mendflow.services.cases.called_cases.LEVELS_MAX", 8)
     case = await start(domain, named(Call(name="again", flow="f")))
     async with asyncio.timeout(10):
         while (view := await domain.case(case)).status == "running":

@@ -155,11 +155,11 @@ def test_no_import_hides_inside_a_function() -> None:
     ("room", "line"),
     [
         ("core", "import aiohttp"),
-        ("core", "from mendflow.services.contracts import Clock"),
+        ("core", "from mendflow.services.base.contracts import Clock"),
         ("core", "from ..stores import contract"),
         ("services", "from mendflow.stores import sqlite"),
         ("services", "import mendflow.stores.memory"),
-        ("pilot", "from mendflow.services.domain import Domain"),
+        ("pilot", "from mendflow.services.api.domain import Domain"),
         ("server", "from mendflow.stores.contract import Store"),
         ("cli", "from mendflow.pilot.executor import Executor"),
         ("formats", "import requests"),

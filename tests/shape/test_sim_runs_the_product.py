@@ -31,9 +31,9 @@ DECISIONS = {
     "how large a cache is on its host": "core/caching/sizes.py:part_of_host",
     "what a server hears of a cache": "pilot/cache/news.py:News.since",
     "whom a pilot asks for a file": "pilot/cache/asking.py:Asking.worth_asking",
-    "who is whose neighbour": "services/neighbourhood.py:Neighbourhood.of",
-    "who has what a job reads": "services/cache_book.py:CacheBook.holders",
-    "what a pilot is answered": "services/exchange.py:Exchange.sync",
+    "who is whose neighbour": "services/scheduling/neighbours.py:Neighbourhood.of",
+    "who has what a job reads": "services/scheduling/cache_records.py:CacheBook.holders",
+    "what a pilot is answered": "services/scheduling/exchange.py:Exchange.sync",
     "what follows in a flow": "core/engine/evolve.py:evolve",
 }
 

@@ -15,12 +15,13 @@ from mendflow.core.model.sync import AttemptRef, Beat
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired, Leases
 from mendflow.pilot.lease import LeaseClock
-from mendflow.services import exchange, unbegun
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases import unstarted as unbegun
+from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.flow_manager import FlowManager
-from mendflow.services.house import Services
-from mendflow.services.ledger import Ledger
-from mendflow.services.meta_scheduler import QueueAndPilots
+from mendflow.services.runtime.server import Services
+from mendflow.services.scheduling import exchange
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.sim.storm import WRITING
 from mendflow.sim.world import Scene
 from mendflow.stores.contract import Append, Done, Taken

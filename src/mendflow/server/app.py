@@ -46,8 +46,8 @@ from mendflow.server.routes import (
     tasks,
 )
 from mendflow.server.soap import face as soap
-from mendflow.services.domain import Domain
-from mendflow.services.partners.contract import Office
+from mendflow.services.api.domain import Domain
+from mendflow.services.messaging.contracts import Office
 
 JSON_BYTES_MAX = 16 << 20
 ROUTES: list[Any] = [

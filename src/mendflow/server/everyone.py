@@ -19,7 +19,7 @@ from mendflow.server.access import API
 from mendflow.server.body import whole
 from mendflow.server.forwarding import EVENTS, Whereabouts
 from mendflow.server.passing import Passing
-from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.base.cluster import ServerDocument
 
 UNHEARD: Final = b"mendflow-unheard"
 PATIENCE_S: Final = 2.0

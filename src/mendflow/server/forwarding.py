@@ -22,9 +22,9 @@ from mendflow.server.answers import HungUp
 from mendflow.server.body import whole
 from mendflow.server.holds import Holds
 from mendflow.server.passing import Passing, away, passed
-from mendflow.services.cluster.contract import ServerDocument
-from mendflow.services.partners.job_words import JOBS
-from mendflow.services.partners.mail_book import endpoint_of
+from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.messaging.message_store import endpoint_of
+from mendflow.services.messaging.ports.job_messages import JOBS
 
 LAST: Final = "last"
 ARRIVING_S: Final = 10

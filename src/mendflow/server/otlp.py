@@ -20,7 +20,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, St
 from opentelemetry.proto.trace.v1.trace_pb2 import Span as Message
 
 from mendflow.core.model.problems import Invalid
-from mendflow.services.tracing import Span
+from mendflow.services.observe.tracing.spans import Span
 
 log = logging.getLogger("mendflow.traces")
 

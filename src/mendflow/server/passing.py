@@ -14,7 +14,7 @@ from litestar.types import HTTPScope
 
 from mendflow.core.model.problems import NotNow, Unreachable
 from mendflow.server.access import PASSED_ON
-from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.base.cluster import ServerDocument
 
 CONNECT_S: Final = 2
 PIECE_S: Final = 75

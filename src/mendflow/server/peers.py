@@ -21,7 +21,7 @@ from mendflow.core.model.views import PilotView
 from mendflow.server.access import PEERS
 from mendflow.server.answers import HungUp, send_mistake, unforeseen
 from mendflow.server.body import whole
-from mendflow.services.cluster.contract import NeighbourAway, ServerDocument
+from mendflow.services.base.cluster import NeighbourAway, ServerDocument
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ from mendflow.core.model.problems import Invalid, Unreachable
 from mendflow.core.model.sync import SyncRequest
 from mendflow.server.body import whole
 from mendflow.server.packed import answer_with, decoded
-from mendflow.services.domain import Domain
+from mendflow.services.api.domain import Domain
 
 SYNC_BYTES_MAX = 64 << 20
 WATCH_AFTER_S = 0.05

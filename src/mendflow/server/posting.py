@@ -15,7 +15,7 @@ from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
 from mendflow.core.model.problems import Invalid
-from mendflow.services.notifier.addresses import check_url, is_private, private_sentence
+from mendflow.services.base.addresses import check_url, is_private, private_sentence
 
 TOTAL_S, CONNECT_S = 10.0, 5.0
 _FAILED = (aiohttp.ClientError, asyncio.TimeoutError, OSError, ValueError)

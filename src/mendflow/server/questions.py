@@ -10,7 +10,7 @@ from mendflow.core.model.data import LocateRequest, PlaceRequest
 from mendflow.server.access import API
 from mendflow.server.body import whole
 from mendflow.server.packed import answer_with, decoded
-from mendflow.services.domain import Domain
+from mendflow.services.api.domain import Domain
 
 QUESTION_BYTES_MAX: Final = 16 << 20
 LOCATE_PATH: Final = f"{API}/pilots/locate"

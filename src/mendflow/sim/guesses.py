@@ -16,7 +16,7 @@ from mendflow.core.model.flow import Activity, Flow, Invoke, Job, Pick, Receive,
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import Value
-from mendflow.services.case_book import name_of
+from mendflow.services.cases.live_case import name_of
 from mendflow.sim.grid.nature import Doing
 
 ANY: Final = "*"

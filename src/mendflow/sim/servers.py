@@ -15,10 +15,10 @@ from mendflow.pilot.link import SYNC_PATH
 from mendflow.server.access import PEERS
 from mendflow.server.peers import HttpNeighbours, PeerRoutes
 from mendflow.server.pilots import Exchange
-from mendflow.services.cluster.contract import NeighbourAway, ServerDocument
-from mendflow.services.cluster.counterpart import Counterpart
-from mendflow.services.house import NO_PATTERNS, House, HouseRules, Services
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.peer_handler import Counterpart
+from mendflow.services.base.cluster import NeighbourAway, ServerDocument
+from mendflow.services.runtime.server import NO_PATTERNS, House, HouseRules, Services
 from mendflow.sim.disk import Disk, DiskLine
 from mendflow.sim.machines import Machine, Process, WallClock
 from mendflow.sim.network import Answer, Network, Unreached

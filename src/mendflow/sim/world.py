@@ -15,7 +15,7 @@ from random import Random
 import msgspec
 
 from mendflow.core.model.ids import CaseId
-from mendflow.services.house import HouseRules
+from mendflow.services.runtime.server import HouseRules
 from mendflow.sim.chronicle import Chronicle
 from mendflow.sim.counting import Counts
 from mendflow.sim.disk import Disk

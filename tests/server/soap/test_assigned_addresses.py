@@ -8,7 +8,7 @@ import pytest
 from mendflow.client import Client
 from mendflow.core.soap.envelope import write_envelope
 from mendflow.server.soap.caller import HttpCaller
-from mendflow.services.partners.contract import CallFailed
+from mendflow.services.messaging.contracts import CallFailed
 from mendflow.wiring import RunningServer
 from tests.server.soap.shop import INVOKE, RECEIVE, REPLY, SHOP, number_in, order, partner, process, told
 

@@ -13,7 +13,7 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.xml import SchemaText
 from mendflow.formats import load
-from mendflow.services.partners.job_words import JOBS
+from mendflow.services.messaging.ports.job_messages import JOBS
 from mendflow.wiring import RunningServer
 from tests.server.soap.shop import (
     ECHO,

@@ -11,7 +11,7 @@ from mendflow.client import Client
 from mendflow.core.model.faults import Category
 from mendflow.core.soap.envelope import read_envelope, write_envelope, write_fault
 from mendflow.server.soap.caller import HttpCaller
-from mendflow.services.partners.contract import CallFailed
+from mendflow.services.messaging.contracts import CallFailed
 from mendflow.wiring import RunningServer
 from tests.server.soap.shop import INVOKE, RECEIVE, REPLY, SHOP, number_in, order, partner, process, told
 

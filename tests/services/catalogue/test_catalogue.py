@@ -24,8 +24,8 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, Forbidden, Invalid, NotFound
 from mendflow.core.model.values import FileRef
 from mendflow.core.model.views import CaseView
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.runtime.server import House
 from tests.services.conftest import HandPilot
 
 A, B = "a" * 64, "b" * 64

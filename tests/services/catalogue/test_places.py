@@ -10,9 +10,9 @@ from mendflow.core.model.flow import Flow, Job, Publishing
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict
-from mendflow.services.catalogue.holds import PLACE_KIND, Hold, Spot
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.data.catalogue.holds import PLACE_KIND, Hold, Spot
+from mendflow.services.runtime.server import House
 from mendflow.stores.contract import Put
 from tests.services.catalogue.test_catalogue import WHO, A, B, Making, element, file, over
 from tests.services.conftest import HandPilot

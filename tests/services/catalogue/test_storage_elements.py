@@ -5,7 +5,7 @@ import pytest
 from mendflow.core.data.elements import overlap
 from mendflow.core.model.data import NameRule, NameRules, StorageElement
 from mendflow.core.model.problems import Conflict, Invalid
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
 from tests.services.catalogue.test_catalogue import WHO, element
 
 

@@ -8,7 +8,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobSpec, JobState
 from mendflow.core.model.problems import Conflict, Forbidden, NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.services.catalogue.writers import Writers
+from mendflow.services.data.catalogue.writers import Writers
 from mendflow.stores.contract import Put
 from mendflow.stores.memory import MemoryStore
 

@@ -17,10 +17,10 @@ from mendflow.core.model.problems import Mistake, StoreUnavailable, Unreachable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.model.sync import SyncAnswer, SyncRequest
 from mendflow.core.model.views import PilotView
-from mendflow.services.case_book import CaseDocument, journal_of
-from mendflow.services.cluster.contract import HOME_KIND, HomeDocument, NeighbourAway, ServerDocument
-from mendflow.services.house import House, HouseRules, Services
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.cluster import HOME_KIND, HomeDocument, NeighbourAway, ServerDocument
+from mendflow.services.cases.live_case import CaseDocument, journal_of
+from mendflow.services.runtime.server import House, HouseRules, Services
 from mendflow.sim.loop import VirtualLoop
 from mendflow.sim.machines import Machine, Process, WallClock
 from mendflow.sim.servers import NoFiles

@@ -10,7 +10,7 @@ from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.sync import SyncAnswer
 from mendflow.core.model.values import FileRef
-from mendflow.services.contracts import NewJob
+from mendflow.services.base.contracts import NewJob
 from tests.services.cluster.world import Hand, Line, World
 
 

@@ -12,9 +12,9 @@ from mendflow.core.model.flow import Job, Sequence
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.services.cluster.contract import HOME_KIND, SERVER_KIND
+from mendflow.services.base.cluster import HOME_KIND, SERVER_KIND
+from mendflow.services.base.cluster_terms import terms_of
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.cluster.terms import terms_of
 from mendflow.sim.disk import at_once
 from mendflow.stores.contract import Append, Write
 from tests.services.cluster.kit import LEASE_MS, TRAVEL_S, Cluster, Server, completed, pilot_of, run

@@ -7,10 +7,10 @@ import pytest
 
 from mendflow.core.model.flow import Job
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.cluster.contract import HOME_KIND
-from mendflow.services.cluster.homes import LAYOUT_KIND
-from mendflow.services.cluster.terms import terms_of
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.cluster import HOME_KIND
+from mendflow.services.base.cluster_terms import terms_of
+from mendflow.services.base.homes import LAYOUT_KIND
 from mendflow.stores.contract import Delete, Document
 from mendflow.stores.memory import MemoryStore
 from tests.services.conftest import HandPilot, house_on

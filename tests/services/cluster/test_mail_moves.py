@@ -8,8 +8,8 @@ import pytest
 
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.problems import Elsewhere
-from mendflow.services.cluster.contract import SERVER_KIND
-from mendflow.services.partners.mailroom import Answer, Posted
+from mendflow.services.base.cluster import SERVER_KIND
+from mendflow.services.messaging.message_router import Answer, Posted
 from mendflow.stores.contract import Write
 from tests.core.engine.xml.conversations import said
 from tests.services.cluster.kit import Cluster, Server, run

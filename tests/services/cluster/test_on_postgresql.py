@@ -12,12 +12,12 @@ from mendflow.core.model.flow import Job, Sequence
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Mistake, StoreUnavailable
-from mendflow.services.case_book import journal_of
-from mendflow.services.clock import SystemClock, steady_ms
-from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock, steady_ms
+from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.cases.live_case import journal_of
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.postgresql import PostgresqlStore
 from tests.servers.postgresql import PostgresqlServer, postgresql_server

@@ -1,8 +1,8 @@
 """Servers as people are shown them."""
 
 from mendflow.core.model.views import Health
-from mendflow.services.clock import SystemClock, steady_ms
-from mendflow.services.cluster.contract import NO_NEIGHBOURS, ServerDocument
+from mendflow.services.base.clock import SystemClock, steady_ms
+from mendflow.services.base.cluster import NO_NEIGHBOURS, ServerDocument
 from mendflow.services.cluster.membership import ServerMembership, Sight
 from mendflow.services.cluster.overview import Overview
 from mendflow.stores.memory import MemoryStore

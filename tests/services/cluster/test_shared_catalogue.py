@@ -16,7 +16,7 @@ from mendflow.core.model.ids import CaseId, PilotId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, Unreachable
 from mendflow.core.model.values import FileRef
-from mendflow.services.cluster.terms import terms_of
+from mendflow.services.base.cluster_terms import terms_of
 from tests.services.cluster.kit import LEASE_MS, Cluster, Server, pilot_of, run
 from tests.services.exceptions.kit import flow
 

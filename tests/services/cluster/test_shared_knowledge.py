@@ -10,8 +10,8 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
 from mendflow.core.model.problems import Unreachable
+from mendflow.services.base.cluster_terms import terms_of
 from mendflow.services.cluster.progress import EVERY_MS
-from mendflow.services.cluster.terms import terms_of
 from tests.services.cluster.kit import LEASE_MS, Cluster, Server, pilot_of, run
 from tests.services.exceptions.kit import FAILED, exlet, flow, mend, rule_set
 

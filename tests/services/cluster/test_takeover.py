@@ -6,8 +6,8 @@ import asyncio
 from mendflow.core.engine.messages import Moved
 from mendflow.core.model.flow import Job, Sequence
 from mendflow.core.model.jobs import JobState, Outcome
-from mendflow.services.cluster.contract import SERVER_KIND
-from mendflow.services.cluster.terms import terms_of
+from mendflow.services.base.cluster import SERVER_KIND
+from mendflow.services.base.cluster_terms import terms_of
 from tests.services.cluster.kit import LEASE_MS, Cluster, completed, keep_running, pilot_of, run
 from tests.services.exceptions.kit import flow
 

@@ -14,15 +14,15 @@ from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import Beat, Capacity, Report, SyncAnswer, SyncRequest, Taken
 from mendflow.core.model.views import PilotView
 from mendflow.core.scheduling.jobs import Policy
-from mendflow.services.cluster.contract import NeighbourAway, ServerDocument, root_of
+from mendflow.services.base.cluster import NeighbourAway, ServerDocument, root_of
+from mendflow.services.base.contracts import NewJob
+from mendflow.services.base.events import Happenings
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.notices import Notices
 from mendflow.services.cluster.relay import Relay
-from mendflow.services.cluster.work_signs import Nudges
-from mendflow.services.contracts import NewJob
-from mendflow.services.exchange import Exchange
-from mendflow.services.happenings import Happenings
-from mendflow.services.ledger import Ledger
-from mendflow.services.meta_scheduler import JOB_KIND, QueueAndPilots
-from mendflow.services.notices import Notices
+from mendflow.services.cluster.work_signals import Nudges
+from mendflow.services.scheduling.exchange import Exchange
+from mendflow.services.scheduling.pilot_scheduler import JOB_KIND, QueueAndPilots
 from mendflow.stores.memory import MemoryStore
 
 LEASE_MS = 3_000

@@ -8,7 +8,7 @@ from mendflow.core.model.data import LogicalFile, Replica
 from mendflow.core.model.data_sets import DataSetWish, Gathering
 from mendflow.core.model.flow import Flow, Input, Job
 from mendflow.core.model.ids import CaseId, FlowName
-from mendflow.services.case_book import CaseDocument
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.stores.contract import Put, Store, Where
 
 EACH = Flow(name=FlowName("each"), inputs={"file": Input(required=True)}, body=Job(name="work", command="true"))

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from mendflow.core.model.data_sets import Gathering
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.house import House, HouseRules
+from mendflow.services.runtime.server import House, HouseRules
 from tests.services.data_sets.kit import EACH, MERGE, cases_of, catalogued, logical, names_in, wish
 from tests.services.exceptions.kit import World
 from tests.services.exceptions.test_crashes import FailingStore, HastyClock

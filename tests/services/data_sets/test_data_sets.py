@@ -10,7 +10,7 @@ from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.services.case_book import CaseDocument
+from mendflow.services.cases.live_case import CaseDocument
 from tests.services.data_sets.kit import EACH, MERGE, cases_of, catalogued, logical, names_in, wish
 from tests.services.exceptions.kit import FAILED, World
 

@@ -9,8 +9,8 @@ import pytest
 
 from mendflow.core.model.data_sets import Gathering
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.case_book import CaseDocument
-from mendflow.services.data_sets.book import journal_of
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.data.sets.store import journal_of
 from mendflow.stores.contract import Append, Write
 from tests.services.cluster.kit import Cluster, Server, pilot_of, run
 from tests.services.data_sets.kit import EACH, MERGE, cases_of, logical, names_in, wish

@@ -10,10 +10,10 @@ import pytest
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.data_sets import Gathering, Watch, WatchView
 from mendflow.core.model.problems import Invalid, NotFound
-from mendflow.services.clock import SystemClock
-from mendflow.services.data_sets.elements import Seen
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.data.watches.storage import Seen
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import WatchedElements
 from tests.servers import s3

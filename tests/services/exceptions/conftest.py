@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from mendflow.services.house import HouseRules
+from mendflow.services.runtime.server import HouseRules
 from mendflow.stores.memory import MemoryStore
 from mendflow.stores.sqlite import SqliteStore
 from tests.services.exceptions.kit import World

@@ -13,10 +13,10 @@ from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import CASE_LEVEL, Decision, ExceptionType, Primitive, Target
 from mendflow.core.model.rules import Rule, RuleSet, Tree
 from mendflow.core.model.views import CaseView
-from mendflow.services.clock import SystemClock
-from mendflow.services.contracts import MetaScheduler
-from mendflow.services.house import NO_DOMAINS, House, HouseRules, Services
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.contracts import MetaScheduler
+from mendflow.services.runtime.server import NO_DOMAINS, House, HouseRules, Services
 from mendflow.stores.contract import Store, Where
 from mendflow.stores.files import FolderKeeper
 from tests.services.conftest import HandPilot

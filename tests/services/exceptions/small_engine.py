@@ -9,7 +9,7 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.repair_views import EngineOrder
-from mendflow.services.exception_service import ForeignEngines
+from mendflow.services.recovery.engines.registry import ForeignEngines
 
 
 class SmallCase:

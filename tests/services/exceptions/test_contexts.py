@@ -10,7 +10,7 @@ from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.exception_service.contexts import CONTEXT_BYTES_MAX, bounded
+from mendflow.services.recovery.contexts import CONTEXT_BYTES_MAX, bounded
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")

@@ -25,10 +25,10 @@ from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.case_book import journal_of
-from mendflow.services.clock import SystemClock
-from mendflow.services.house import House, HouseRules
-from mendflow.services.notices import NOTICES
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.notices import NOTICES
+from mendflow.services.cases.live_case import journal_of
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.contract import Document, Done, Taken, Write
 from mendflow.stores.memory import MemoryStore
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, tree

@@ -19,7 +19,7 @@ from mendflow.core.model.mending import Decision, ExceptionType, Primitive
 from mendflow.core.model.problems import Conflict
 from mendflow.core.model.repair_views import MendWish, RejectWish, RuleWish
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.notices import NOTICES
+from mendflow.services.base.notices import NOTICES
 from tests.services.exceptions.kit import exlet, flow, mend, rule_set
 from tests.services.exceptions.test_crashes import Story, journal
 

@@ -5,8 +5,8 @@ import pytest
 from mendflow.core.model.flow import Job, Parallel, Stage
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.services.exception_service import service
-from mendflow.services.exception_service.exlets import TURNS_MAX, TURNS_MS
+from mendflow.services.recovery import exception_service as service
+from mendflow.services.recovery.exlets import TURNS_MAX, TURNS_MS
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")

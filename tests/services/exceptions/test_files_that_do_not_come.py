@@ -9,7 +9,7 @@ import pytest
 from mendflow.core.model.faults import Category
 from mendflow.core.model.flow import Job, Stage
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.house import HouseRules
+from mendflow.services.runtime.server import HouseRules
 from mendflow.stores.memory import MemoryStore
 from mendflow.stores.sqlite import SqliteStore
 from mendflow.wiring import house_rules

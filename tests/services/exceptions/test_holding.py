@@ -9,7 +9,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.rules import HOUSE, Rule, RuleSet
-from mendflow.services.exception_service import DEPTH_MAX
+from mendflow.services.recovery.exception_service import DEPTH_MAX
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")

@@ -7,7 +7,7 @@ import pytest
 from mendflow.core.model.flow import Activity, Job, Parallel, Sequence, Task
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.services.item_views import generation_of
+from mendflow.services.cases.item_views import generation_of
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")

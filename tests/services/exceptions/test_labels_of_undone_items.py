@@ -5,7 +5,7 @@ import pytest
 from mendflow.core.engine import Completed, compile_flow
 from mendflow.core.model.flow import Flow, Job
 from mendflow.core.model.ids import FlowName, ItemId
-from mendflow.services.unwinding import flow_of
+from mendflow.services.recovery.unwinding import flow_of
 
 
 @pytest.mark.parametrize("item", ["pay", "pay[1]", "pay[1,20]", f"{'p' * 100}[1]"])

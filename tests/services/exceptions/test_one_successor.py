@@ -11,7 +11,7 @@ from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.house import HouseRules
+from mendflow.services.runtime.server import HouseRules
 from mendflow.stores.memory import MemoryStore
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, tree
 

@@ -11,7 +11,7 @@ from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.problems import BadRules, Conflict, Invalid, Mistake, NotFound
 from mendflow.core.model.rules import HOUSE, RuleSet
 from mendflow.core.rules import WouldChange
-from mendflow.services.exception_service import Wish
+from mendflow.services.recovery.rules.editor import Wish
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")

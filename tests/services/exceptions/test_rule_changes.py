@@ -13,7 +13,7 @@ from mendflow.core.model.problems import BadFlow
 from mendflow.core.model.rules import Rule, RuleSet, Tree
 from mendflow.core.model.sync import Beat, Capacity, Report, SyncRequest
 from mendflow.core.rules import problems_of
-from mendflow.services.exception_service.rule_book import JUDGED_AT_ONCE
+from mendflow.services.recovery.rules.store import JUDGED_AT_ONCE
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 

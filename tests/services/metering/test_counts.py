@@ -8,7 +8,8 @@ from mendflow.core.model.mending import Decision, ExceptionType
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.stats import REST, HistogramView, total
 from mendflow.core.scheduling import jobs as life
-from mendflow.services.metering import Counts, Histogram, JobCounts, MeteredStore, Series, StoreCounts, store_name
+from mendflow.services.base.counters import Counts, Histogram, JobCounts, Series, StoreCounts
+from mendflow.services.observe.metered_store import MeteredStore, store_name
 from mendflow.stores.contract import Append, Document, Put
 from mendflow.stores.memory import MemoryStore
 

@@ -11,11 +11,11 @@ from mendflow.server.access import Access
 from mendflow.server.app import create_app
 from mendflow.server.peers import HttpNeighbours
 from mendflow.server.runner import serve
-from mendflow.services.clock import SystemClock, steady_ms
-from mendflow.services.cluster.contract import ServerDocument
-from mendflow.services.cluster.counterpart import Counterpart
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.api.peer_handler import Counterpart
+from mendflow.services.base.clock import SystemClock, steady_ms
+from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
 

@@ -8,9 +8,9 @@ from mendflow.core.model.flow import Job, Sequence
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.problems import Mistake
+from mendflow.services.base.alerts import AlertDocument
 from mendflow.services.cluster.membership import ServerMembership
-from mendflow.services.job_monitor.alerts import AlertDocument
-from mendflow.services.job_monitor.runtimes import estimate_ms
+from mendflow.services.observe.runtimes import estimate_ms
 from tests.services.cluster.kit import Cluster, Server, keep_running, pilot_of, run
 from tests.services.exceptions.kit import flow
 

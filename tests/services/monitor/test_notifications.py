@@ -9,8 +9,8 @@ from mendflow.core.model.alerts import Notification, WebhookView, WebhookWish
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.flow import Job
 from mendflow.core.model.jobs import Outcome
-from mendflow.services.notifier.carrier import LANES, wait_ms
-from mendflow.services.notifier.signing import EVENT
+from mendflow.services.base.delivery import LANES, wait_ms
+from mendflow.services.observe.notifications.signing import EVENT
 from tests.services.cluster.kit import Cluster, Server, pilot_of, run
 from tests.services.exceptions.kit import flow
 from tests.services.monitor.test_monitors import alerts, until_alert

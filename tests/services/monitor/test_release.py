@@ -8,8 +8,8 @@ from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Job as KnownJob
 from mendflow.core.model.jobs import JobState, Outcome
 from mendflow.core.model.sync import Control
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.runtime.server import House
 from tests.services.cluster.kit import LEASE_MS, Cluster, pilot_of, run
 from tests.services.conftest import HandPilot
 from tests.services.exceptions.kit import flow

@@ -11,9 +11,9 @@ from mendflow.core.model.alerts import Notification, WebhookWish
 from mendflow.core.model.flow import Job
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
-from mendflow.services.clock import SystemClock
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
 from tests.services.conftest import HandPilot

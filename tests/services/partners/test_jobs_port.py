@@ -16,11 +16,11 @@ from mendflow.core.soap import ADDRESSING
 from mendflow.core.soap.envelope import element_of, read_envelope
 from mendflow.core.xml.reading import read
 from mendflow.core.xml.tree import Element
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
-from mendflow.services.partners.contract import OWN_ONLY, Reach
-from mendflow.services.partners.job_words import JOBS
-from mendflow.services.partners.port_words import PortFault, child, text_in
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.messaging.contracts import OWN_ONLY, Reach
+from mendflow.services.messaging.ports.job_messages import JOBS
+from mendflow.services.messaging.ports.messages import PortFault, child, text_in
+from mendflow.services.runtime.server import House
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import read_job
 from tests.services.conftest import HandPilot, house_on

@@ -13,11 +13,12 @@ from mendflow.core.model.flow import Activity, Call, Exit, Flow, Parallel, Scope
 from mendflow.core.model.ids import CaseId, FlowName
 from mendflow.core.model.problems import Conflict, Mistake, NotFound, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
-from mendflow.services.cluster.contract import ServerDocument
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
-from mendflow.services.partners import mail_book, mailroom
-from mendflow.services.partners.mailroom import Answer, Posted
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.messaging import message_router as mailroom
+from mendflow.services.messaging import message_store as mail_book
+from mendflow.services.messaging.message_router import Answer, Posted
+from mendflow.services.runtime.server import House
 from mendflow.stores.contract import Done, Store, Taken, Write
 from mendflow.stores.memory import MemoryStore
 from tests.core.engine.xml.conversations import on_message, process, receive, reply, said, sequence, step
@@ -135,7 +136,7 @@ async def test_what_a_case_of_an_earlier_version_refuses_is_told_and_forgotten(
     post: Post, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     await post.ask("begin", said(1))
-    monkeypatch.setattr("mendflow.services.partners.mailroom.demand_message", lambda plan, message: None)
+    monkeypatch.setattr("mendflow.services.messaging.message_router.demand_message", lambda plan, message: None)
     answer = await post.ask("ask", {"id": 1, "other": 2})
     assert answer.fault is not None and answer.fault.name == "messageRefused"
     assert await post.cases() == {"talks-soap.1": "running"}

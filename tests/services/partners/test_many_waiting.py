@@ -8,7 +8,8 @@ import pytest
 
 from mendflow.core.engine.xml.properties import properties_of
 from mendflow.core.model.problems import NotNow
-from mendflow.services.partners import listening, mailroom
+from mendflow.services.messaging import listeners as listening
+from mendflow.services.messaging import message_router as mailroom
 from mendflow.stores.memory import MemoryStore
 from tests.core.engine.xml.conversations import said
 from tests.services.partners.test_mailroom import YES, Post, opened

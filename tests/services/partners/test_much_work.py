@@ -10,8 +10,8 @@ from mendflow.core.engine.state import Case
 from mendflow.core.model.expr import XPATH, Expr
 from mendflow.core.model.flow import Assign, Flow, While
 from mendflow.core.model.ids import CaseId
-from mendflow.services import flow_manager
-from mendflow.services.case_book import SNAPSHOT_KIND, journal_of
+from mendflow.services.cases import flow_manager
+from mendflow.services.cases.live_case import SNAPSHOT_KIND, journal_of
 from mendflow.stores.memory import MemoryStore
 from tests.core.engine.xml.conversations import process, put, receive, reply, said, sequence
 from tests.services.partners.test_mailroom import opened

@@ -13,12 +13,12 @@ from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.xml import element_text, element_value
 from mendflow.formats import load
-from mendflow.services.clock import SystemClock
-from mendflow.services.contracts import MetaScheduler, NewJob, SubmissionFailed
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
-from mendflow.services.meta_scheduler import QueueAndPilots
-from mendflow.services.partners.mail_book import Answer, Posted
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.contracts import MetaScheduler, NewJob, SubmissionFailed
+from mendflow.services.messaging.message_store import Answer, Posted
+from mendflow.services.runtime.server import House, HouseRules
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore

@@ -10,12 +10,12 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap.envelope import element_of, read_envelope, write_envelope, write_fault
 from mendflow.core.xml.reading import read
 from mendflow.core.xml.tree import Element
-from mendflow.services.clock import SystemClock
-from mendflow.services.house import House, HouseRules
-from mendflow.services.local_domain import LocalDomain
-from mendflow.services.partners.contract import Called, CallFailed
-from mendflow.services.partners.port_words import PortFault, child, text_in
-from mendflow.services.partners.proxy_words import PROXY
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.messaging.contracts import Called, CallFailed
+from mendflow.services.messaging.ports.messages import PortFault, child, text_in
+from mendflow.services.messaging.ports.proxy_messages import PROXY
+from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
 from mendflow.wiring import house_rules

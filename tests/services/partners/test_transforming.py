@@ -11,8 +11,8 @@ import pytest
 from mendflow.core.model.faults import Fault
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
-from mendflow.services.metering.counts import Series
-from mendflow.services.partners.transforming import Bounds, SheetProcesses
+from mendflow.services.base.counters import Series
+from mendflow.services.messaging.style_sheets import Bounds, SheetProcesses
 
 HEAD = 'xmlns:xsl="http://www.w3.org/1999/XSL/Transform" version="1.0"'
 ECHO = f"""<xsl:stylesheet {HEAD}><xsl:template match="@*|node()"><xsl:copy>
@@ -99,8 +99,8 @@ def test_a_sheet_reads_nothing_of_the_machine(tmp_path: Path) -> None:  # XML at
 def test_when_a_sheet_runs_its_process_can_open_nothing_any_more() -> None:  # XML attacks
     words = """
 import socket
-from mendflow.services.partners.sheet_runner import give_up_the_world
-from mendflow.services.partners.transforming import Bounds
+from mendflow.services.messaging.style_sheet_process import give_up_the_world
+from mendflow.services.messaging.style_sheets import Bounds
 give_up_the_world(Bounds())
 for way in (lambda: open("/etc/hostname"), socket.socket):
     try:

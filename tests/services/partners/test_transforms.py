@@ -10,12 +10,12 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.values import Value
 from mendflow.core.model.xml import element_value
 from mendflow.formats.bpel import load_bpel
-from mendflow.services.clock import SystemClock
-from mendflow.services.generation import HouseRules
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
-from mendflow.services.partners.mailroom import Answer
-from mendflow.services.partners.transforming import Transformer
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.base.clock import SystemClock
+from mendflow.services.messaging.message_router import Answer
+from mendflow.services.messaging.style_sheets import Transformer
+from mendflow.services.runtime.runtime import HouseRules
+from mendflow.services.runtime.server import House
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
 from tests.formats.bpel.documents import put, sequence

@@ -9,15 +9,15 @@ from mendflow.core.model.jobs import JobSpec, Resources
 from mendflow.core.model.sites import Acknowledged, Answer, BatchAway, Found, PilotSubmission, Site, SiteDocument
 from mendflow.core.model.sync import Capacity, SyncRequest
 from mendflow.core.scheduling.jobs import Policy
-from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.base.alerts import AlertBook
+from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.base.contracts import NewJob
+from mendflow.services.base.ledger import Ledger
 from mendflow.services.cluster.membership import ALWAYS, Promise
-from mendflow.services.contracts import NewJob
-from mendflow.services.job_monitor.alerts import AlertBook
-from mendflow.services.ledger import Ledger
-from mendflow.services.meta_scheduler import QueueAndPilots
-from mendflow.services.provisioning.pilot_monitor import PilotMonitor
-from mendflow.services.provisioning.site_alerts import SiteAlerts
-from mendflow.services.provisioning.site_book import SiteBook
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.sites.alerts import SiteAlerts
+from mendflow.services.scheduling.sites.pilot_monitor import PilotMonitor
+from mendflow.services.scheduling.sites.site_store import SiteBook
 from mendflow.stores.contract import Document, Done, Taken, Write
 from mendflow.stores.memory import MemoryStore
 

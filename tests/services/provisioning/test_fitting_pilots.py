@@ -7,8 +7,8 @@ from mendflow.core.model.jobs import Resources
 from mendflow.core.model.problems import Conflict
 from mendflow.core.model.sites import HOUR_MS, BatchSettings, Found, PilotSettings, Site
 from mendflow.core.scheduling import submissions
-from mendflow.services.cluster.contract import ServerDocument
-from mendflow.services.provisioning.pilot_monitor import About
+from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.scheduling.sites.pilot_monitor import About
 from tests.services.provisioning.kit import Batch, Server
 
 SITE = Site(name="t0", max_pilots=5, submissions_per_hour=20, failures_max=3)

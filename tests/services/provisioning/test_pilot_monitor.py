@@ -20,7 +20,7 @@ from mendflow.core.model.sites import (
     Unsure,
 )
 from mendflow.core.scheduling.provision import SETTLE_MS, Group
-from mendflow.services.cluster.contract import ServerDocument
+from mendflow.services.base.cluster import ServerDocument
 from mendflow.stores.memory import MemoryStore
 from tests.services.provisioning.kit import LEASE_MS, T0, Batch, HandClock, Server
 

@@ -3,9 +3,9 @@
 from mendflow.core.model.ids import PilotId
 from mendflow.core.model.sites import Site
 from mendflow.core.model.sync import Capacity, SyncRequest
-from mendflow.services.house import House
-from mendflow.services.local_domain import LocalDomain
-from mendflow.services.pilot_book import PilotRecord
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.runtime.server import House
+from mendflow.services.scheduling.pilot_records import PilotRecord
 
 CAPACITY = Capacity(slots=2, cpus=2.0, memory_bytes=1 << 30, disk_bytes=1 << 30)
 

@@ -6,7 +6,7 @@ import pytest
 
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.sites import PilotSettings, Site
-from mendflow.services.provisioning.provisioning import Provisioning
+from mendflow.services.scheduling.sites.service import Provisioning
 from mendflow.stores.memory import MemoryStore
 from tests.services.provisioning.kit import Batch, HandClock, Server
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from mendflow.services.cluster.contract import story_of
-from mendflow.services.tracing.ids import trace_of_case
+from mendflow.services.base.cluster import story_of
+from mendflow.services.observe.tracing.ids import trace_of_case
 
 
 @pytest.mark.parametrize(

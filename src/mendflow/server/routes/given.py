@@ -9,7 +9,7 @@ from litestar.params import FromQuery, PathParameter, QueryParameter, SkipValida
 
 from mendflow.server.access import Caller
 from mendflow.server.holds import Holds
-from mendflow.services.domain import Domain
+from mendflow.services.api.domain import Domain
 
 TheDomain = NamedDependency[SkipValidation[Domain]]
 TheCaller = NamedDependency[SkipValidation[Caller]]

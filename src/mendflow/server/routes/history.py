@@ -11,7 +11,7 @@ from mendflow.core.model.repair_views import HistoryEntry
 from mendflow.core.model.views import CaseView
 from mendflow.formats import xes
 from mendflow.server.routes.given import CaseName, TheDomain
-from mendflow.services.domain import Domain
+from mendflow.services.api.domain import Domain
 
 CASES_MAX = 100_000
 PAGE_CASES = 200

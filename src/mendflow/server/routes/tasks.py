@@ -10,7 +10,7 @@ from mendflow.core.model.views import TaskState, TaskView
 from mendflow.server.access import Caller
 from mendflow.server.routes.cases import Wish
 from mendflow.server.routes.given import CaseName, Limit, Serial, Text, TheCaller, TheDomain
-from mendflow.services.domain import Domain
+from mendflow.services.api.domain import Domain
 
 
 class Completion(Wish, frozen=True):

@@ -13,8 +13,8 @@ from mendflow.core.model.faults import Category, Fault
 from mendflow.core.soap import CONTENT_TYPE
 from mendflow.core.soap.envelope import MESSAGE_BYTES_MAX
 from mendflow.server.posting import Looked, PrivateHost
-from mendflow.services.notifier.addresses import is_private_host, private_sentence
-from mendflow.services.partners.contract import Called, CallFailed
+from mendflow.services.base.addresses import is_private_host, private_sentence
+from mendflow.services.messaging.contracts import Called, CallFailed
 
 CONNECT_S: Final = 10.0
 ANSWER_S: Final = 3600.0

@@ -41,10 +41,10 @@ from mendflow.server.body import whole
 from mendflow.server.forwarding import until_gone
 from mendflow.server.holds import Holds
 from mendflow.server.pilots import STOPPING
-from mendflow.services.partners.contract import Office, Reach
-from mendflow.services.partners.job_words import UNKNOWN
-from mendflow.services.partners.mail_book import Answer
-from mendflow.services.partners.port_words import REFUSED, PortFault
+from mendflow.services.messaging.contracts import Office, Reach
+from mendflow.services.messaging.message_store import Answer
+from mendflow.services.messaging.ports.job_messages import UNKNOWN
+from mendflow.services.messaging.ports.messages import REFUSED, PortFault
 
 T = TypeVar("T")
 

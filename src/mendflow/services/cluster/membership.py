@@ -14,10 +14,10 @@ from typing import Final, Protocol
 import msgspec
 
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.clock import Meter, steady_ms
-from mendflow.services.cluster.contract import SERVER_KIND, Membership, ServerDocument
-from mendflow.services.cluster.terms import Terms, terms_of
-from mendflow.services.contracts import Clock
+from mendflow.services.base.clock import Meter, steady_ms
+from mendflow.services.base.cluster import SERVER_KIND, Membership, ServerDocument
+from mendflow.services.base.cluster_terms import Terms, terms_of
+from mendflow.services.base.contracts import Clock
 from mendflow.stores.contract import Delete, Document, Done, Put, Store
 
 log = logging.getLogger("mendflow.servers")

@@ -6,8 +6,8 @@ import asyncio
 import msgspec
 
 from mendflow.core.model.views import Health, PilotView, ServerView
-from mendflow.services.clock import Meter
-from mendflow.services.cluster.contract import NeighbourAway, Neighbours, ServerDocument
+from mendflow.services.base.clock import Meter
+from mendflow.services.base.cluster import NeighbourAway, Neighbours, ServerDocument
 from mendflow.services.cluster.membership import OwnMembership, ServerMembership
 
 PATIENCE_S = 2.0

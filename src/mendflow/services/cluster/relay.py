@@ -18,12 +18,12 @@ from mendflow.core.model.ids import CaseId, Instant, JobId, PilotId
 from mendflow.core.model.jobs import Measures
 from mendflow.core.model.problems import Unreachable
 from mendflow.core.model.sync import AttemptRef, Beat, Report, SyncAnswer, SyncRequest, mark_of
-from mendflow.services.cache_book import CacheBook
-from mendflow.services.cluster.contract import Homes, Membership, NeighbourAway, Neighbours, ServerDocument
-from mendflow.services.cluster.work_signs import Sign, WorkSigns
-from mendflow.services.contracts import Clock
-from mendflow.services.pilot_book import PilotRecord
-from mendflow.services.said import Said
+from mendflow.services.base.cluster import Homes, Membership, NeighbourAway, Neighbours, ServerDocument
+from mendflow.services.base.contracts import Clock
+from mendflow.services.cluster.work_signals import Sign, WorkSigns
+from mendflow.services.scheduling.answer import Said
+from mendflow.services.scheduling.cache_records import CacheBook
+from mendflow.services.scheduling.pilot_records import PilotRecord
 
 PATIENCE_MS_MIN, PATIENCE_MS_MAX = 250, 2_000
 """How long another server may take over its part: a tenth of the lease, within these bounds."""

@@ -14,11 +14,11 @@ from typing import Final
 import msgspec
 
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.clock import Meter
-from mendflow.services.cluster.contract import HOME_KIND, HomeDocument
-from mendflow.services.cluster.homes import HomeBook, Tree
+from mendflow.services.base.clock import Meter
+from mendflow.services.base.cluster import HOME_KIND, HomeDocument
+from mendflow.services.base.homes import HomeBook, Tree
+from mendflow.services.base.ledger import Ledger
 from mendflow.services.cluster.membership import ServerMembership, Sight
-from mendflow.services.ledger import Ledger
 from mendflow.stores.contract import Document, Store
 
 log = logging.getLogger("mendflow.servers")

@@ -12,7 +12,7 @@ from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState, Outcome
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.jobs import Policy
-from mendflow.services.contracts import Callback, CapacityReport, NewJob, Status
+from mendflow.services.base.contracts import Callback, CapacityReport, NewJob, Status
 from mendflow.sim.grid.batch import Yard
 from mendflow.sim.grid.courses import Course, Spot
 from mendflow.sim.grid.elements import drawn

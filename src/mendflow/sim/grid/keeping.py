@@ -11,7 +11,7 @@ from typing import Any
 from mendflow.core.model.data import LOGICAL, LogicalFile, Replica, StorageElement
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.values import FileRef
-from mendflow.services.local_data import LocalData
+from mendflow.services.api.local_data import LocalData
 
 ELEMENT = StorageElement(name="grid", url="file:///grid")
 

@@ -21,10 +21,10 @@ from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import SyncRequest
 from mendflow.core.model.values import Value
 from mendflow.pages.words import count_text, duration_text
-from mendflow.services.case_book import CaseDocument
-from mendflow.services.house import NO_PATTERNS, House, HouseRules
-from mendflow.services.job_monitor.rules import MonitorRules
-from mendflow.services.local_domain import LocalDomain
+from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.observe.monitor_settings import MonitorRules
+from mendflow.services.runtime.server import NO_PATTERNS, House, HouseRules
 from mendflow.sim.grid.batch import VirtualBatch, Yard, as_product
 from mendflow.sim.grid.clock import GridClock
 from mendflow.sim.grid.direct import DirectSubmission

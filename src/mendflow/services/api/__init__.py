@@ -1,0 +1,1 @@
+"""The operations that people and programs may ask for."""

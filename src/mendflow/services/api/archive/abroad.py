@@ -1,0 +1,105 @@
+"""Trees that live on other servers, asked of those before the first byte of an archive leaves.
+
+So whoever cannot be asked is named in time, and what came is known to be whole before any of it goes on. A tree waits
+in a file of its own until its turn; memory holds a few of its records at a time. A server that dies meanwhile is no
+obstacle: its trees are asked of whoever takes them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Final, Protocol
+
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.problems import Unreachable
+from mendflow.services.api.archive.records import AnyRecord, BadArchive, Head, Tree, Unpacker
+from mendflow.services.base.cluster import NeighbourAway, Neighbours, ServerDocument
+from mendflow.services.base.contracts import Clock
+
+PATIENCE_MS: Final = 15_000
+AGAIN_MS: Final = 500
+AT_ONCE: Final = 20
+
+
+class Homes(Protocol):
+    """Where trees are."""
+
+    async def home(self, root: CaseId) -> ServerDocument | None:
+        """The other server that is to be asked for the tree; None: it is here, or over, and lies in the store."""
+        ...
+
+
+class Abroad:
+    """`folder` is empty, and is removed by whoever gave it. `left_out` are the trees that nobody could be asked for."""
+
+    def __init__(self, homes: Homes, neighbours: Neighbours, clock: Clock, folder: Path) -> None:
+        self._homes = homes
+        self._neighbours = neighbours
+        self._clock = clock
+        self._folder = folder
+        self._files: dict[CaseId, Path] = {}
+        self._silent: set[str] = set()
+        self.left_out: list[CaseId] = []
+
+    async def gather(self, roots: Sequence[CaseId], *, leave_out: bool) -> None:
+        """Ask for those of the trees that live elsewhere. Who does not answer for long is an error that names it, or
+        its trees are left out."""
+        for root in roots:
+            try:
+                await self.asked(root)
+            except Unreachable:
+                if not leave_out:
+                    raise
+                self.left_out.append(root)
+
+    async def asked(self, root: CaseId) -> bool:
+        """Whether the tree came from another server, now or before."""
+        give_up_at = self._clock.now() + PATIENCE_MS
+        while root not in self._files:
+            server = await self._homes.home(root)
+            if server is None:
+                return False
+            try:
+                self._files[root] = await self._fetched(server, root)
+            except NeighbourAway as away:
+                if server.id in self._silent or self._clock.now() >= give_up_at:
+                    self._silent.add(server.id)
+                    raise _unreachable(root, server, away) from away
+                await self._clock.sleep(AGAIN_MS)
+        return True
+
+    async def _fetched(self, server: ServerDocument, root: CaseId) -> Path:
+        path = self._folder / str(len(self._files))
+        with path.open("wb") as out:
+            async for chunk in self._neighbours.archive(server, root):
+                await asyncio.to_thread(out.write, chunk)
+        try:
+            roots = await asyncio.to_thread(_trees_in, path)
+        except BadArchive as error:
+            raise NeighbourAway(f"what came of server {server.id} is not whole: {error.message}") from error
+        if roots != [root]:
+            raise NeighbourAway(f"server {server.id} sent something else than case {root}")
+        return path
+
+    async def records(self, root: CaseId) -> AsyncIterator[AnyRecord]:
+        """What came of a tree."""
+        with self._files[root].open("rb") as source:
+            records = (record for record in Unpacker(source).records() if not isinstance(record, Head))
+            while some := await asyncio.to_thread(lambda: list(islice(records, AT_ONCE))):
+                for record in some:
+                    yield record
+
+
+def _trees_in(path: Path) -> list[CaseId]:
+    """Read to the end, so that the digest is looked at."""
+    with path.open("rb") as source:
+        return [record.root for record in Unpacker(source).records() if isinstance(record, Tree)]
+
+
+def _unreachable(root: CaseId, server: ServerDocument, away: NeighbourAway) -> Unreachable:
+    return Unreachable(
+        f"case {root} lives on server {server.id} at {server.url or 'no known address'}, which cannot be asked for it"
+        f" ({away}); look after that server, or leave out what cannot be had: --leave-out-unreachable",
+        server=server.id,
+        url=server.url,
+    )

@@ -1,0 +1,116 @@
+"""Archives, as the services of one server see them: whose the cases are, and who goes on with them."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from typing import BinaryIO, Final
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.problems import Conflict, Elsewhere, NotNow
+from mendflow.core.model.views import ImportReport
+from mendflow.services.api.archive.checking import checked
+from mendflow.services.api.archive.exporting import Export
+from mendflow.services.api.archive.importing import Import
+from mendflow.services.base.cluster import HOME_KIND, ServerDocument, root_of
+from mendflow.services.base.homes import Tree
+from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, LiveCase
+from mendflow.services.recovery.decisions import OPEN_KIND
+from mendflow.services.recovery.levels import LEVEL_KIND
+from mendflow.services.runtime.server import House
+
+IMPORTING = "import"
+MOVING_MS: Final = 15_000
+LOOK_EVERY_MS: Final = 250
+
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
+
+
+class ArchiveDesk:
+    def __init__(self, house: House) -> None:
+        self._house = house
+        self.store = house.store
+        self.keeper = house.keeper
+        self.ledger = house.services.ledger
+        self.clock = house.clock
+        self.neighbours = house.neighbours
+
+    def living(self) -> dict[CaseId, LiveCase]:
+        return self._house.services.manager.live
+
+    async def home(self, root: CaseId) -> ServerDocument | None:
+        """The other server that is to be asked for a tree; None: it is here, or over, and lies in the store. One that
+        is just moving is waited for."""
+        membership, give_up_at = self._house.membership, self._now() + MOVING_MS
+        while membership.shared:
+            homes = self._house.services.homes
+            if homes.mine(root):
+                return None
+            server = await homes.home_of(root, afresh=True)
+            if not server or await self._over(root):
+                return None
+            found = membership.find(server)
+            if found is not None and server != homes.server:
+                return found
+            if self._now() >= give_up_at:
+                raise NotNow(f"case {root} is being taken over from server {server}; ask again in a moment")
+            await self.clock.sleep(LOOK_EVERY_MS)
+        return None
+
+    async def _over(self, root: CaseId) -> bool:
+        """Whether nothing that belongs to the tree changes any more. Its home may still be kept, by a notification that
+        nobody has taken yet."""
+        async for found in self.store.scan(CASE_KIND, root):
+            if root_of(found.id) == root:
+                case = _decode_case(found.body)
+                if case.live or case.posted:
+                    return False
+        for kind in (OPEN_KIND, LEVEL_KIND):
+            async for found in self.store.scan(kind, root):
+                if root_of(found.id) == root:
+                    return False
+        return True
+
+    def export(
+        self, cases: Sequence[CaseId], *, files: bool, everything: bool, leave_out: bool, by: str
+    ) -> AsyncIterator[bytes]:
+        """An archive of these cases, each with the whole tree that it belongs to."""
+        roots, by = list(dict.fromkeys(map(root_of, cases))), f"mendflow {self._house.health().version}, {by}"
+        return Export(self, roots, files=files, everything=everything, leave_out=leave_out, by=by).packed()
+
+    async def give(self, root: CaseId) -> AsyncIterator[bytes]:
+        """A tree for another server that asks, because it lives here."""
+        if (server := await self.home(root)) is not None:
+            raise Elsewhere(f"case {root} lives on server {server.id}", server=server.id)
+        async for chunk in Export(self, [root], files=False, everything=False, by="", bare=True).packed():
+            yield chunk
+
+    async def take(self, source: BinaryIO, *, as_new: bool, skip_existing: bool, resume: bool, by: str) -> ImportReport:
+        """Everything in an archive, or nothing and why."""
+        inventory = await asyncio.to_thread(checked, source)
+        work = Import(self.store, self.keeper, source, inventory)
+        plans = await work.plan(as_new=as_new, skip_existing=skip_existing)
+        await work.take_files()
+        await work.take_shared()
+        await self._house.services.read_shared()
+        await work.take_trees(plans, self, resume=resume, now=self._now(), by=by)
+        await self.ledger.settled()
+        if inventory.left_out:
+            work.report.notes.append(f"not in the archive, as it says itself: {', '.join(inventory.left_out)}")
+        return work.report
+
+    # For imports
+
+    async def expect(self, root: CaseId, title: str) -> None:
+        if not self._house.services.homes.knows(root) and await self.store.get(HOME_KIND, root) is not None:
+            raise Conflict(f"{title} is on another server already; look at it there")
+
+    async def go_on(self, root: CaseId) -> None:
+        """Without a home nobody would: so it has none before all of it is here."""
+        if not any(root_of(id) == root for id in self.living()):
+            self._house.services.homes.hold(root, IMPORTING)
+            await self.ledger.settled()
+            await self._house.services.take_up([Tree(root)])
+
+    def _now(self) -> Instant:
+        return self._house.clock.now()

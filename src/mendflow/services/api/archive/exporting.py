@@ -1,0 +1,230 @@
+"""Cases into an archive, each as of one moment.
+
+A case that goes on changes while it is read. So what is noted of it meanwhile is watched: when everything was read,
+all that changed is taken from memory in one go, with the length of each journal at that very moment. That is what the
+disk would hold if the server were killed then, and from that a case goes on. Documents of a live case wait in a
+temporary file until then; memory holds their places and what changed. A case that goes on elsewhere is asked of the
+server that it lives on, which does the same."""
+
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+from pathlib import Path
+from typing import Final, Protocol
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.problems import NotFound
+from mendflow.services.api.archive.abroad import Abroad
+from mendflow.services.api.archive.kinds import HOUSE_KINDS, NAMED_KINDS, TREE_KINDS, files_in
+from mendflow.services.api.archive.records import PIECE_BYTES, AnyRecord, File, Head, Journal, Kept, Packer, Piece, Tree
+from mendflow.services.base.cluster import Neighbours, ServerDocument, root_of
+from mendflow.services.base.contracts import Clock, Keeper
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, LiveCase, journal_of
+from mendflow.services.messaging.message_store import ENDPOINT_KIND
+from mendflow.stores.contract import Store
+
+HOUSE_NAME: Final = "*"
+ENTRIES: Final = 500
+ENTRIES_BYTES: Final = 1 << 20
+
+_encode = msgspec.json.Encoder().encode
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
+_Key = tuple[str, str]
+
+
+class Around(Protocol):
+    """What an export needs to know of the services around it."""
+
+    store: Store
+    ledger: Ledger
+    keeper: Keeper
+    clock: Clock
+    neighbours: Neighbours
+
+    def living(self) -> dict[CaseId, LiveCase]: ...
+    async def home(self, root: CaseId) -> ServerDocument | None:
+        """The other server that is to be asked for the tree; None: it is here, or over, and lies in the store."""
+        ...
+
+
+class Export:
+    """One archive. `roots` are the cases, in the order in which they come; `everything` adds what no case refers to.
+    `leave_out`: without those whose server cannot be asked. `bare`: trees and nothing else, as other servers want
+    them."""
+
+    def __init__(
+        self,
+        around: Around,
+        roots: Sequence[CaseId],
+        *,
+        files: bool,
+        everything: bool,
+        by: str,
+        leave_out: bool = False,
+        bare: bool = False,
+    ) -> None:
+        self._around = around
+        self._roots = roots
+        self._files = files
+        self._everything = everything
+        self._by = by
+        self._leave_out = leave_out
+        self._bare = bare
+        self._packer = Packer()
+        self._seen_files: dict[str, None] = {}
+
+    async def packed(self) -> AsyncIterator[bytes]:
+        """The bytes of the file. What can be refused is refused before the first."""
+        around = self._around
+        with tempfile.TemporaryDirectory(prefix="mendflow-archive-") as folder:
+            abroad = Abroad(around, around.neighbours, around.clock, Path(folder))
+            if not self._bare:
+                await abroad.gather(self._roots, leave_out=self._leave_out)
+            async for record in self._records(abroad):
+                if packed := self._packer.pack(record):
+                    yield packed
+            yield self._packer.end()
+
+    def _head(self, left_out: list[CaseId]) -> Head:
+        now = self._around.clock.now()
+        return Head(made_at=now, made_by=self._by, files=self._files, left_out=left_out or msgspec.UNSET)
+
+    async def _records(self, abroad: Abroad) -> AsyncIterator[AnyRecord]:
+        yield self._head(abroad.left_out)
+        if not self._bare:
+            async for kept in self._shared():
+                yield kept
+        for root in self._roots:
+            if root not in abroad.left_out:
+                async for record in self._told(root, abroad):
+                    yield record
+        if self._files:
+            for sha256 in list(self._seen_files):
+                async for piece in self._file(sha256):
+                    yield piece
+
+    # What is everybody's
+
+    async def _shared(self) -> AsyncIterator[Kept]:
+        await self._around.ledger.settled()
+        store, names = self._around.store, await self._names()
+        for kind, versions in NAMED_KINDS.items():
+            async for found in store.scan(kind):
+                if self._everything or found.id in names:
+                    for mark in ("@", "/"):
+                        async for version in store.scan(versions, f"{found.id}{mark}"):
+                            yield self._kept(versions, version.id, version.body)
+                    yield self._kept(kind, found.id, found.body)
+        for kind in HOUSE_KINDS if self._everything else ():
+            async for found in store.scan(kind):
+                yield self._kept(kind, found.id, found.body)
+
+    async def _names(self) -> set[str]:
+        """The flows of all cases of the trees. The house rules belong to every case."""
+        names = {HOUSE_NAME}
+        for root in self._roots:
+            async for found in self._around.store.scan(CASE_KIND, root):
+                if root_of(found.id) == root:
+                    names.add(_decode_case(found.body).flow)
+        return names
+
+    def _kept(self, kind: str, id: str, body: bytes) -> Kept:
+        kept = Kept(kind, id, msgspec.Raw(body))
+        self._refer(kept)
+        return kept
+
+    # A tree of cases
+
+    async def _told(self, root: CaseId, abroad: Abroad) -> AsyncIterator[AnyRecord]:
+        """A tree, by whoever it lives with by now."""
+        if self._bare or not await abroad.asked(root):
+            async for record in self._tree(root):
+                yield record
+            return
+        async for record in abroad.records(root):
+            self._refer(record)
+            yield record
+
+    def _refer(self, record: AnyRecord) -> None:
+        """Its files are wanted, too."""
+        bodies = [record.body] if isinstance(record, Kept) else record.entries if isinstance(record, Journal) else []
+        for body in bodies:
+            self._seen_files.update(dict.fromkeys(sorted(files_in(bytes(body)))))
+
+    async def _tree(self, root: CaseId) -> AsyncIterator[AnyRecord]:
+        ledger = self._around.ledger
+        with tempfile.TemporaryFile() as spool:
+            places: dict[_Key, tuple[int, int]] = {}
+            with ledger.watch(root) as changed:
+                await ledger.settled()
+                for kind in TREE_KINDS:
+                    async for found in self._around.store.scan(kind, root):
+                        if root_of(found.id) == root:
+                            places[kind, found.id] = (spool.tell(), len(found.body))
+                            spool.write(found.body)
+                # From here to the end of the block nothing is waited for: this is the moment.
+                lengths = {id: live.position for id, live in self._around.living().items() if root_of(id) == root}
+                live = [id for id, each in self._around.living().items() if id in lengths and each.document.live]
+                for key, document in changed.items():
+                    if key[0] in TREE_KINDS:
+                        places.pop(key, None)
+                        if document is not None:
+                            body = _encode(document)
+                            places[key] = (spool.seek(0, 2), len(body))
+                            spool.write(body)
+            await ledger.settled()
+            yield Tree(root, sorted(live))
+            ids = sorted(id for kind, id in places if kind == CASE_KIND)
+            if root not in ids and (ENDPOINT_KIND, root) not in places:
+                raise NotFound(f"there is no case {root!r}; `mendflow cases` lists them")
+            for id in ids:
+                async for journal in self._journal(CaseId(id), lengths.get(CaseId(id))):
+                    yield journal
+            for kind, id in sorted(places, key=lambda key: (TREE_KINDS.index(key[0]), key[1])):
+                spool.seek(places[kind, id][0])
+                yield self._kept(kind, id, spool.read(places[kind, id][1]))
+
+    async def _journal(self, case: CaseId, length: int | None) -> AsyncIterator[Journal]:
+        """A case that is over has the journal that it has."""
+        stream, position = journal_of(case), 0
+        end = await self._around.store.length(stream) if length is None else length
+        while position < end:
+            entries = await self._around.store.read(stream, position, min(ENTRIES, end - position))
+            assert entries, f"{stream} is shorter than {end}"
+            for part in _parts(entries):
+                journal = Journal(case, position, [msgspec.Raw(entry) for entry in part])
+                self._refer(journal)
+                yield journal
+                position += len(part)
+
+    # Kept files
+
+    async def _file(self, sha256: str) -> AsyncIterator[AnyRecord]:
+        """A file that is not kept any more is not in the archive either."""
+        size = await self._around.keeper.size(sha256)
+        if size is None:
+            return
+        yield File(sha256, size)
+        gathered = b""
+        async for chunk in self._around.keeper.kept(sha256):
+            gathered += chunk
+            while len(gathered) >= PIECE_BYTES:
+                yield Piece.of(gathered[:PIECE_BYTES])
+                gathered = gathered[PIECE_BYTES:]
+        if gathered:
+            yield Piece.of(gathered)
+
+
+def _parts(entries: list[bytes]) -> list[list[bytes]]:
+    """Entries in parts that are not too large for one line."""
+    parts: list[list[bytes]] = [[]]
+    size = 0
+    for entry in entries:
+        if parts[-1] and size + len(entry) > ENTRIES_BYTES:
+            parts.append([])
+            size = 0
+        parts[-1].append(entry)
+        size += len(entry)
+    return parts

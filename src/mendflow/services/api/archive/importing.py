@@ -1,0 +1,316 @@
+"""An archive into a store, once: killed in the middle and begun again it ends the same.
+
+A tree is announced before its first document and marked as here after its last; its cases are written last. So what a
+killed import left is seen by nobody, and the next goes on with it. A case that was not over comes suspended, because
+the one that it was made from may still run somewhere: whoever lets it go on says that it does not. What ran when the
+archive was made is taken as lost."""
+
+from collections.abc import AsyncIterator, Iterator
+from typing import BinaryIO, Final, Protocol
+
+import msgspec
+
+from mendflow.core.engine import Case, decide, evolve
+from mendflow.core.engine.messages import Event, Suspend
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.problems import Conflict
+from mendflow.core.model.views import ImportReport
+from mendflow.core.scheduling import jobs as life
+from mendflow.services.api.archive.checking import Inventory, TreeFound
+from mendflow.services.api.archive.kinds import IMPORTED_KIND, NAMED_KINDS, name_of_version, renamed
+from mendflow.services.api.archive.records import AnyRecord, File, Journal, Kept, Piece, Tree, Unpacker
+from mendflow.services.base.contracts import Keeper
+from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, journal_of
+from mendflow.services.messaging.message_store import ENDPOINT_KIND
+from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
+from mendflow.stores.contract import Append, Put, Store, Taken, Write
+
+BATCH: Final = 200
+LOST: Final = life.Policy(losses_max=2**31, loss_wait_ms=0)
+WHY_LOST: Final = "it ran when the archive was made that this case was restored from"
+
+_encode = msgspec.json.Encoder().encode
+_decode_event = msgspec.json.Decoder(Event).decode
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+
+
+class Imported(msgspec.Struct, kw_only=True):
+    """Where a tree came from. `done`: all of it is here."""
+
+    root: CaseId
+    archive: str
+    name: CaseId  # what it was called there
+    at: Instant
+    by: str
+    resumed: bool
+    done: bool = False
+
+
+class Host(Protocol):
+    """Whoever lets live cases go on that were imported."""
+
+    async def expect(self, root: CaseId, title: str) -> None:
+        """A tree is about to come, which people know by its title; refused if somebody has it already."""
+        ...
+
+    async def go_on(self, root: CaseId) -> None:
+        """All of a tree is here in which something goes on."""
+        ...
+
+
+class TreePlan(msgspec.Struct, kw_only=True):
+    """What becomes of a tree of the archive: under which id it comes, if at all."""
+
+    found: TreeFound
+    root: CaseId
+    skip: bool = False
+    mark: int = 0  # the version of its document, if it has one
+
+    @property
+    def begun(self) -> list[CaseId]:
+        """Its cases that were not called by others, under the ids under which they come."""
+        return [CaseId(self.root + each.removeprefix(self.found.root)) for each in self.found.begun]
+
+
+class Import:
+    def __init__(self, store: Store, keeper: Keeper, source: BinaryIO, inventory: Inventory) -> None:
+        self._store = store
+        self._keeper = keeper
+        self._source = source
+        self._inventory = inventory
+        self.report = ImportReport()
+
+    # Planning
+
+    async def plan(self, *, as_new: bool, skip_existing: bool) -> list[TreePlan]:
+        """What is to be done, case by case; refused whole if a case is here with other content."""
+        plans = [
+            TreePlan(found=tree, root=self._new_root(tree.root) if as_new else tree.root)
+            for tree in self._inventory.trees
+        ]
+        for plan in plans:
+            await self._look(plan, skip_existing)
+        return plans
+
+    def _new_root(self, root: CaseId) -> CaseId:
+        """The same for the same archive, so that an import that is begun again makes no third."""
+        return CaseId(f"{root}-{self._inventory.digest[:8]}")
+
+    async def _look(self, plan: TreePlan, skip_existing: bool) -> None:
+        mark = await self._store.get(IMPORTED_KIND, plan.root)
+        if mark is not None:
+            before = msgspec.json.decode(mark.body, type=Imported)
+            plan.mark, plan.skip = mark.version, before.done
+            if before.archive == self._inventory.digest:
+                self.report.present += plan.begun if plan.skip else []
+                return
+        elif await self._store.get(ENDPOINT_KIND if plan.found.endpoint else CASE_KIND, plan.root) is None:
+            if await self._store.length(journal_of(plan.root)):
+                raise Conflict(f"there is a journal of case {plan.root} here already; import it --as-new")
+            return
+        plan.skip = True
+        if await self._same(plan):
+            self.report.present += plan.begun
+        elif skip_existing:
+            self.report.skipped += plan.begun
+        else:
+            raise Conflict(
+                f"{plan.found.title} is here already, with other content; nothing was imported. Leave such cases out"
+                " by --skip-existing, or take all of them under new ids by --as-new"
+            )
+
+    async def _same(self, plan: TreePlan) -> bool:
+        """Whether the journal here is the one in the archive. Where messages come in there is none of all."""
+        if plan.found.endpoint:
+            return False
+        digest, position, stream = TreeFound(plan.root, []).journal, 0, journal_of(plan.root)
+        while entries := await self._store.read(stream, position):
+            position += len(entries)
+            for entry in entries:
+                digest.update(entry + b"\n")
+        return digest.hexdigest() == plan.found.journal.hexdigest()
+
+    # Taking
+
+    async def take_files(self) -> None:
+        """Before everything that refers to them."""
+        records = Unpacker(self._source).records()
+        pieces: list[AnyRecord] = []
+        for record in records:
+            if isinstance(record, File):
+                pieces = [record]
+                break
+        while pieces and isinstance(first := pieces.pop(), File):
+            if await self._keeper.size(first.sha256) is None:
+                await self._keeper.keep(first.sha256, _content(records, pieces), sha256=first.sha256)
+                self.report.files += 1
+            else:
+                async for _ in _content(records, pieces):
+                    pass
+
+    async def take_shared(self) -> None:
+        """What is not known here by its name, whole; what is known stays as it is."""
+        known: dict[tuple[str, str], bool] = {}
+        for record in Unpacker(self._source).records():
+            if isinstance(record, Tree | File):
+                return
+            if isinstance(record, Kept):
+                await self._take_shared(record, known)
+
+    async def _take_shared(self, record: Kept, known: dict[tuple[str, str], bool]) -> None:
+        kind = next((kind for kind, versions in NAMED_KINDS.items() if versions == record.kind), record.kind)
+        name = name_of_version(record.id) if kind != record.kind else record.id
+        if (kind, name) not in known:
+            known[kind, name] = await self._store.get(kind, name) is not None
+        here = await self._store.get(record.kind, record.id)
+        if here is not None and msgspec.json.decode(here.body) != msgspec.json.decode(record.body):
+            self.report.notes.append(f"{record.kind} {record.id} is another here, and stays as it is")
+        elif here is None and not known[kind, name]:
+            await self._store.write([Put(record.kind, record.id, bytes(record.body), 0)])
+
+    async def take_trees(self, plans: list[TreePlan], host: "Host", *, resume: bool, now: Instant, by: str) -> None:
+        """Tree by tree, in one go through the archive. What is there already from an import that was killed is left as
+        it is."""
+        wanted = {plan.found.root: plan for plan in plans if not plan.skip}
+        writer: _TreeWriter | None = None
+        for record in Unpacker(self._source).records():
+            if isinstance(record, Tree | File):
+                await self._end(writer, host, resume=resume, now=now, by=by)
+                writer, plan = None, wanted.get(record.root) if isinstance(record, Tree) else None
+                if plan is not None:
+                    await host.expect(plan.root, plan.found.title)
+                    await self._mark(plan, done=False, resume=resume, now=now, by=by)
+                    writer = _TreeWriter(self._store, plan, resume=resume, now=now, by=by)
+            elif writer is not None:
+                await writer.take(record)
+        await self._end(writer, host, resume=resume, now=now, by=by)
+
+    async def _end(self, writer: "_TreeWriter | None", host: "Host", *, resume: bool, now: Instant, by: str) -> None:
+        if writer is None:
+            return
+        await writer.end()
+        if writer.plan.found.live or writer.plan.found.endpoint:
+            await host.go_on(writer.plan.root)
+        await self._mark(writer.plan, done=True, resume=resume, now=now, by=by)
+        self.report.imported += writer.plan.begun
+        self.report.cases += len(writer.plan.found.cases)
+        self.report.suspended += writer.suspended
+
+    async def _mark(self, plan: TreePlan, *, done: bool, resume: bool, now: Instant, by: str) -> None:
+        mark = Imported(
+            root=plan.root,
+            archive=self._inventory.digest,
+            name=plan.found.root,
+            at=now,
+            by=by,
+            resumed=resume,
+            done=done,
+        )
+        [result] = await self._store.write([Put(IMPORTED_KIND, plan.root, _encode(mark), plan.mark)])
+        if isinstance(result, Taken):
+            raise Conflict(f"{plan.found.title} is just being imported by somebody else; look again when he is done")
+        plan.mark = result.version
+
+
+class _TreeWriter:
+    """Writes one tree: journals, then documents, then its cases, the root last."""
+
+    def __init__(self, store: Store, plan: TreePlan, *, resume: bool, now: Instant, by: str) -> None:
+        self._store = store
+        self.plan = plan
+        self._resume = resume
+        self._now = now
+        self._by = by
+        self._batch: list[Write] = []
+        self._cases: list[Put] = []
+        self._replayed: dict[CaseId, Case] = {}
+        self._lengths: dict[CaseId, int] = {}
+        self.suspended: list[CaseId] = []
+
+    async def take(self, record: AnyRecord) -> None:
+        if isinstance(record, Journal):
+            await self._journal(record)
+        elif isinstance(record, Kept):
+            await self._document(record)
+
+    async def end(self) -> None:
+        await self._flush()
+        last = sorted(self._cases, key=lambda put: (put.id == self.plan.root, put.id))
+        for put in last:
+            await self._store.write([put])
+
+    async def _journal(self, record: Journal) -> None:
+        case = CaseId(self._named(record.case.encode()).decode())
+        entries = [self._renamed(bytes(raw)) for raw in record.entries]
+        await self._append(case, record.position, entries)
+        if record.case in self.plan.found.live and not self._resume:
+            state = self._replayed.setdefault(case, Case.blank())
+            for entry in entries:
+                evolve(state, _decode_event(entry))
+
+    async def _append(self, case: CaseId, position: int, entries: list[bytes]) -> None:
+        """What is there is ours: it was written by an import of the same archive."""
+        there = await self._store.length(journal_of(case))
+        missing = entries[max(0, there - position) :]
+        if missing and there <= position + len(entries):
+            await self._store.write([Append(journal_of(case), missing, max(there, position))])
+        self._lengths[case] = position + len(entries)
+
+    async def _document(self, record: Kept) -> None:
+        id, body = self._named(record.id.encode()).decode(), self._renamed(bytes(record.body))
+        if record.kind == JOB_KIND and self.plan.found.live:
+            body = self._held_job(body)
+        if record.kind == CASE_KIND:
+            self._cases.append(Put(CASE_KIND, id, await self._held_case(body), 0))
+            return
+        self._batch.append(Put(record.kind, id, body, 0))
+        if len(self._batch) >= BATCH:
+            await self._flush()
+
+    async def _flush(self) -> None:
+        if self._batch:
+            await self._store.write(self._batch)
+        self._batch = []
+
+    def _held_job(self, body: bytes) -> bytes:
+        job = _decode_job(body)
+        if job.finished:
+            return body
+        for event in life.lose(job, now=self._now, policy=LOST, why=WHY_LOST):
+            life.evolve(job, event)
+        if not self._resume:
+            for event in life.suspend(job):
+                life.evolve(job, event)
+        return _encode(job)
+
+    async def _held_case(self, body: bytes) -> bytes:
+        document = _decode_case(body)
+        state = self._replayed.pop(document.id, None)
+        if state is None:
+            return body
+        self.suspended.append(document.id)
+        if state.status != "suspended":
+            events = decide(state, Suspend(by=self._by), self._now)
+            await self._append(document.id, self._lengths[document.id], [_encode(event) for event in events])
+            document.status = "suspended"
+        return _encode(document)
+
+    def _renamed(self, body: bytes) -> bytes:
+        if self.plan.root == self.plan.found.root:
+            return body
+        return renamed(body, self.plan.found.root, self.plan.root)
+
+    def _named(self, id: bytes) -> bytes:
+        """An id is a text that begins with the tree's name."""
+        return self.plan.root.encode() + id[len(self.plan.found.root.encode()) :]
+
+
+async def _content(records: Iterator[AnyRecord], left: list[AnyRecord]) -> AsyncIterator[bytes]:
+    """The pieces of a file; the record after them is put into `left`."""
+    for record in records:
+        if not isinstance(record, Piece):
+            left.append(record)
+            return
+        yield record.content()

@@ -1,0 +1,74 @@
+"""Which documents belong to a case, and which are everybody's."""
+
+import re
+from typing import Final
+
+from mendflow.core.model.ids import CaseId
+from mendflow.services.cases.flows import FLOW_KIND
+from mendflow.services.cases.live_case import CASE_KIND, ITEM_KIND, RUNS_KIND
+from mendflow.services.cases.order_dispatcher import REPLY_KIND
+from mendflow.services.cases.user_tasks import TASK_KIND
+from mendflow.services.data.catalogue.elements import STORAGE_KIND
+from mendflow.services.data.catalogue.files import FILE_KIND
+from mendflow.services.data.catalogue.holds import PLACE_KIND
+from mendflow.services.messaging.callbacks import CALLBACK_KIND
+from mendflow.services.messaging.message_store import ANSWER_KIND, ENDPOINT_KIND, MAIL_KIND
+from mendflow.services.recovery.decisions import DECISION_KIND, OPEN_KIND
+from mendflow.services.recovery.levels import LEVEL_KIND
+from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
+from mendflow.services.recovery.proxy.patterns import PATTERN_KIND
+from mendflow.services.recovery.rules.store import RULES_KIND, VERSION_KIND
+from mendflow.services.recovery.unwinding import COMPENSATION_KIND
+from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
+
+TREE_KINDS: Final = (
+    JOB_KIND,
+    ITEM_KIND,
+    RUNS_KIND,
+    TASK_KIND,
+    REPLY_KIND,
+    CONVERSATION_KIND,
+    DECISION_KIND,
+    OPEN_KIND,
+    LEVEL_KIND,
+    ENDPOINT_KIND,
+    MAIL_KIND,
+    ANSWER_KIND,
+    CALLBACK_KIND,
+    CASE_KIND,
+)
+"""Named after a case of the tree. Cases come last: when one is there, all that it needs is. Where messages come for a
+flow, the tree is named after that, and no case has its name."""
+
+FLOW_VERSION_KIND: Final = "flow-version"
+NAMED_KINDS: Final = {FLOW_KIND: FLOW_VERSION_KIND, RULES_KIND: VERSION_KIND}
+"""What cases refer to by name, and the kind that has all its versions: `NAME@1`, `NAME/00000001`."""
+
+HOUSE_KINDS: Final = (PATTERN_KIND, COMPENSATION_KIND, STORAGE_KIND, PLACE_KIND, FILE_KIND)
+"""Only in an archive of everything."""
+
+SHARED_KINDS: Final = (*NAMED_KINDS, *NAMED_KINDS.values(), *HOUSE_KINDS)
+
+IMPORTED_KIND: Final = "imported"
+"""A document for each tree that came out of an archive: which archive, and whether all of it is here."""
+
+ROOT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_-]{0,199}")
+ID: Final = re.compile(r"[^\x00-\x1f\x7f]{1,2000}")
+SHA256: Final = re.compile(r"[0-9a-f]{64}")
+_FILES: Final = re.compile(rb'"(?:\$file|\$spilled|sha256)"\s*:\s*"([0-9a-f]{64})"|"kept:([0-9a-f]{64})"')
+
+
+def files_in(body: bytes) -> set[str]:
+    """The kept files that a document, or an entry of a journal, refers to."""
+    return {(first or second).decode() for first, second in _FILES.findall(body)}
+
+
+def name_of_version(id: str) -> str:
+    """The name in the id of a version."""
+    return re.split(r"[@/]", id, maxsplit=1)[0]
+
+
+def renamed(body: bytes, old: CaseId, new: CaseId) -> bytes:
+    """A document or an entry with the tree under another name: every text in it that begins as an id of the tree
+    does."""
+    return re.sub(rb'"' + re.escape(old.encode()) + rb'(?=["./:])', b'"' + new.encode(), body)

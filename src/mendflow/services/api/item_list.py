@@ -1,0 +1,266 @@
+"""The items of a case in the order in which they last began, a page at a time.
+
+What an item asks for has a serial, and its documents are found by it: so a page reads the documents of its own serials,
+and none of the rest of the case. What never went out to anybody, as a skipped item, is noted with its *place*: the
+serial that would have come next. An item that was restarted has several runs, which are one row at the last."""
+
+from collections.abc import AsyncIterator, Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from mendflow.core.engine import LiveItem, find_item, live_items
+from mendflow.core.engine.state import Item
+from mendflow.core.model.ids import ItemId, JobId
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.views import ItemState, ItemView
+from mendflow.core.recovery.conversation import Conversation
+from mendflow.core.recovery.ids import generation_of, serial_of
+from mendflow.services.cases import item_views
+from mendflow.services.cases.live_case import (
+    CASE_KIND,
+    ITEM_KIND,
+    RUNS_KIND,
+    CaseDocument,
+    ItemDocument,
+    LiveCase,
+    Runs,
+)
+from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
+from mendflow.services.observe import history
+from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
+from mendflow.services.runtime.server import Services
+from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
+from mendflow.stores.contract import Store, Where
+
+WINDOW = 500
+RUNS_MAX = 1_000
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
+_decode_item = msgspec.json.Decoder(ItemDocument).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+_decode_runs = msgspec.json.Decoder(Runs).decode
+_decode_talk = msgspec.json.Decoder(Conversation).decode
+_decode_task = msgspec.json.Decoder(TaskDocument).decode
+
+
+class Place(NamedTuple):
+    """Where a row stands: what was noted before a serial comes before it, in the order of `number`."""
+
+    serial: int
+    number: int = 0  # 0: what has the serial itself
+
+    def __str__(self) -> str:
+        return f"{self.serial}+{self.number}" if self.number else str(self.serial)
+
+    @property
+    def order(self) -> tuple[int, int, int]:
+        return self.serial, not self.number, self.number
+
+
+def place_of(text: str) -> Place:
+    serial, plus, number = text.partition("+")
+    if not serial.isdecimal() or (plus and not number.isdecimal()) or len(text) > 30:
+        raise Mistake(f"`after` is {text!r:.80}, which is no item's `place`; give the place of a page's last item")
+    return Place(int(serial), int(number or 0))
+
+
+class Asked(NamedTuple):
+    """What the documents of some serials say."""
+
+    jobs: dict[int, list[Job]]  # with all submissions, the oldest first
+    tasks: dict[int, TaskDocument]
+    called: dict[int, CaseDocument]
+
+    def item(self, serial: int) -> ItemId | None:
+        if serial in self.jobs:
+            return self.jobs[serial][0].spec.item
+        if serial in self.tasks:
+            return self.tasks[serial].item
+        return self.called[serial].parent_item if serial in self.called else None
+
+    def serials(self) -> set[int]:
+        return {*self.jobs, *self.tasks, *self.called}
+
+
+class ItemList:
+    """The items of one case."""
+
+    def __init__(self, services: Services, store: Store, document: CaseDocument) -> None:
+        self._services = services
+        self._store = store
+        self._document = document
+        self._case = document.id
+        self._live: LiveCase | None = services.manager.live.get(document.id)
+
+    async def rows(self, after: str = "") -> AsyncIterator[ItemView]:
+        """Every item after a place, or from the first on."""
+        if self._document.mends is not None:
+            for view in await self._of_exlet(place_of(after or "0").serial):
+                yield view
+            return
+        begin = place_of(after) if after else Place(0)
+        noted = self._noted(begin)
+        held: tuple[ItemView, Place] | None = await anext(noted, None)
+        async for view, place in self._asked(begin):
+            while held is not None and held[1].order < place.order:
+                yield _placed(*held)
+                held = await anext(noted, None)
+            yield _placed(view, place)
+        while held is not None:
+            yield _placed(*held)
+            held = await anext(noted, None)
+        for view, place in self._without_serial(begin):
+            yield _placed(view, place)
+
+    async def find(self, item: ItemId) -> ItemView | None:
+        """One item, by its id: its last run, also where no more came of that than a note."""
+        serials = await self._serials_of(item)
+        found = [view async for view, _ in self._views(sorted(serials)) if view.item == item]
+        kept = await self._store.get(ITEM_KIND, f"{self._case}/{item}")
+        noted = _decode_item(kept.body) if kept is not None else None
+        if found and (noted is None or noted.serial <= found[-1].serial):
+            return found[-1]
+        if noted is not None:
+            return item_views.of_document(noted)
+        rest = [view for view, _ in self._without_serial(Place(0))]
+        if self._document.mends is not None:
+            rest += await self._of_exlet(0)
+        return next((view for view in rest if view.item == item), None)
+
+    async def _serials_of(self, item: ItemId) -> set[int]:
+        case = Where("case", self._case)
+        jobs = await self._store.search(JOB_KIND, [case, Where("spec.item", item)], limit=RUNS_MAX)
+        tasks = await self._store.search(TASK_KIND, [case, Where("item", item)], limit=RUNS_MAX)
+        serials = {serial_of(found.id) for found in (*jobs, *tasks)}
+        if self._live is not None and (now := find_item(self._live.case, item)) is not None:
+            serials.add(now.serial)
+        if not serials:
+            called = (await self._services.manager.called_by(self._case)).get(item)
+            serials |= {called.parent_serial} if called is not None else set()
+        return serials - {0}
+
+    # What has a serial
+
+    async def _asked(self, after: Place) -> AsyncIterator[tuple[ItemView, Place]]:
+        last = self._live.case.last_serial if self._live is not None else await self._last_serial()
+        first = after.serial if after.number else after.serial + 1
+        for begin in range(first, last + 1, WINDOW):
+            async for found in self._views(range(begin, min(begin + WINDOW, last + 1))):
+                yield found
+
+    async def _last_serial(self) -> int:
+        """Only a case that was given up does not know it."""
+        if self._document.serials:
+            return self._document.serials
+        return max([serial_of(found.id) async for found in self._store.scan(JOB_KIND, f"{self._case}/")], default=0)
+
+    async def _views(self, serials: Iterable[int]) -> AsyncIterator[tuple[ItemView, Place]]:
+        """One view for each item whose last run has one of these serials."""
+        serials = list(serials)
+        asked = await self._documents(serials)
+        live = {serial: now for serial in serials if (now := self._live_item(serial)) is not None}
+        items = {item for serial in serials if (item := asked.item(serial))} | {now.item for now in live.values()}
+        ids = [f"{self._case}/{item}" for item in items]
+        runs = [_decode_runs(found.body) for found in await self._store.get_many(RUNS_KIND, ids)]
+        noted = [_decode_item(found.body) for found in await self._store.get_many(ITEM_KIND, ids)]
+        begun, counts_as = {each.item: each.serials for each in runs}, {each.item: each for each in noted}
+        past = await self._documents({serial for each in runs for serial in each.serials})
+        for serial in serials:
+            view = self._view(asked, serial, live.get(serial))
+            if view is None or (serial in (earlier := begun.get(view.item, [])) and serial not in live):
+                continue
+            view = item_views.forced(view, counts_as.get(view.item))
+            before = (self._view(past, each) for each in earlier if each != serial)
+            yield item_views.begun_again(view, [each for each in before if each is not None]), Place(serial)
+
+    async def _documents(self, serials: Iterable[int]) -> Asked:
+        ids = [f"{self._case}/{serial}" for serial in serials]
+        called = [f"{self._case}.{serial}" for serial in serials]
+        for found in await self._store.get_many(CONVERSATION_KIND, ids):
+            ids += _decode_talk(found.body).reals[1:]
+        jobs: dict[int, list[Job]] = {}
+        for found in await self._store.get_many(JOB_KIND, ids):
+            job = self._services.meta.jobs.get(JobId(found.id)) or _decode_job(found.body)
+            jobs.setdefault(serial_of(job.id), []).append(job)
+        for submissions in jobs.values():
+            submissions.sort(key=lambda job: generation_of(job.id))
+        cases = [_decode_case(found.body) for found in await self._store.get_many(CASE_KIND, called)]
+        return Asked(
+            jobs,
+            {serial_of(found.id): _decode_task(found.body) for found in await self._store.get_many(TASK_KIND, ids)},
+            # What a primitive began, as the unwinding of a case does, was called by no item.
+            {one.parent_serial: one for one in cases if one.parent_item is not None},
+        )
+
+    def _view(self, asked: Asked, serial: int, now: LiveItem | None = None) -> ItemView | None:
+        """What goes on under a serial, or came of it. A call is over when the case that called it has heard so."""
+        if serial in asked.jobs:
+            jobs, meta = asked.jobs[serial], self._services.meta
+            log, runs = meta.log_tail(jobs[-1].id), meta.runs(jobs[-1])
+            return item_views.of_jobs(jobs, log, awaited=now is not None, runs=runs)
+        if serial in asked.tasks:
+            return item_views.of_task(asked.tasks[serial])
+        if now is not None:
+            return self._of_live(now)
+        called = asked.called.get(serial)
+        return item_views.of_called(called) if called is not None and not called.live else None
+
+    # What has none
+
+    async def _noted(self, after: Place) -> AsyncIterator[tuple[ItemView, Place]]:
+        first, passed = (after.serial, after.number) if after.number else (after.serial + 1, 0)
+        where = [Where("case", self._case), Where("place", first, "ge")]
+        latest, number = first, passed
+        while found := await self._store.search(ITEM_KIND, where, order_by="place", limit=WINDOW, offset=passed):
+            noted = [_decode_item(each.body) for each in found]
+            listed = (await self._documents({each.serial for each in noted if each.serial})).serials()
+            for each in noted:
+                latest, number = each.place, number + 1 if each.place == latest else 1
+                if each.serial not in listed:
+                    yield item_views.of_document(each), Place(latest, number)
+            passed += len(found)
+
+    def _without_serial(self, after: Place) -> Iterator[tuple[ItemView, Place]]:
+        """Live items that wait for messages or for time alone: they come last."""
+        if self._live is None:
+            return
+        end = self._live.place + 1
+        waiting = (self._of_live(item) for item in live_items(self._live.case) if not item.serial)
+        for number, view in enumerate(waiting, 1):
+            if Place(end, number).order > after.order:
+                yield view, Place(end, number)
+
+    def _live_item(self, serial: int) -> LiveItem | None:
+        if self._live is None:
+            return None
+        case = self._live.case
+        found = case.instances.get(case.index.serials.get(serial, 0))
+        return find_item(case, found.item) if isinstance(found, Item) and found.serial == serial else None
+
+    def _of_live(self, item: LiveItem) -> ItemView:
+        assert self._live is not None
+        going_on: ItemState = "running" if item.kind == "call" else "waiting"
+        state: ItemState = "suspended" if item.suspended else "staging" if item.phase == "staging" else going_on
+        return ItemView(
+            case=self._case,
+            item=item.item,
+            name=item.name,
+            kind=item.kind,
+            serial=item.serial,
+            state=state,
+            created_at=self._live.case.started_at,
+        )
+
+    async def _of_exlet(self, passed: int) -> list[ItemView]:
+        """All items of an exlet, which is small: its primitives are known from its journal alone."""
+        found = [view async for view, _ in self._asked(Place(0)) if view.kind != "mend"]
+        found += [view async for view, _ in self._noted(Place(0))]
+        found += [view for view, _ in self._without_serial(Place(0)) if view.kind != "mend"]
+        found += history.steps_of(await history.journal(self._store, self._case))
+        found.sort(key=lambda view: (view.created_at or view.ended_at, view.serial))
+        return [_placed(view, Place(number)) for number, view in enumerate(found, 1) if number > passed]
+
+
+def _placed(view: ItemView, place: Place) -> ItemView:
+    return msgspec.structs.replace(view, place=str(place))

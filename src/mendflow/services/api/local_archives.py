@@ -1,0 +1,64 @@
+"""The part of the local domain that writes archives and takes them in.
+
+An archive is put aside whole before anything of it is looked at: half a file brings nothing in."""
+
+import asyncio
+import tempfile
+from collections.abc import AsyncIterator, Sequence
+
+import msgspec
+
+from mendflow.core.model.views import CaseQuery, ImportReport
+from mendflow.services.api.archive.desk import ArchiveDesk
+from mendflow.services.api.local_views import LocalViews
+
+EXPORTED_PAGE = 1000
+
+
+class LocalArchives(LocalViews):
+    async def export(
+        self,
+        cases: Sequence[str],
+        *,
+        everything: bool = False,
+        where: str = "",
+        files: bool = True,
+        leave_out: bool = False,
+        who: str,
+    ) -> AsyncIterator[bytes]:
+        desk, chosen = ArchiveDesk(self._house), [await self._id(case) for case in cases]
+        query = CaseQuery(where=where, order="started", limit=EXPORTED_PAGE) if everything or where else None
+        while query is not None:
+            page = await self.find_cases(query)
+            chosen += [view.id for view in page.rows]
+            query = msgspec.structs.replace(query, after=page.next) if page.next else None
+        for case in chosen:
+            await self._document(case)
+        return await _begun(desk.export(chosen, files=files, everything=everything, leave_out=leave_out, by=who))
+
+    async def import_archive(
+        self,
+        chunks: AsyncIterator[bytes],
+        *,
+        as_new: bool = False,
+        skip_existing: bool = False,
+        resume: bool = False,
+        who: str,
+    ) -> ImportReport:
+        with tempfile.TemporaryFile() as spool:
+            async for chunk in chunks:
+                await asyncio.to_thread(spool.write, chunk)
+            desk = ArchiveDesk(self._house)
+            return await desk.take(spool, as_new=as_new, skip_existing=skip_existing, resume=resume, by=who)
+
+
+async def _begun(content: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
+    """The same, when its first part is there: whatever is refused is refused before anything is told."""
+    first = await anext(content)
+
+    async def whole() -> AsyncIterator[bytes]:
+        yield first
+        async for chunk in content:
+            yield chunk
+
+    return whole()

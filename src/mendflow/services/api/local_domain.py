@@ -1,0 +1,173 @@
+"""The domain of this very process: what `Domain` promises, done with the services below it.
+
+Every answer waits for the ledger, so whatever a caller was told is on disk. What is done to cases stands here; the
+other parts are what it is made of."""
+
+import secrets
+from collections.abc import AsyncIterator, Callable
+from pathlib import Path
+
+from mendflow.core.engine.messages import Cancel, Deliver, RemoveItem, Resume, Suspend
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import ItemId
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.repair_views import DecisionQuery, DecisionView, Explanation
+from mendflow.core.model.stats import StatsView
+from mendflow.core.model.sync import SyncAnswer, SyncRequest
+from mendflow.core.model.values import FileRef, Value
+from mendflow.core.model.views import CaseView, FlowView, Happening, Health, PilotView, ServerView
+from mendflow.services.api import reasons
+from mendflow.services.api.local_archives import LocalArchives
+from mendflow.services.api.local_data import LocalData
+from mendflow.services.api.local_repairs import LocalRepairs
+from mendflow.services.api.local_sets import LocalSets
+from mendflow.services.api.local_sites import LocalSites
+from mendflow.services.api.local_tasks import LocalTasks
+from mendflow.services.api.local_watch import LocalWatch
+from mendflow.services.api.metrics.all_servers import Elsewhere, look_everywhere
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.cases.starting import Beginning, again
+from mendflow.services.cluster.overview import Overview
+from mendflow.services.observe.replayed_events import listen
+from mendflow.services.runtime.server import House
+
+REPAIRS_TOLD = 50
+
+
+class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSites, LocalData, LocalSets):
+    """`chance` gives new names: so many random bytes, in hexadecimal. `elsewhere` is the way to the numbers of other
+    servers, if there may be some."""
+
+    def __init__(
+        self, house: House, *, chance: Callable[[int], str] = secrets.token_hex, elsewhere: Elsewhere | None = None
+    ) -> None:
+        super().__init__(house)
+        self._elsewhere = elsewhere
+        self._chance = chance
+
+    # Flows
+
+    async def deploy(self, flow: Flow) -> FlowView:
+        view = await self._house.services.flows.deploy(flow)
+        await self._settled()
+        return view
+
+    async def flows(self) -> list[FlowView]:
+        if self._house.membership.shared:
+            await self._house.services.flows.start()
+        return self._house.services.flows.all()
+
+    async def flow(self, name: str) -> FlowView:
+        await self._house.services.flows.look_again(name)
+        return self._house.services.flows.newest(name).view(whole=True)
+
+    # Cases
+
+    async def start(
+        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "", notify: str = ""
+    ) -> CaseView:
+        if notify:
+            self._check(notify)
+        earlier = await self._id(reuse, flow=name) if reuse else None
+        begun = await self._beginning().start(name, inputs, who=who, key=key, notify=notify, reuse=earlier)
+        return self._view(begun)
+
+    async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
+        document = await self._document(await self._id(case))
+        if document.live:
+            raise Conflict(f"case {document.id} is still {document.status}; remove it, or wait for its end")
+        if from_failed and document.status == "completed":
+            raise Conflict(f"nothing failed in case {document.id}; leave --from-failed away to run it again")
+        flow = await self.flow_of(document.id)
+        return await self._begin(again(document, who), flow)
+
+    async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseView:
+        return self._view(await self._beginning().begin(wanted, flow))
+
+    def _beginning(self) -> Beginning:
+        return Beginning(self._house.services, self._house.store, self._house.clock, self._chance)
+
+    async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView:
+        return await self._order(case, Suspend(item=ItemId(item) if item else None))
+
+    async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
+        return await self._order(case, Resume(item=ItemId(item) if item else None))
+
+    async def remove(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
+        if item:
+            return await self._order(case, RemoveItem(item=ItemId(item), reason=reason or f"removed by {who}"))
+        return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
+
+    async def send(self, case: str, channel: str, value: Value, *, correlation: Value = None, id: str = "") -> CaseView:
+        message = Deliver(id=id or self._chance(8), channel=channel, value=value, correlation=correlation)
+        return await self._order(case, message)
+
+    async def _order(self, case: str, command: Suspend | Resume | Cancel | RemoveItem | Deliver) -> CaseView:
+        id = await self._id(case)
+        document = await self._document(id)
+        if not document.live:
+            raise Conflict(f"case {id} is over: {document.status}")
+        if not await self._house.services.mending.steer_end(id, command):
+            await self._house.services.manager.command(id, command)
+        await self._settled()
+        return await self.case(id)
+
+    async def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
+        told = self._house.services.happenings
+        source = told.listen("", 0, kind=kind, over=False)
+        if case:
+            document = await self._document(await self._id(case))
+            source = listen(told, document, (await self._items(document.id)).rows(""), after, kind)
+        async for happening in source:
+            yield happening
+
+    # Reasons
+
+    async def why(self, subject: str) -> Explanation:
+        told = await reasons.why(self, self._house, subject)
+        return reasons.mended(told, await self._repairs_of(told.subject))
+
+    async def _repairs_of(self, subject: str) -> list[DecisionView]:
+        """The repairs of an item, of a job's item, or of a whole case, the newest first."""
+        case, colon, item = subject.partition(":")
+        if not colon and "/" in subject:
+            job = await self.job(subject)
+            case, item = job.case, job.spec.item
+        return await self.decisions(DecisionQuery(case=case, item=item, limit=REPAIRS_TOLD))
+
+    # Pilots and servers
+
+    async def pilots(self) -> list[PilotView]:
+        return await self._overview().pilots(self._house.services.meta.pilot_views())
+
+    async def servers(self) -> list[ServerView]:
+        return self._overview().servers(self._house.health())
+
+    async def stats(self, *, running: int = 0, everywhere: bool = True) -> list[StatsView]:
+        return await look_everywhere(self._house, self._elsewhere if everywhere else None, running=running)
+
+    def _overview(self) -> Overview:
+        return Overview(self._house.membership, self._house.neighbours, self._house.meter)
+
+    async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
+        return await self._house.services.exchange.sync(request, who)
+
+    # Kept files, notices, health
+
+    async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
+        return await self._house.keeper.keep(Path(name).name, chunks, sha256=sha256)
+
+    def kept(self, sha256: str) -> AsyncIterator[bytes]:
+        return self._house.keeper.kept(sha256)
+
+    async def kept_size(self, sha256: str) -> int:
+        size = await self._house.keeper.size(sha256)
+        if size is None:
+            raise NotFound(f"no file with the digest {sha256} is kept here")
+        return size
+
+    async def notices(self, limit: int = 100) -> list[Happening]:
+        return await self._house.services.notices.latest(limit)
+
+    async def health(self) -> Health:
+        return self._house.health()

@@ -1,0 +1,85 @@
+"""What the parts of the local domain stand on: what a name means, and when the store may be read.
+
+Whoever reads waits for the ledger first, so what has left memory is to be found on disk."""
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, JobId
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.views import CaseQuery, JobQuery
+from mendflow.services.cases import item_views
+from mendflow.services.cases.live_case import CASE_KIND, CaseDocument
+from mendflow.services.runtime.server import House
+from mendflow.stores.contract import Store, Where
+
+LAST = "last"
+_decode_case = msgspec.json.Decoder(CaseDocument).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+
+
+class LocalNames:
+    """`house` holds the services; it is replaced as a whole when they are built anew after the store was away."""
+
+    def __init__(self, house: House) -> None:
+        self._house = house
+
+    async def _id(self, case: str, *, flow: str = "") -> CaseId:
+        if case != LAST:
+            return CaseId(case)
+        where = [Where("parent", None), Where("mends", None), Where("void", None)]
+        where += [Where("flow", flow)] if flow else []
+        store = await self._read()
+        newest = await store.search(CASE_KIND, where, order_by="started_at", descending=True, limit=1)
+        if not newest:
+            raise NotFound("there is no case yet, so there is no last one")
+        return CaseId(newest[0].id)
+
+    async def _document(self, case: CaseId) -> CaseDocument:
+        live = self._house.services.manager.live.get(case)
+        if live is not None:
+            return live.document
+        found = await (await self._read()).get(CASE_KIND, case)
+        if found is None:
+            raise NotFound(f"there is no case {case!r}; `mendflow cases` lists them")
+        return _decode_case(found.body)
+
+    async def _job_id(self, job: str) -> JobId:
+        case, _, serial = job.rpartition("/")
+        return JobId(f"{await self._id(case)}/{serial}") if case else JobId(job)
+
+    async def _job(self, job: str) -> Job:
+        id = await self._job_id(job)
+        live = self._house.services.meta.jobs.get(id)
+        if live is not None:
+            return live
+        found = await (await self._read()).get("job", id)
+        if found is None:
+            raise NotFound(f"there is no job {job!r}; `mendflow jobs` lists them")
+        return _decode_job(found.body)
+
+    async def _jobs_of(self, case: CaseId) -> dict[str, list[Job]]:
+        """The jobs of a case by the id that the flow knows; each with all its submissions, the oldest first."""
+        found: dict[str, list[Job]] = {}
+        async for document in (await self._read()).scan("job", f"{case}/"):
+            job = self._house.services.meta.jobs.get(JobId(document.id)) or _decode_job(document.body)
+            found.setdefault(item_views.generation_of(job.id)[0], []).append(job)
+        for submissions in found.values():
+            submissions.sort(key=lambda job: item_views.generation_of(job.id)[1])
+        return found
+
+    async def _read(self) -> Store:
+        """The store, when it has caught up with what happened here: what has left memory is then to be found there."""
+        await self._settled()
+        return self._house.store
+
+    async def _searchable(self, query: JobQuery | CaseQuery) -> Store:
+        """The store, when a search with a condition finds there what happened before it. Lists that are asked for again
+        and again do not wait for that, and a page after the first has waited already."""
+        store = await self._read()
+        if query.where and not query.after:
+            await store.refresh()
+        return store
+
+    async def _settled(self) -> None:
+        await self._house.services.ledger.settled()

@@ -1,0 +1,53 @@
+"""The part of the local domain that is about alerts, notifications and webhooks, and the release of a job by a person.
+
+Like the rest it answers only when what it says is on disk."""
+
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.jobs import Job
+from mendflow.core.model.problems import Conflict
+from mendflow.services.api.local_views import LocalViews
+from mendflow.services.base.addresses import check_url
+
+
+class LocalWatch(LocalViews):
+    async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
+        await self._settled()
+        return await self._house.services.monitor.alerts.list(every=every, limit=limit)
+
+    async def acknowledge(self, alert: str, *, who: str) -> AlertView:
+        await self._settled()
+        return await self._house.services.monitor.acknowledge(alert, who=who)
+
+    async def release_job(self, job: str, *, who: str, reason: str = "") -> Job:
+        id = await self._job_id(job)
+        known = await self.job(id)
+        if known.released is None and self._house.services.meta.release(id, by=who, reason=reason) is None:
+            state = "over" if known.finished else "waiting, and will be given to the next pilot that fits"
+            raise Conflict(f"no pilot has job {id}: it is {state}; only what runs can be released")
+        if known.released is None:
+            told = f"job {id}: its attempt was released by {who}" + (f": {reason}" if reason else "")
+            self._house.services.notices.post(told, case=known.case, item=known.spec.item)
+        await self._settled()
+        return await self.job(id)
+
+    async def notifications(self, *, after: int | None = None, limit: int = 100) -> list[Notification]:
+        await self._settled()
+        return await self._house.services.notifier.feed.after(after, limit)
+
+    async def webhooks(self) -> list[WebhookView]:
+        await self._settled()
+        return await self._house.services.notifier.hooks.all()
+
+    async def add_webhook(self, wish: WebhookWish, *, who: str) -> WebhookView:
+        self._check(wish.url)
+        return await self._house.services.notifier.hooks.add(wish, who=who)
+
+    async def remove_webhook(self, webhook: str, *, who: str) -> WebhookView:
+        return await self._house.services.notifier.hooks.remove(webhook)
+
+    async def try_webhook(self, webhook: str, *, who: str) -> Delivered:
+        await self._settled()
+        return await self._house.services.notifier.attempt(webhook)
+
+    def _check(self, url: str) -> None:
+        check_url(url, private=self._house.poster.private)

@@ -1,0 +1,1 @@
+"""The numbers of one server, and of all servers on the store, as they are when somebody asks."""

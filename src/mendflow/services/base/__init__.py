@@ -1,0 +1,1 @@
+"""What every service stands on: ledger, clock, background tasks, events, and the contracts between services."""

@@ -1,0 +1,164 @@
+"""Alerts: documents that only one server can make, so that several that see the same tell of it once.
+
+The id of an alert says what it is about and which episode of it. Whoever creates the document has raised the alert;
+everybody else finds it there, and does nothing. It is closed by compare-and-set when what it tells of is over. Telling
+clients comes after the document: one whose maker died in between is told by whoever sees that first."""
+
+import logging
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.alerts import AlertKind, AlertView
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.problems import NotFound
+from mendflow.services.base.contracts import Clock
+from mendflow.stores.contract import Delete, Document, Done, Put, Store, Where
+
+log = logging.getLogger("mendflow.alerts")
+
+ALERT_KIND: Final = "alert"
+ENDS_WHEN_SEEN: Final = frozenset({"pilot-gone", "server-gone", "not-delivered"})
+"""What may stay so for ever: it is over when somebody has acknowledged it."""
+
+
+class AlertDocument(msgspec.Struct, frozen=True, kw_only=True):
+    id: str
+    kind: AlertKind
+    subject: str
+    sentence: str
+    raised_at: Instant
+    raised_by: str
+    case: CaseId = CaseId("")
+    item: ItemId | None = None
+    told: bool = False
+    open: bool = True
+    closed_at: Instant = 0
+    acknowledged_at: Instant = 0
+    acknowledged_by: str = ""
+
+    def view(self) -> AlertView:
+        return AlertView(**{name: getattr(self, name) for name in AlertView.__struct_fields__})
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """Something that a monitor has seen. `episode` tells this time from others, on every server alike."""
+
+    kind: AlertKind
+    subject: str
+    episode: str
+    sentence: str
+    case: CaseId = CaseId("")
+    item: ItemId | None = None
+
+    @property
+    def id(self) -> str:
+        return f"{self.kind}/{self.subject}/{self.episode}"
+
+
+class Known(msgspec.Struct, frozen=True):
+    alert: AlertDocument
+    version: int
+
+
+Tell = Callable[[AlertDocument], None]
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(AlertDocument).decode
+
+
+class AlertBook:
+    """`tell` is given each alert that is to be told to clients; when that is certain, `told` is to be called."""
+
+    def __init__(self, store: Store, clock: Clock, server: Callable[[], str], *, kept_ms: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._server = server
+        self._kept_ms = kept_ms
+        self.open: dict[str, Known] = {}
+        self._seen: set[str] = set()  # open or over: these episodes were told
+        self.tell: Tell | None = None
+
+    async def read(self) -> None:
+        """See what others have raised, closed and acknowledged; drop what is long over."""
+        now, found = self._clock.now(), [each async for each in self._store.scan(ALERT_KIND)]
+        known = {each.id: Known(_decode(each.body), each.version) for each in found}
+        self._seen = set(known)
+        self.open = {id: each for id, each in known.items() if each.alert.open}
+        old = [each for each in known.values() if not each.alert.open and each.alert.closed_at < now - self._kept_ms]
+        if old:
+            await self._store.write([Delete(ALERT_KIND, each.alert.id, each.version) for each in old])
+
+    async def raise_(self, finding: Finding) -> bool:
+        """Whether this server was the first to find it."""
+        if finding.id in self._seen:
+            return False
+        self._seen.add(finding.id)
+        alert = AlertDocument(
+            id=finding.id,
+            kind=finding.kind,
+            subject=finding.subject,
+            sentence=finding.sentence,
+            case=finding.case,
+            item=finding.item,
+            raised_at=self._clock.now(),
+            raised_by=self._server(),
+        )
+        if not await self._put(alert, 0):
+            return False
+        log.warning("%s: %s", alert.kind, alert.sentence)
+        self._tell(alert)
+        return True
+
+    async def close(self, known: Known) -> None:
+        await self._put(msgspec.structs.replace(known.alert, open=False, closed_at=self._clock.now()), known.version)
+
+    async def told(self, id: str) -> None:
+        """Clients will hear of this alert, whatever happens to this server."""
+        while (known := await self._find(id)) is not None and not known.alert.told:
+            await self._put(msgspec.structs.replace(known.alert, told=True), known.version)
+
+    async def tell_for(self, ended: Callable[[AlertDocument], bool]) -> None:
+        """Tell of alerts whose makers have ended before they could: of those, one server tells."""
+        for known in [each for each in self.open.values() if not each.alert.told and ended(each.alert)]:
+            mine = msgspec.structs.replace(known.alert, raised_by=self._server())
+            if await self._put(mine, known.version):
+                self._tell(mine)
+
+    async def acknowledge(self, id: str, *, who: str) -> AlertView:
+        """Somebody has seen it. What may stay so for ever is over with that."""
+        while True:
+            known = await self._find(id)
+            if known is None:
+                raise NotFound(f"there is no alert {id!r}; `mendflow alerts` lists them")
+            if known.alert.acknowledged_at:
+                return known.alert.view()
+            now = self._clock.now()
+            seen = msgspec.structs.replace(known.alert, acknowledged_at=now, acknowledged_by=who)
+            if seen.open and seen.kind in ENDS_WHEN_SEEN:
+                seen = msgspec.structs.replace(seen, open=False, closed_at=now)
+            if await self._put(seen, known.version):
+                return seen.view()
+
+    async def list(self, *, every: bool, limit: int) -> list[AlertView]:
+        """The newest first; those that are over only if wanted."""
+        where = [] if every else [Where("open", True)]
+        found = await self._store.search(ALERT_KIND, where, order_by="raised_at", descending=True, limit=limit)
+        return [_decode(each.body).view() for each in found]
+
+    def _tell(self, alert: AlertDocument) -> None:
+        if self.tell is not None:
+            self.tell(alert)
+
+    async def _find(self, id: str) -> Known | None:
+        found: Document | None = await self._store.get(ALERT_KIND, id)
+        return Known(_decode(found.body), found.version) if found is not None else None
+
+    async def _put(self, alert: AlertDocument, version: int) -> bool:
+        """Write it; false if somebody else was faster. What is known of it is then read again at the next look."""
+        [result] = await self._store.write([Put(ALERT_KIND, alert.id, _encode(alert), version)])
+        if isinstance(result, Done) and alert.open:
+            self.open[alert.id] = Known(alert, result.version)
+        else:
+            self.open.pop(alert.id, None)
+        return isinstance(result, Done)

@@ -1,0 +1,42 @@
+"""Work that follows from what happened, and is done a moment later.
+
+None of it is written down: it is owed by the state of a case, and is found again when the cases are read again. So work
+that the store did not answer is neither lost nor a failure of anything: everything is read again."""
+
+import asyncio
+import logging
+from collections.abc import Coroutine
+from typing import Any
+
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.services.base.ledger import Ledger
+
+log = logging.getLogger("mendflow.house")
+
+
+class Soon:
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    def __len__(self) -> int:
+        """How much is under way."""
+        return len(self._tasks)
+
+    def do(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._over)
+
+    def _over(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        error = None if task.cancelled() else task.exception()
+        if isinstance(error, StoreUnavailable):
+            self._ledger.give_up(error.message)
+        elif error is not None:
+            log.error("something that was to be done could not be done", exc_info=error)
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)

@@ -1,0 +1,69 @@
+"""Bringing something to one address: again and again with growing waits, for a bounded time.
+
+Each address has few lanes, so one that is dead holds up nobody but itself. Waits double from a second to ten minutes,
+and are spread by chance, so that what failed together does not come back together."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from typing import Final
+
+from mendflow.core.model.ids import Instant
+from mendflow.services.base.contracts import Clock
+
+LANES: Final = 4
+FIRST_WAIT_MS: Final = 1_000
+LONGEST_WAIT_MS: Final = 600_000
+PATIENCE_MS: Final = 24 * 3_600_000
+
+Attempt = Callable[[], Awaitable[str | None]]
+"""One try: empty if it was taken, else why not; None if nobody wants it any more."""
+
+
+def wait_ms(tries: int, chance: float) -> int:
+    """How long to wait after so many tries in vain; `chance` is between 0 and 1."""
+    longest = min(FIRST_WAIT_MS << min(tries - 1, 20), LONGEST_WAIT_MS)
+    return int(longest * (0.5 + chance / 2))
+
+
+class _Lanes:
+    def __init__(self) -> None:
+        self.free = asyncio.Semaphore(LANES)
+        self.users = 0
+
+
+class Carrier:
+    def __init__(self, clock: Clock, chance: Callable[[], float]) -> None:
+        self._clock = clock
+        self._chance = chance
+        self._lanes: dict[str, _Lanes] = {}
+
+    async def bring(
+        self, to: str, attempt: Attempt, *, tries: int, until: Instant, failed: Callable[[int], Awaitable[None]]
+    ) -> str:
+        """Until it is taken, or nobody wants it any more, or the time is over: then why it failed last. `failed` is
+        told of each try in vain."""
+        why: str | None = "it was not tried in time"
+        while True:
+            if tries:
+                await self._clock.sleep(wait_ms(tries, self._chance()))
+                if self._clock.now() >= until:
+                    return why or ""
+            async with self._lane(to):
+                why = await attempt()
+            if not why:
+                return ""
+            tries += 1
+            await failed(tries)
+
+    @asynccontextmanager
+    async def _lane(self, to: str) -> AsyncIterator[None]:
+        lanes = self._lanes.setdefault(to, _Lanes())
+        lanes.users += 1
+        try:
+            async with lanes.free:
+                yield
+        finally:
+            lanes.users -= 1
+            if not lanes.users:
+                self._lanes.pop(to, None)

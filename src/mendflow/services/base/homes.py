@@ -1,0 +1,262 @@
+"""Which server decides about a tree of cases: a document for each tree, written before its first and deleted after its
+last.
+
+What keeps a tree here is held by name: each live case, each decision that something still follows from. The first hold
+writes the home, the last that is let go deletes it. A tree that is being taken over is nobody's until all of it is in
+memory: whoever has something to say to it waits that long."""
+
+import asyncio
+from collections.abc import Iterable, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId
+from mendflow.services.base.cluster import ENGINE_KIND, HOME_KIND, HomeDocument, root_of
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.live_case import CASE_KIND, LIVE_STATUSES
+from mendflow.services.cluster.membership import OwnMembership
+from mendflow.stores.contract import Document, Done, Put, Store
+
+CACHED_MAX: Final = 50_000
+CHUNK: Final = 500
+LAYOUT_KIND: Final = "layout"
+"""A document of this kind says that everything in the store has what its name says."""
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(HomeDocument).decode
+
+
+class _Case(msgspec.Struct):
+    """What is read of a case to know whether it goes on."""
+
+    id: CaseId
+    status: str = ""
+    posted: bool = False
+
+
+_decode_case = msgspec.json.Decoder(_Case).decode
+
+
+class Tree(NamedTuple):
+    """A tree that is ours by its home and not in memory yet. `moved`: another server may still take it for its own, and
+    is to be fenced out. `again`: it was ours before, and what we wrote last may still be on its way: that is to be
+    fenced out as well. `promised_ms`: for so long may pilots count on what they hold of it; None: a whole lease.
+    `begins`: its home was made for a new case, and nobody has looked yet whether that began."""
+
+    root: CaseId
+    moved: bool = False
+    again: bool = False
+    promised_ms: int | None = None
+    begins: bool = False
+
+
+class _Coming:
+    """A tree that is being taken up, and the task that does it."""
+
+    def __init__(self) -> None:
+        self.task = asyncio.current_task()
+        self.arrived = asyncio.Event()
+
+
+class HomeBook:
+    def __init__(self, store: Store, ledger: Ledger, membership: OwnMembership) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._membership = membership
+        self._holds: dict[CaseId, set[str]] = {}
+        self._coming: dict[CaseId, _Coming] = {}
+        self._taking: set[CaseId] = set()  # whose homes we are about to write: no case begins there meanwhile
+        self._elsewhere: dict[CaseId, str] = {}
+
+    @property
+    def server(self) -> str:
+        """This very one."""
+        return self._membership.id
+
+    # Asking
+
+    def mine(self, case: CaseId) -> bool:
+        root = root_of(case)
+        return root in self._holds and root not in self._coming
+
+    def knows(self, root: CaseId) -> bool:
+        """Whether the tree is here, or on its way into memory."""
+        return root in self._holds
+
+    def comes(self, id: str) -> bool:
+        """Whether the tree that something is named after is just being taken up."""
+        return bool(self._coming) and root_of(id) in self._coming
+
+    async def home_of(self, case: CaseId, *, afresh: bool = False) -> str:
+        root = root_of(case)
+        if root in self._holds:
+            return self.server
+        known = self._elsewhere.get(root, "")
+        if known and not afresh and self._membership.find(known) is not None:
+            return known
+        found = await self._store.get(HOME_KIND, root)
+        if found is None:
+            self._elsewhere.pop(root, None)
+            return ""
+        if len(self._elsewhere) >= CACHED_MAX:
+            self._elsewhere.clear()
+        self._elsewhere[root] = server = _decode(found.body).server
+        return server
+
+    async def forgot(self, case: CaseId) -> bool:
+        """Whether a case that goes on is at home here, as the store says, and this server does not know of it."""
+        if root_of(case) in self._holds:
+            return False
+        return not self._membership.shared or await self.home_of(case, afresh=True) == self.server
+
+    async def still_ours(self, root: CaseId) -> bool:
+        """Whether the home is as we wrote it when we took the tree: nobody has taken it from us since."""
+        found = await self._store.get(HOME_KIND, root)
+        return found is not None and found.version == self._ledger.version(HOME_KIND, root)
+
+    async def arrived(self, case: CaseId) -> None:
+        """Wait while the case's tree is being taken up by somebody else than the one who asks."""
+        coming = self._coming.get(root_of(case)) if self._coming else None
+        if coming is not None and coming.task is not asyncio.current_task():
+            await coming.arrived.wait()
+
+    # Holding
+
+    def hold(self, id: str, by: str, *, begins: bool = False) -> None:
+        """Keep the tree of `id` here because of `by`."""
+        root = root_of(id)
+        holds = self._holds.get(root)
+        if holds is None:
+            holds = self._holds[root] = set()
+            self._ledger.touch(HOME_KIND, root, self._document(root, begins=begins))
+        holds.add(by)
+
+    async def claim(self, id: str, by: str, *, begins: bool = False) -> bool:
+        """Hold a tree that there is not yet. Of several servers that begin the same, one may; it is on disk then.
+        `begins`: a new case is to begin there, so if this server is lost somebody has to see whether it did."""
+        root = root_of(id)
+        if root in self._holds or root in self._taking:
+            return False
+        if not self._membership.shared:
+            self.hold(root, by, begins=begins)
+            return True
+        self._holds[root] = {by}
+        won = False
+        try:
+            won = await self._make(root, begins)
+        finally:
+            if not won:
+                del self._holds[root]
+        return won
+
+    async def _make(self, root: CaseId, begins: bool) -> bool:
+        wanted = self._document(root, begins=begins)
+        version = await self._ledger.put_now(HOME_KIND, root, wanted, 0)
+        if version is None and not self._ledger.busy(HOME_KIND, root):
+            found = await self._store.get(HOME_KIND, root)
+            if found is not None and _decode(found.body) == wanted:
+                # We made it before, heard nothing of that, and began nothing.
+                version = await self._ledger.put_now(HOME_KIND, root, wanted, found.version)
+        if version is not None:
+            self._took(root, version)
+        return version is not None
+
+    def let_go(self, id: str, by: str) -> None:
+        root = root_of(id)
+        holds = self._holds.get(root)
+        if holds is not None:
+            holds.discard(by)
+            if not holds and root not in self._coming:
+                self._drop(root)
+
+    def _drop(self, root: CaseId) -> None:
+        del self._holds[root]
+        self._ledger.drop(HOME_KIND, root)
+
+    # Taking up
+
+    def coming(self, trees: Iterable[Tree]) -> None:
+        """These are being taken up by this task from now on."""
+        for tree in trees:
+            self._holds[tree.root] = set()
+            self._coming[tree.root] = _Coming()
+
+    def came(self, trees: Iterable[Tree]) -> None:
+        """They are in memory, and whoever had them before is fenced out. One in which nothing goes on is over."""
+        for tree in trees:
+            self._coming.pop(tree.root).arrived.set()
+            if not self._holds[tree.root]:
+                self._drop(tree.root)
+            elif tree.moved:
+                self._ledger.touch(HOME_KIND, tree.root, self._document(tree.root))
+
+    async def own(self) -> list[Tree]:
+        """At the start: the trees whose home is this server, claimed anew, and those of live cases that have no home
+        because they are older than homes are. Alone on the store, all are ours."""
+        shared = self._membership.shared
+        found = [document async for document in self._store.scan(HOME_KIND)]
+        taken = await self.take([each for each in found if not shared or _decode(each.body).server == self.server])
+        if await self._store.get(LAYOUT_KIND, HOME_KIND) is None:
+            known = {each.id for each in found}
+            roots = [root for root in await self._roots() if root not in known]
+            taken += await self._claim([(0, self._document(root)) for root in roots])
+            await self._store.write([Put(LAYOUT_KIND, HOME_KIND, b"{}", 0)])
+        left_ms = self._membership.earlier_promises_ms()
+        return [tree._replace(again=shared, promised_ms=left_ms) for tree in taken]
+
+    async def take(self, found: Sequence[Document]) -> list[Tree]:
+        """Make these homes ours; those at which nobody else was faster, and where no case is being begun here."""
+        homes = [(document.version, _decode(document.body)) for document in found]
+        homes = [(version, home) for version, home in homes if home.root not in self._holds]
+        roots = {home.root for _, home in homes}
+        self._taking |= roots
+        try:
+            return await self._take(homes)
+        finally:
+            self._taking -= roots
+
+    async def _take(self, homes: Sequence[tuple[int, HomeDocument]]) -> list[Tree]:
+        wanted: list[tuple[int, HomeDocument]] = []
+        taken: list[Tree] = []
+        for version, home in homes:
+            moved_from = home.moved_from if home.server == self.server else home.server
+            ours = self._document(home.root, moved_from if self._membership.shared else "", begins=home.begins)
+            if home == ours and not home.moved_from:
+                self._took(home.root, version)
+                taken.append(Tree(home.root, begins=home.begins))
+            else:
+                wanted.append((version, ours))
+        return taken + await self._claim(wanted)
+
+    async def _claim(self, wanted: Sequence[tuple[int, HomeDocument]]) -> list[Tree]:
+        taken: list[Tree] = []
+        for start in range(0, len(wanted), CHUNK):
+            chunk = wanted[start : start + CHUNK]
+            writes = [Put(HOME_KIND, home.root, _encode(home), version) for version, home in chunk]
+            for (_, home), result in zip(chunk, await self._store.write(writes), strict=True):
+                if isinstance(result, Done):
+                    self._took(home.root, result.version)
+                    taken.append(Tree(home.root, moved=bool(home.moved_from), begins=home.begins))
+        return taken
+
+    def _took(self, root: CaseId, version: int) -> None:
+        self._ledger.known(HOME_KIND, root, version)
+        self._elsewhere.pop(root, None)
+
+    async def _roots(self) -> list[CaseId]:
+        """The trees of all cases that go on, and the foreign engines, from a time when there were no homes. Looked for
+        once for each store."""
+        engines = [CaseId(found.id) async for found in self._store.scan(ENGINE_KIND)]
+        cases = [_decode_case(found.body) async for found in self._store.scan(CASE_KIND)]
+        live = [root_of(case.id) for case in cases if case.status in LIVE_STATUSES or case.posted]
+        return list(dict.fromkeys([*engines, *live]))
+
+    def _document(self, root: CaseId, moved_from: str = "", *, begins: bool = False) -> HomeDocument:
+        return HomeDocument(
+            root=root,
+            server=self.server,
+            incarnation=self._membership.incarnation,
+            moved_from=moved_from,
+            begins=begins,
+        )

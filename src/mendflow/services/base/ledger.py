@@ -1,0 +1,374 @@
+"""Writes behind, with a barrier in front of the door.
+
+Services change their state in memory at once and note what must be written; the ledger writes it in that order, one
+batch at a time, while the next one gathers. Nothing may leave the process (an answer to a pilot, to a client) before
+`settled()` has returned: then all that it stands on is on disk. If a write fails the ledger is broken for good: memory
+is ahead of the disk, so whoever owns the services throws them away and builds them anew from the store.
+
+Where others are on the store too, nothing is written and nothing leaves unless this server may promise; and what
+follows from a journal's entry is written only when that entry is acknowledged. So a server that others have taken over
+from leaves nothing behind that does not follow from what the journal says. A server that has its store for itself
+counts on it to take a batch whole or not at all, as SQLite does."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import msgspec
+
+from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.services.base.cluster import JOURNALS, root_of
+from mendflow.services.base.counters import LedgerCounts
+from mendflow.services.cluster.membership import ALWAYS, Promise
+from mendflow.stores.contract import Append, Delete, Done, Put, Store, Write
+
+log = logging.getLogger("mendflow.house")
+
+_encode = msgspec.json.Encoder().encode
+_Key = tuple[str, str]
+_Pending = dict[_Key, object]
+_ANYWHERE = None
+_PART = "\0"
+_BESIDE = frozenset({"job", "task", "item", "runs", "snapshot"})
+"""Of these kinds of documents follows no entry of a journal that could come before what it follows from."""
+SHARED_KINDS = frozenset({"flow", "rules", "pattern", "compensation", "engine", "webhook", "storage"})
+NO_PROMISE = "this server could not renew its right to decide about its cases; reading everything again"
+
+
+class Whole:
+    """See `Ledger.whole`. It remembers nothing, so that one serves everybody at once."""
+
+    __slots__ = ("_ledger",)
+
+    def __init__(self, ledger: "Ledger") -> None:
+        self._ledger = ledger
+
+    def __enter__(self) -> None: ...
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, StoreUnavailable):
+            # What could not be read may have been wanted in the middle of a change.
+            self._ledger.give_up(error.message)
+        elif isinstance(error, Exception) and not isinstance(error, Mistake):
+            self._ledger.give_up(f"a fault of mendflow itself: {error!r}; reading everything again")
+
+
+class Ledger:
+    """`promise` is this server's right to decide about its cases; `shared` says that others may be on the store, and
+    `on_shared` is told when something was written that all of them share."""
+
+    def __init__(
+        self,
+        store: Store,
+        on_broken: Callable[[str], None],
+        *,
+        promise: Promise = ALWAYS,
+        shared: bool = False,
+        on_shared: Callable[[], None] | None = None,
+        counts: LedgerCounts | None = None,
+    ) -> None:
+        self._counts = counts or LedgerCounts()
+        self._store = store
+        self._on_broken = on_broken
+        self._promise = promise
+        self._shared = shared
+        self._on_shared = on_shared
+        self._versions: dict[_Key, int] = {}
+        # In the order of first touch. A document touched again before it is written is written once, as it then is.
+        self._pending: _Pending = {}
+        self._writing: _Pending = {}
+        self._gone: set[_Key] = set()
+        self._told: set[_Key] = set()
+        self._tails: dict[str, _Key] = {}  # by tree: where an entry can be added to, because nothing came after it
+        self._lengths: dict[str, int] = {}  # of the streams that everybody adds to
+        self._waiters: list[asyncio.Future[None]] = []
+        self._watched: list[tuple[str, dict[_Key, object]]] = []
+        self._whole = Whole(self)
+        self._work = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self.broken = ""
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="ledger")
+
+    async def stop(self) -> None:
+        if self._task is None:
+            return
+        if not self.broken:
+            # What it ends with was told to everyone; what was not acknowledged is not lost, it never happened.
+            await asyncio.gather(self.settled(), return_exceptions=True)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    def known(self, kind: str, id: str, version: int) -> None:
+        """A document read from the store, at this version."""
+        self._versions[(kind, id)] = version
+
+    def version(self, kind: str, id: str) -> int:
+        """The version at which this document was last read or written here; 0: it was not."""
+        return self._versions.get((kind, id), 0)
+
+    def busy(self, kind: str, id: str) -> bool:
+        """Whether a change of this document is on its way to the disk."""
+        return (kind, id) in self._pending or (kind, id) in self._writing
+
+    @contextmanager
+    def watch(self, root: str) -> Iterator[dict[_Key, object]]:
+        """What is noted of a tree of cases from now on: each document as it then is, None where it was deleted."""
+        watched = (root, dict[_Key, object]())
+        self._watched.append(watched)
+        try:
+            yield watched[1]
+        finally:
+            self._watched = [each for each in self._watched if each is not watched]
+
+    def _seen(self, key: _Key, document: object) -> None:
+        for root, changed in self._watched:
+            if root_of(key[1]) == root:
+                changed[key] = document
+
+    def whole(self) -> "Whole":
+        """What happens inside changes memory wholly, or not at all, or the ledger breaks: a fault of ours in the middle
+        must not leave memory in a state that no disk has ever seen."""
+        return self._whole
+
+    def give_up(self, reason: str) -> None:
+        """Write nothing more: memory is not what it should be, or not ours to decide about."""
+        if not self.broken:
+            self._break(reason, [])
+
+    def touch(self, kind: str, id: str, document: object, *, last: bool = False, told: bool = False) -> None:
+        """Write this document (a struct, encoded when its turn comes). `last`: it will not be written again. `told`:
+        because of what a pilot or a person said, and not because of an entry in a journal."""
+        key = (kind, id)
+        if self._shared:
+            self._placed(key, told)
+        self._pending[key] = document
+        if self._watched:
+            self._seen(key, document)
+        if last:
+            self._gone.add(key)
+        else:
+            self._gone.discard(key)
+        self._work.set()
+
+    def defer(self, kind: str, id: str) -> None:
+        """What is noted of this document, and what will be, is written after all that is noted so far."""
+        if (kind, id) in self._pending:
+            self._pending[(kind, id)] = self._pending.pop((kind, id))
+
+    def leave(self, kind: str, id: str) -> None:
+        """This document will not be written again: forget its version, after what is noted of it is written."""
+        self._gone.add((kind, id))
+
+    def drop(self, kind: str, id: str) -> None:
+        """Delete this document, if it was ever written."""
+        key = (kind, id)
+        if self._watched:
+            self._seen(key, None)
+        self._pending.pop(key, None)
+        if key in self._versions or key in self._writing:
+            self._pending[key] = None
+            if self._shared:
+                self._placed(key)
+            self._gone.add(key)
+            self._work.set()
+
+    def append(self, stream: str, position: int, entry: bytes) -> None:
+        """Add an entry to a stream whose length, with all entries given before, is `position`."""
+        key = ("", stream)
+        if self._shared:
+            key = self._part(stream, position)
+        batch = self._pending.get(key)
+        if batch is None:
+            self._pending[key] = (position, [entry])
+        else:
+            assert isinstance(batch, tuple)
+            assert batch[0] + len(batch[1]) == position
+            batch[1].append(entry)
+        self._work.set()
+
+    def _part(self, stream: str, position: int) -> _Key:
+        """Where an entry belongs: with those before it, unless something of the same tree of cases was noted since.
+        Then it must not be written before that."""
+        root, key = root_of(stream.removeprefix(JOURNALS)), ("", stream)
+        tail = self._tails.get(root, key)
+        if tail[1].partition(_PART)[0] != stream or (root not in self._tails and key in self._pending):
+            tail = ("", f"{stream}{_PART}{position}")
+        self._tails[root] = tail
+        return tail
+
+    def _placed(self, key: _Key, told: bool = False) -> None:
+        """A document is noted: does it follow from entries before it, and may entries after it follow from it?"""
+        if not told:
+            self._told.discard(key)
+        elif key not in self._pending:
+            self._told.add(key)
+        kind, id = key
+        if kind not in _BESIDE:
+            self._tails.pop(root_of(id), None)
+
+    def reaches(self, stream: str, length: int) -> None:
+        """A stream that everybody adds to is at least so long."""
+        self._lengths[stream] = length
+
+    def add(self, stream: str, entry: bytes) -> None:
+        """Add an entry to a stream that others add to as well, wherever it ends by then."""
+        batch = self._pending.get(("", stream))
+        if batch is None:
+            self._pending[("", stream)] = (_ANYWHERE, [entry])
+        else:
+            assert isinstance(batch, tuple)
+            batch[1].append(entry)
+        self._work.set()
+
+    async def put_now(self, kind: str, id: str, document: object, version: int) -> int | None:
+        """Write a document that all servers share, at once and beside all else that is noted; none: delete it.
+        `version` is what it was read at. Its new version; None if somebody else has changed it: nothing was written."""
+        if self.broken:
+            raise StoreUnavailable(self.broken)
+        await self._promised()
+        write = Delete(kind, id, version) if document is None else Put(kind, id, _encode(document), version)
+        [result] = await self._store.write([write])
+        if not isinstance(result, Done):
+            return None
+        if kind in SHARED_KINDS and self._on_shared is not None:
+            self._on_shared()
+        return result.version
+
+    @property
+    def idle(self) -> bool:
+        return not self._pending and not self._writing
+
+    async def settled(self) -> None:
+        """Return when everything noted so far is on disk, and may be told."""
+        if self.broken:
+            raise StoreUnavailable(self.broken)
+        if not self.idle:
+            waiter = asyncio.get_running_loop().create_future()
+            self._waiters.append(waiter)
+            await waiter
+        await self._promised()
+
+    async def _promised(self) -> None:
+        """Return when this server may promise. If it may not for long, others have its cases: memory is given up."""
+        if not self._promise.holds() and not await self._promise.renewed():
+            self.give_up(NO_PROMISE)
+            raise StoreUnavailable(self.broken)
+
+    async def _run(self) -> None:
+        while not self.broken:
+            await self._work.wait()
+            self._work.clear()
+            if not self._pending:
+                continue
+            self._writing, self._pending = self._pending, {}
+            waiters, self._waiters = self._waiters, []
+            gone, self._gone = self._gone, set()
+            told, self._told = self._told, set()
+            self._tails.clear()
+            # A waiter that comes while we write stands on what gathers now, or on this batch: it waits for the next.
+            self._counts.began(len(self._writing))
+            try:
+                await self._write(self._writing, told)
+                self._counts.ended()
+                for key in gone:
+                    self._versions.pop(key, None)
+            except StoreUnavailable as error:
+                self._break(error.message, waiters)
+                return
+            except Exception as error:  # whoever waits must hear of it, whatever it is
+                log.exception("what was noted could not be written")
+                self._break(f"what was noted could not be written: {error}; reading everything again", waiters, error)
+                return
+            finally:
+                self._writing = {}
+            for waiter in waiters:
+                if not waiter.done():
+                    waiter.set_result(None)
+            self._release_idle()
+
+    def _release_idle(self) -> None:
+        if self._pending:
+            return
+        for waiter in self._waiters:
+            if not waiter.done():
+                waiter.set_result(None)
+        self._waiters.clear()
+
+    async def _write(self, pending: _Pending, told: set[_Key]) -> None:
+        writes = {key: write for key, noted in pending.items() if (write := self._prepared(key, noted)) is not None}
+        while writes:
+            at_once, writes = _cut(writes, told) if self._shared else (writes, {})
+            await self._promised()
+            again: dict[_Key, Write] = {}
+            for key, result in zip(at_once, await self._store.write(list(at_once.values())), strict=True):
+                if isinstance(result, Done):
+                    self._done(key, result)
+                elif isinstance(write := at_once[key], Append) and write.stream in self._lengths:
+                    self._lengths[write.stream] = result.actual
+                    again[key] = Append(write.stream, write.entries, result.actual)
+                else:
+                    raise StoreUnavailable(
+                        f"{result.kind or 'stream'} {result.id} was changed by another server"
+                        f" (expected {result.expected}, found {result.actual}); reading it again"
+                    )
+            writes = {**again, **writes}
+
+    def _prepared(self, key: _Key, noted: object) -> Write | None:
+        """The write of what was noted; None for a document that is to be deleted and never was."""
+        kind, id = key
+        if not kind:
+            assert isinstance(noted, tuple)
+            position, entries = noted
+            stream = id.partition(_PART)[0]
+            return Append(stream, entries, self._lengths.setdefault(stream, 0) if position is _ANYWHERE else position)
+        version = self.version(kind, id)
+        if noted is None:
+            return Delete(kind, id, version) if version else None
+        return Put(kind, id, _encode(noted), version)
+
+    def _done(self, key: _Key, result: Done) -> None:
+        kind, id = key
+        if kind:
+            self._versions[key] = result.version
+            if kind in SHARED_KINDS and self._on_shared is not None:
+                self._on_shared()
+        elif id in self._lengths:
+            self._lengths[id] = result.version
+
+    def _break(self, reason: str, waiters: list[asyncio.Future[None]], error: Exception | None = None) -> None:
+        self.broken = reason
+        self._pending = {}  # what is half done must not reach the disk
+        for waiter in waiters + self._waiters:
+            if not waiter.done():
+                waiter.set_exception(error or StoreUnavailable(reason))
+        self._waiters.clear()
+        self._on_broken(reason)
+
+
+def _cut(writes: dict[_Key, Write], told: set[_Key]) -> tuple[dict[_Key, Write], dict[_Key, Write]]:
+    """What can be written at once, and what comes after an entry of the journals of the same tree of cases and has to
+    wait for that. What pilots and people told follows from no journal; an entry may follow from it, so entries come
+    last. What everybody may read, in streams that all add to, waits until nothing else is left."""
+    at_once: dict[_Key, Write] = {}
+    entries: dict[_Key, Write] = {}
+    common: dict[_Key, Write] = {}
+    later: dict[_Key, Write] = {}
+    journals: set[str] = set()
+    for key, write in writes.items():
+        kind, id = key
+        root = root_of(id if kind else id.removeprefix(JOURNALS))
+        if not kind and not id.startswith(JOURNALS):
+            common[key] = write
+        elif root in journals and key not in told:
+            later[key] = write
+        elif kind:
+            at_once[key] = write
+        else:
+            entries[key] = write
+            journals.add(root)
+    if later or entries:
+        return {**at_once, **entries}, {**later, **common}
+    return {**at_once, **common}, {}

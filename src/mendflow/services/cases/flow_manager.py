@@ -1,0 +1,415 @@
+"""The flow manager: it sequences, and leaves execution to the meta-scheduler.
+
+A command is decided, its events go to the journal and into the case, and the orders that follow are carried out, in one
+go and without waiting: so a case never sees two commands at once and needs no lock. What leaves the process waits for
+the ledger. After a crash each live case is read again and asked what it is owed; every order can be given twice."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import msgspec
+
+from mendflow.core.engine import Case, LiveItem, Stale, decide, evolve, find_item, owed, restore, snapshot
+from mendflow.core.engine.messages import Command, Event, FinishItem, FireTimer, Moved, Order, RestartItem, StartCase
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.jobs import Job, Outcome
+from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.problems import NotFound, StoreUnavailable
+from mendflow.services.base.cluster import root_of
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.counters import Counts
+from mendflow.services.base.events import Happenings
+from mendflow.services.base.homes import HomeBook, Tree
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases import unstarted as unbegun
+from mendflow.services.cases.interception_points import Checkpoints
+from mendflow.services.cases.live_case import (
+    CASE_KIND,
+    ITEM_KIND,
+    LIVE_STATUSES,
+    RUNS_KIND,
+    SNAPSHOT_KIND,
+    CaseDocument,
+    ItemDocument,
+    LiveCase,
+    Runs,
+    Snapshot,
+    journal_of,
+    name_of,
+    state_of,
+)
+from mendflow.services.observe.tracing.tracer import Tracer
+from mendflow.stores.contract import Append, Done, Store
+
+log = logging.getLogger("mendflow.cases")
+
+SNAPSHOT_EVERY_EVENTS = 2_000
+SNAPSHOT_EVERY_WORK = 300_000
+"""Work on XML, as the engine's meter counts it: what took longer than a moment is not done again."""
+
+BREATH_EVERY_WORK = 200_000
+"""How much of it is done again before somebody else has a turn."""
+
+
+_encode = msgspec.json.Encoder().encode
+_decode_event = msgspec.json.Decoder(Event).decode
+_decode_document = msgspec.json.Decoder(CaseDocument).decode
+_decode_snapshot = msgspec.json.Decoder(Snapshot).decode
+_decode_item = msgspec.json.Decoder(ItemDocument).decode
+_decode_runs = msgspec.json.Decoder(Runs).decode
+_decode_job = msgspec.json.Decoder(Job).decode
+
+
+class Errands(Protocol):
+    """Carries out what a case orders. `again` says that the orders may have been carried out before."""
+
+    async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None: ...
+
+
+def _nobody(document: CaseDocument) -> None: ...
+
+
+class FlowManager:
+    def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, happenings: Happenings, homes: HomeBook) -> None:
+        self._homes = homes
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._happenings = happenings
+        self.errands: Errands
+        self.checkpoints: Checkpoints
+        self.remember: Callable[[], tuple[str, ...]] = tuple  # tasks that somebody outside knows how to undo
+        self.ended: Callable[[CaseDocument], None] = _nobody  # told of each end before its document is noted
+        self.live: dict[CaseId, LiveCase] = {}
+        self.counts = Counts()
+        self.tracer: Tracer | None = None
+
+    async def load(self, tree: Tree) -> list[LiveCase]:
+        """Read the cases of a tree that are not over. All are in memory at once, so that none is seen without those
+        that it speaks to."""
+        found: list[LiveCase] = []
+        there = False
+        async for document in self._store.scan(CASE_KIND, tree.root):
+            if root_of(document.id) != tree.root:
+                continue
+            there |= document.id == tree.root
+            try:
+                case = _decode_document(document.body)
+            except msgspec.MsgspecError:
+                log.exception("the document of case %s cannot be read; it is left alone", document.id)
+                continue
+            if case.live or case.posted:
+                self._ledger.known(CASE_KIND, document.id, document.version)
+                live = await self._read_or_fail(case, fenced=tree.moved or tree.again)
+                found += [live] if live is not None else []
+        if tree.begins and not there and await self._settled(tree.root):
+            return await self.load(tree)
+        for live in found:
+            self.live[live.id] = live
+            self._homes.hold(live.id, live.id)
+        return found
+
+    async def give_again(self, cases: Sequence[LiveCase]) -> None:
+        """Give again what cases are owed that were read."""
+        for live in cases:
+            if live.id in self.live:
+                await self.errands.carry_out(live, owed(live.case), again=True)
+
+    async def _read_or_fail(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
+        """One case that cannot be read is told about and over; it does not keep the others from going on."""
+        try:
+            return await self._read(document, fenced=fenced)
+        except StoreUnavailable:
+            raise
+        except Exception as error:  # whatever is wrong with one case, the others must go on
+            log.exception("case %s cannot be read", document.id)
+            message = f"what the store holds of this case cannot be read ({error!r:.300}); run it again"
+            self._give_up(document, message)
+            return None
+
+    def _give_up(self, document: CaseDocument, message: str) -> None:
+        """A fault of ours in one case ends that case, and no other."""
+        self._forget(document.id)
+        self.counts.cases_ended.add(document.flow, "failed")
+        document.status, document.ended_at = "failed", self._clock.now()
+        document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
+        if self.tracer is not None:
+            self.tracer.case_over(document)
+        self.ended(document)
+        self._ledger.touch(CASE_KIND, document.id, document, last=True)
+        self._happenings.tell(document.ended_at, "case", document.id, state="failed", message=message)
+        self._happenings.ended(document.id)
+
+    def _forget(self, case: CaseId) -> None:
+        self.live.pop(case, None)
+        self._homes.let_go(case, case)
+
+    async def _read(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
+        case, position, version = Case.blank(), 0, 0
+        kept = await self._store.get(SNAPSHOT_KIND, document.id)
+        if kept is not None:
+            image = _decode_snapshot(kept.body)
+            case, position, version = restore(image.state), image.position, kept.version
+            self._ledger.known(SNAPSHOT_KIND, document.id, version)
+        live = LiveCase(case, document)
+        live.snapshot_due = position + SNAPSHOT_EVERY_EVENTS
+        live.position = position
+        await self._catch_up(live)
+        if live.case.flow is None:
+            # Its document was written and its first event was not.
+            if document.id != root_of(document.id):
+                self._ledger.drop(CASE_KIND, document.id)  # whoever wanted it begins it again
+                return None
+            return await self._read(document, fenced=fenced) if await self._settled(document.id) else None
+        if fenced:
+            await self._fence(live)
+        await self._recount(live)
+        return live
+
+    async def _settled(self, root: CaseId) -> bool:
+        return await unbegun.settle(self._store, self._clock, self._homes.server, root)
+
+    async def _catch_up(self, live: LiveCase) -> bool:
+        """Let happen in memory what the journal has beyond it; true if another server has taken the case meanwhile."""
+        moved, work = False, 0
+        while entries := await self._store.read(journal_of(live.id), live.position):
+            for entry in entries:
+                event = _decode_event(entry)
+                evolve(live.case, event)
+                moved |= isinstance(event.fact, Moved)
+                work += live.case.meter.work
+                live.work += live.case.meter.work
+                if work >= BREATH_EVERY_WORK:
+                    work = 0
+                    await asyncio.sleep(0)
+            live.position += len(entries)
+            self._clock.catch_up(event.at)
+        return moved
+
+    async def _fence(self, live: LiveCase) -> None:
+        """Take the place in the journal that whoever had the case before would write to next: another server, or
+        ourselves, with a write that was given up and may come through later. What was written until then is true.
+
+        A server that slept since it took the case has read the fence of whoever took it from there, and would pass it:
+        so after the journal the home is looked at. Who takes it later than that fences before our place, or finds us in
+        it."""
+        taken = f"another server has taken case {live.id}; reading everything again"
+        if not await self._homes.still_ours(root_of(live.id)):
+            raise StoreUnavailable(taken)
+        while True:
+            event = Event(self._clock.now(), Moved(server=self._homes.server))
+            [result] = await self._store.write([Append(journal_of(live.id), [_encode(event)], live.position)])
+            if isinstance(result, Done):
+                break
+            if await self._catch_up(live):
+                # Whoever it was may be at home here by now, and must not be fenced out by one who slept.
+                raise StoreUnavailable(taken)
+        evolve(live.case, event)
+        live.position += 1
+        message = f"server {self._homes.server} goes on with it"
+        self._happenings.tell(event.at, "case", live.id, state=live.document.status, message=message)
+
+    async def _recount(self, live: LiveCase) -> None:
+        told = set()
+        async for found in self._store.scan(RUNS_KIND, f"{live.id}/"):
+            runs = _decode_runs(found.body)
+            self._ledger.known(RUNS_KIND, found.id, found.version)
+            live.runs[runs.item] = runs
+            live.past.update(runs.serials)
+        async for found in self._store.scan("job", f"{live.id}/"):
+            job = _decode_job(found.body)
+            self._clock.catch_up(max(job.created_at, *(attempt.granted_at for attempt in job.history), job.finished_at))
+            live.move_job(job, state_of(job, runs=False))  # it does not, until its pilot says that it has begun it
+        async for found in self._store.scan(ITEM_KIND, f"{live.id}/"):
+            item = _decode_item(found.body)
+            self._ledger.known(ITEM_KIND, found.id, found.version)
+            live.noted.add(found.id)
+            if item.kind != "receive":  # which is no work, and not counted
+                live.tally.move(item.name, item.kind, live.take_back(item.serial), item.state)
+            told.add(item.serial)
+        for serial in list(live.failed):
+            live.heard(serial)
+        for called in (await self.called_by(live.id)).values():
+            serial, ended = called.parent_serial, called.status not in LIVE_STATUSES
+            gone = serial in told or serial in live.past
+            if ended and called.parent_item and not gone and serial not in live.case.index.serials:
+                live.tally.move(name_of(called.parent_item), "call", "", called.status)
+        if live.document.rerun_of is not None:
+            live.earlier = await self.jobs_of(live.document.rerun_of)
+
+    async def jobs_of(self, case: CaseId) -> dict[ItemId, Job]:
+        """The jobs of an earlier case, by item."""
+        await self._ledger.settled()
+        return {(job := _decode_job(found.body)).spec.item: job async for found in self._store.scan("job", f"{case}/")}
+
+    async def called_by(self, case: CaseId) -> dict[ItemId, CaseDocument]:
+        """The cases that a case has called, by the item that called them."""
+        called = sorted(await self.begun_by(case), key=lambda each: each.parent_serial)
+        return {each.parent_item: each for each in called if each.parent_item is not None}
+
+    async def begun_by(self, case: CaseId) -> list[CaseDocument]:
+        """The cases that a case has begun, whether or not it waits for them."""
+        await self._ledger.settled()
+        found = [_decode_document(found.body) async for found in self._store.scan(CASE_KIND, f"{case}.")]
+        return [each for each in found if each.parent == case]
+
+    async def begin(
+        self, document: CaseDocument, flow: Flow, earlier: dict[ItemId, Job], *, later: bool = False
+    ) -> LiveCase:
+        """Start a case; refused whole if its inputs do not fit the flow. `later`: what follows at once comes before
+        anything of it."""
+        await self._homes.arrived(document.id)
+        if document.id in self.live:
+            return self.live[document.id]
+        now = self._clock.now()
+        command = StartCase(
+            case=document.id,
+            flow=flow,
+            inputs=document.inputs,
+            parent=document.parent,
+            later=later or ExceptionType.CASE_PRE in self.checkpoints.watched[document.flow],
+            remember=self.remember(),
+        )
+        events = decide(Case.blank(), command, now)
+        with self._ledger.whole():
+            return await self._begin(document, events, earlier, now)
+
+    async def _begin(
+        self, document: CaseDocument, events: list[Event], earlier: dict[ItemId, Job], now: Instant
+    ) -> LiveCase:
+        live = LiveCase(Case.blank(), document)
+        live.begun_here = True
+        live.earlier = earlier
+        live.snapshot_due = SNAPSHOT_EVERY_EVENTS
+        document.started_at = now
+        self.live[live.id] = live
+        self._homes.hold(live.id, live.id)
+        self.counts.cases_started.add(document.flow)
+        self._ledger.touch(CASE_KIND, live.id, document)
+        self._happenings.tell(now, "case", live.id, state="running")
+        await self._carry_out(live, self._record(live, events))
+        return live
+
+    async def document(self, case: CaseId) -> CaseDocument | None:
+        """The document of a case, live or over, if there is such a case."""
+        live = self.live.get(case)
+        if live is not None:
+            return live.document
+        await self._ledger.settled()
+        found = await self._store.get(CASE_KIND, case)
+        return _decode_document(found.body) if found is not None else None
+
+    async def flow_of(self, case: CaseId) -> Flow:
+        """The flow that a case, live or over, was started with."""
+        live = self.live.get(case)
+        if live is not None:
+            return live.flow
+        await self._ledger.settled()
+        entries = await self._store.read(journal_of(case), 0, 1)
+        first = _decode_event(entries[0]).fact if entries else None
+        if not isinstance(first, StartCase):
+            raise NotFound(f"case {case} never began, so it has no flow; start it again")
+        return first.flow
+
+    async def command(self, case: CaseId, command: Command) -> None:
+        """Apply a command to a live case. Raises what decide raises."""
+        await self._homes.arrived(case)
+        live = self.live.get(case)
+        if live is None:
+            raise NotFound(f"case {case} is not running")
+        events = decide(live.case, command, self._clock.now())
+        with self._ledger.whole():
+            begun = find_item(live.case, command.item) if isinstance(command, RestartItem) else None
+            orders = self._record(live, events)
+            if begun is not None:
+                self._note_run(live, begun)
+            self._note_status(live)
+            await self._carry_out(live, orders)
+            if live.held:
+                await self.checkpoints.recheck(live)
+
+    async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        """Something that the case waited for is over. Told twice, it counts once."""
+        await self._homes.arrived(case)
+        live = self.live.get(case)
+        if live is None:
+            return
+        try:
+            events = decide(live.case, FinishItem(serial=serial, outcome=outcome), self._clock.now())
+        except Stale:
+            return
+        if self.tracer is not None:
+            self.tracer.item_over(live, serial, outcome)
+        with self._ledger.whole():
+            orders = self._record(live, events)
+            live.heard(serial)
+            if orders:
+                await self._carry_out(live, orders)
+            elif live.document.posted:
+                self.close(live)
+
+    def close(self, live: LiveCase) -> None:
+        """The case is over. It stays here until what nobody waits for has been acknowledged, so that it survives a
+        restart too; then it leaves memory."""
+        live.document.posted = bool(live.case.posted)
+        self._ledger.touch(CASE_KIND, live.id, live.document, last=not live.document.posted)
+        if not live.document.posted:
+            self._ledger.drop(SNAPSHOT_KIND, live.id)
+            for noted in live.noted:
+                self._ledger.leave(ITEM_KIND, noted)
+            for item in live.runs:
+                self._ledger.leave(RUNS_KIND, f"{live.id}/{item}")
+            self._forget(live.id)
+
+    async def fire(self, case: CaseId, serial: int) -> None:
+        try:
+            await self.command(case, FireTimer(serial=serial))
+        except (Stale, NotFound):
+            pass  # the case has gone on without it
+
+    def _record(self, live: LiveCase, events: list[Event]) -> list[Order]:
+        orders: list[Order] = []
+        stream = journal_of(live.id)
+        for event in events:
+            self._ledger.append(stream, live.position, _encode(event))
+            live.position += 1
+            try:
+                orders += evolve(live.case, event)
+                live.work += live.case.meter.work
+            except Exception as error:  # a case that we cannot carry on must not take the others along
+                log.exception("case %s cannot go on", live.id)
+                self._give_up(live.document, f"a fault of mendflow itself: {error!r:.300}; run the case again")
+                return []
+        return orders
+
+    def _note_run(self, live: LiveCase, begun: LiveItem) -> None:
+        """An item began again: what it had asked for was an earlier run of it."""
+        if begun.serial and begun.serial not in live.case.index.serials:
+            runs = live.begun_again(begun.item, begun.name, begun.kind, begun.serial)
+            self._ledger.touch(RUNS_KIND, f"{live.id}/{begun.item}", runs)
+
+    def _note_status(self, live: LiveCase) -> None:
+        status = live.case.status
+        if live.id not in self.live:
+            return  # given up
+        if (status == "running" or status == "suspended") and status != live.document.status:
+            live.document.status = status
+            self._ledger.touch(CASE_KIND, live.id, live.document)
+            self._happenings.tell(self._clock.now(), "case", live.id, state=status)
+
+    def _save_snapshot(self, live: LiveCase) -> None:
+        """Bound the replay. The wait between two snapshots grows with the state's size, so that their cost does not."""
+        state = snapshot(live.case)
+        live.snapshot_due = live.position + max(SNAPSHOT_EVERY_EVENTS, len(state) // 200)
+        live.work = -len(state) // 2
+        self._ledger.touch(SNAPSHOT_KIND, live.id, Snapshot(case=live.id, position=live.position, state=state))
+
+    async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:
+        await self.errands.carry_out(live, orders)
+        due = live.position >= live.snapshot_due or live.work >= SNAPSHOT_EVERY_WORK
+        if due and live.id in self.live:
+            self._save_snapshot(live)

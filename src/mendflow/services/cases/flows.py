@@ -1,0 +1,150 @@
+"""Deployed flows: the newest version of each by name, and every version by number. Cases carry their flow with them,
+so a new version holds for new cases only."""
+
+import hashlib
+import logging
+import re
+from collections.abc import Iterator
+
+import msgspec
+
+from mendflow.core.engine import compile_flow
+from mendflow.core.engine.plan import below
+from mendflow.core.model.flow import Flow, Mend
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import BadFlow, Conflict, NotFound
+from mendflow.core.model.views import FlowView
+from mendflow.core.recovery.steps import step_problems
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.stores.contract import Document, Store
+
+FLOW_KIND = "flow"
+VERSION_KIND = "flow-version"
+TRIES = 10
+"""So often is something tried that others on the same store change at the same time."""
+
+# A flow's name becomes part of ids, addresses and folders, so one that could be mistaken for a path is refused.
+# Made-up names of called flows contain dots, which given names do not.
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,99}")
+
+
+class FlowDocument(msgspec.Struct, kw_only=True):
+    name: str
+    digest: str
+    version: int
+    deployed_at: Instant
+    flow: Flow
+
+    def view(self, *, whole: bool) -> FlowView:
+        return FlowView(
+            name=self.name,
+            digest=self.digest,
+            version=self.version,
+            deployed_at=self.deployed_at,
+            description=self.flow.description,
+            flow=self.flow if whole else None,
+        )
+
+
+log = logging.getLogger("mendflow.flows")
+_decode = msgspec.json.Decoder(FlowDocument).decode
+
+
+def check_names(flow: Flow) -> None:
+    """Refuse names of flows that could do harm, in the flow and in those that came with it."""
+    if bad := [name for name in _names(flow) if not _NAME.fullmatch(name)]:
+        rule = "use letters, digits, _ and -, a letter first, at most 100"
+        raise BadFlow(problems=[f"{name[:100]!r} is no name for a flow: {rule}" for name in bad])
+
+
+def demand_no_message(flow: Flow) -> None:
+    """Refuse a flow whose cases begin with a message: nothing else can begin one."""
+    if flow.xml is not None and compile_flow(flow, taken=True).begins:
+        where = f"/soap/flows/{flow.name}"
+        raise Conflict(f"a case of {flow.name} begins with a message: send one to {where}, or try it with mendflow run")
+
+
+def _names(flow: Flow) -> Iterator[str]:
+    yield flow.name
+    for called in flow.calls:
+        yield from _names(called)
+
+
+class Flows:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._newest: dict[str, FlowDocument] = {}
+        self._read: dict[str, int] = {}  # the versions of the documents that these were read from
+
+    async def start(self) -> None:
+        """Read what is deployed, again where others may have deployed something."""
+        async for found in self._store.scan(FLOW_KIND):
+            self._take(found)
+
+    async def look_again(self, name: str) -> None:
+        """Where others may have deployed a newer version: read that."""
+        found = await self._store.get(FLOW_KIND, name)
+        if found is not None:
+            self._take(found)
+
+    def _take(self, found: Document) -> None:
+        if self._read.get(found.id, 0) >= found.version:
+            return
+        self._read[found.id] = found.version
+        try:
+            self._newest[found.id] = _decode(found.body)
+        except msgspec.MsgspecError:
+            log.exception("the deployed flow %s cannot be read; deploy it again", found.id)
+
+    @staticmethod
+    def digest(flow: Flow) -> str:
+        return hashlib.sha256(msgspec.json.encode(flow)).hexdigest()[:16]
+
+    async def deploy(self, flow: Flow) -> FlowView:
+        """Make this the newest version. The same flow again is the same version."""
+        check_names(flow)
+        compile_flow(flow)
+        if problems := list(step_problems(each for each in below(flow) if isinstance(each, Mend))):
+            raise BadFlow(problems=problems)
+        digest = self.digest(flow)
+        for _ in range(TRIES):
+            newest = self._newest.get(flow.name)
+            if newest is not None and newest.digest == digest:
+                return newest.view(whole=False)
+            if (made := await self._put(flow, digest, newest.version + 1 if newest else 1)) is not None:
+                return made.view(whole=False)
+            await self.look_again(flow.name)
+        raise Conflict(f"flow {flow.name} is deployed by several at once, again and again; deploy it once more")
+
+    async def _put(self, flow: Flow, digest: str, version: int) -> FlowDocument | None:
+        """None if somebody else was faster."""
+        now = self._clock.now()
+        document = FlowDocument(name=flow.name, digest=digest, version=version, deployed_at=now, flow=flow)
+        put_at = await self._ledger.put_now(FLOW_KIND, flow.name, document, self._read.get(flow.name, 0))
+        if put_at is None:
+            return None
+        if self._read.get(flow.name, 0) < put_at:
+            self._newest[flow.name], self._read[flow.name] = document, put_at
+        await self._ledger.put_now(VERSION_KIND, f"{flow.name}@{version}", document, 0)
+        return document
+
+    def all(self) -> list[FlowView]:
+        return [document.view(whole=False) for _, document in sorted(self._newest.items())]
+
+    def deployed(self, name: str) -> FlowDocument | None:
+        """The newest version of a flow, if it is known here."""
+        return self._newest.get(name)
+
+    def newest(self, name: str) -> FlowDocument:
+        document = self._newest.get(name)
+        if document is None:
+            known = ", ".join(sorted(self._newest)) or "none is deployed yet"
+            raise NotFound(f"there is no flow {name!r} here (known: {known}); `mendflow deploy FILE` makes it known")
+        return document
+
+    async def find(self, name: str) -> tuple[Flow, str]:
+        document = self.newest(name)
+        return document.flow, document.digest

@@ -1,0 +1,43 @@
+"""Items that were ended from outside: whatever became of their job or task, they count as what they were ended as.
+
+What an item had asked for is taken back when it is ended by force, so its job is cancelled, or had failed before; or it
+had not gone out at all. A document of the item's own, under the serial of what was taken back, says what the item
+counts as."""
+
+from typing import Final
+
+from mendflow.core.engine.messages import ItemEnded
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.views import ItemView
+from mendflow.services.cases.live_case import ItemDocument, LiveCase
+
+_WORDS: Final = {"completed": "force-completed", "failed": "force-failed", "cancelled": "removed"}
+_TELLS_ITSELF: Final = ("cancelled", "running", "waiting", "suspended")
+
+
+def ended(live: LiveCase, order: ItemEnded, now: Instant) -> ItemDocument | None:
+    """Count it, and give what is to be noted of it. What was removed while it was under way tells of that itself."""
+    if order.state == "cancelled" and live.counted_as(order.serial) in _TELLS_ITSELF:
+        return None
+    live.tally.move(order.name, order.kind, live.take_back(order.serial), "" if order.told else order.state)
+    word = _WORDS[order.state]
+    by = f" by {order.by.rpartition('/')[0]}" if order.by else ""
+    return ItemDocument(
+        case=live.id,
+        item=order.item,
+        name=order.name,
+        kind=order.kind,
+        serial=order.serial,
+        state=order.state,
+        place=live.place,
+        created_at=now,
+        ended_at=now,
+        fault=order.fault,
+        outputs=order.outputs,
+        reason=order.reason or f"{word}{by}",
+    )
+
+
+def by_force(item: ItemView) -> bool:
+    """Whether the item was made to complete or to fail."""
+    return item.reason.startswith((_WORDS["completed"], _WORDS["failed"]))

@@ -1,0 +1,139 @@
+"""Points in the life of cases and items at which the exception service may hold what is about to happen.
+
+Where a flow has no rules for a point, passing it costs one look-up. Where it has some, what was about to happen is put
+aside, the service is asked a moment later, and unless it says to hold, it happens then. Nothing of this is written down
+here: an order that did not go out, an outcome that the case has not taken, is owed again after a crash, comes to the
+same point under the same id, and the service knows what it decided."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from typing import Any, Final
+
+from mendflow.core.engine import find_item
+from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.mending import ExceptionType, XEvent
+from mendflow.core.model.values import Value
+from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.engine_interfaces import InterfaceX
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.live_case import Held, LiveCase, name_of
+
+
+class Points:
+    """The types of exception that a flow has rules for. Those that every job comes by are attributes: looking one up is
+    all that they cost."""
+
+    __slots__ = ("item_post", "item_pre", "types")
+
+    def __init__(self, types: frozenset[ExceptionType] = frozenset()) -> None:
+        self.types = types
+        self.item_pre = ExceptionType.ITEM_PRE in types
+        self.item_post = ExceptionType.ITEM_POST in types
+
+    def __contains__(self, type: ExceptionType) -> bool:
+        return type in self.types
+
+
+Watched = Mapping[str, Points]
+NOTHING: Final = Points()
+
+
+class Unwatched(dict[str, Points]):
+    """No flow has any rules."""
+
+    def __missing__(self, flow: str) -> Points:
+        return NOTHING
+
+
+def event_id(case: CaseId, serial: int, type: ExceptionType) -> str:
+    return f"{case}/{serial}/{type.value}" if serial else f"{case}/{type.value}"
+
+
+class Checkpoints:
+    """`watched` gives the types of exception that there are rules for, by flow."""
+
+    def __init__(self, live: Mapping[CaseId, LiveCase], ledger: Ledger) -> None:
+        self._live = live
+        self._ledger = ledger
+        self.watched: Watched = Unwatched()
+        self.service: InterfaceX | None = None
+        self._cases: dict[str, CaseId] = {}
+        self._soon = Soon(ledger)
+
+    async def stop(self) -> None:
+        await self._soon.stop()
+
+    def ask(
+        self,
+        live: LiveCase,
+        type: ExceptionType,
+        go: Callable[[], Awaitable[None]],
+        *,
+        serial: int = 0,
+        item: ItemId | None = None,
+        patient: bool = False,
+        facts: Callable[[], dict[str, Value]] | None = None,
+        **more: Any,
+    ) -> None:
+        """Put something aside until the service has said what it thinks of it."""
+        event = XEvent(
+            id=event_id(live.id, serial, type),
+            type=type,
+            case=live.id,
+            flow=live.document.flow,
+            item=item,
+            task=name_of(item) if item else "",
+            serial=serial,
+            facts=facts() if facts is not None else {},
+            **more,
+        )
+        live.held[event.id] = Held(event.id, item, go, patient=patient)
+        self._cases[event.id] = live.id
+        self.later(self._ask(event))
+
+    async def _ask(self, event: XEvent) -> None:
+        assert self.service is not None, "flows are watched, so there is somebody to ask"
+        with self._ledger.whole():
+            if not await self.service.tell(event):
+                await self.release(event.id)
+
+    async def release(self, event: str) -> None:
+        """Go on with what was put aside, unless it is suspended: then as soon as it is no longer."""
+        live = self._live.get(self._cases.get(event, CaseId("")))
+        held = live.held.get(event) if live is not None else None
+        if live is None or held is None:
+            self._cases.pop(event, None)
+            return
+        held.released = True
+        await self._go(live, held)
+
+    def forget(self, live: LiveCase) -> None:
+        """The case is over: whatever waited in it is not wanted any more."""
+        for event in live.held:
+            self._cases.pop(event, None)
+        live.held.clear()
+
+    async def recheck(self, live: LiveCase) -> None:
+        """Something happened to the case: perhaps what was released can go on now."""
+        for held in list(live.held.values()):
+            if held.released:
+                await self._go(live, held)
+
+    async def _go(self, live: LiveCase, held: Held) -> None:
+        if held.patient and standing(live, held.item):
+            return
+        if live.held.pop(held.event, None) is not None:
+            self._cases.pop(held.event, None)
+            await held.go()
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        self._soon.do(work)
+
+
+def standing(live: LiveCase, item: ItemId | None) -> bool:
+    """Whether the item, or the whole case, is suspended."""
+    if live.case.over:
+        return live.document.ending is not None and bool(live.document.ending.holders)
+    if live.case.status == "suspended":
+        return True
+    found = find_item(live.case, item) if item else None
+    return found is not None and found.suspended

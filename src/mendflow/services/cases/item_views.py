@@ -1,0 +1,204 @@
+"""Items as people see them, made from the documents of jobs, tasks and the rest."""
+
+from collections.abc import Sequence
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import Attempt, Job, Measures
+from mendflow.core.model.views import AttemptView, ItemState, ItemView, RunView
+from mendflow.services.cases.live_case import CaseDocument, ItemDocument, name_of, state_of
+from mendflow.services.cases.user_tasks import TaskDocument, outcome_of
+
+_TASK_STATES: dict[str, ItemState] = {
+    "offered": "waiting",
+    "claimed": "running",
+    "completed": "completed",
+    "rejected": "failed",
+    "expired": "failed",
+    "withdrawn": "cancelled",
+}
+_MEASURED = (set(AttemptView.__struct_fields__) & set(Measures.__struct_fields__)) - {"started_at", "ended_at"}
+
+
+def generation_of(id: str) -> tuple[str, int]:
+    """The id that the flow knows a job by, and the how manieth submission this is: `night-7f3k/12~2` is the second."""
+    known, _, number = id.partition("~")
+    return known, int(number) if number.isdecimal() else 1
+
+
+def of_jobs(jobs: Sequence[Job], log_tail: str = "", *, awaited: bool = False, runs: bool = True) -> ItemView:
+    """One item of all submissions of its job, the oldest first. What the flow still waits for has not failed yet,
+    whatever the last submission came to: it is being mended."""
+    last = of_job(jobs[-1], log_tail, runs=runs)
+    changes = {
+        "job": JobId(generation_of(jobs[0].id)[0]),
+        "attempts": [_attempt(attempt.shown, attempt) for attempt in counted_through(jobs)],
+        "created_at": jobs[0].created_at,
+    }
+    if awaited and last.state == "failed":
+        changes |= {"state": "waiting", "ended_at": 0, "reason": "it failed, and is being mended"}
+    return msgspec.structs.replace(last, **changes)
+
+
+def whole_story(submissions: Sequence[Job]) -> Job:
+    """The last submission under the id that the flow knows, with the attempts of all, counted through."""
+    last, counted = submissions[-1], counted_through(submissions)
+    grants, unbegun = (sum(job.fence for job in submissions), sum(job.unbegun for job in submissions))
+    return msgspec.structs.replace(last, id=submissions[0].id, history=counted, fence=grants, unbegun=unbegun)
+
+
+def counted_through(submissions: Sequence[Job]) -> list[Attempt]:
+    """The attempts of all, each numbered after those of earlier submissions."""
+    counted: list[Attempt] = []
+    grants = tries = 0
+    for job in submissions:
+        for each in job.history:
+            counted.append(msgspec.structs.replace(each, fence=grants + each.fence, number=tries + each.shown))
+        grants, tries = grants + job.fence, tries + job.tries
+    return counted
+
+
+def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
+    outcome = job.outcome
+    return ItemView(
+        case=job.case,
+        item=job.spec.item,
+        name=name_of(job.spec.item),
+        kind="job",
+        serial=int(generation_of(job.id)[0].rpartition("/")[2]),
+        state=state_of(job, runs=runs),
+        job=job.id,
+        pilot=job.pilot,
+        attempts=[_attempt(attempt.shown, attempt) for attempt in job.history],
+        created_at=job.created_at,
+        ended_at=job.finished_at,
+        fault=outcome.fault if outcome else _last_fault(job),
+        outputs=outcome.outputs if outcome else None,
+        files={name: ref.as_value() for name, ref in outcome.files.items()} if outcome else {},
+        reused=job.reused,
+        command=_command(job),
+        log_tail=outcome.log_tail if outcome else log_tail,
+    )
+
+
+def of_task(task: TaskDocument) -> ItemView:
+    return ItemView(
+        case=task.case,
+        item=task.item,
+        name=name_of(task.item),
+        kind="task",
+        serial=task.serial,
+        state=_TASK_STATES[task.state],
+        created_at=task.offered_at,
+        ended_at=task.ended_at,
+        fault=outcome_of(task).fault if task.state in ("rejected", "expired") else None,
+        outputs=task.outputs,
+        reason=task.comment if task.state == "withdrawn" else "",
+    )
+
+
+def begun_again(view: ItemView, earlier: Sequence[ItemView]) -> ItemView:
+    """The last run of an item that was restarted, with those before it; the attempts of all are counted through."""
+    if not earlier:
+        return view
+    made: list[AttemptView] = []
+    for run in (*earlier, view):
+        before = _tries(made)
+        made += [msgspec.structs.replace(attempt, number=before + attempt.number) for attempt in run.attempts]
+    return msgspec.structs.replace(
+        view,
+        attempts=made,
+        created_at=earlier[0].created_at,
+        earlier_runs=[_run(each) for each in earlier],
+    )
+
+
+def _tries(attempts: Sequence[AttemptView]) -> int:
+    """How many tries these were: what came back unbegun has the number of the one after it."""
+    return max((attempt.number for attempt in attempts), default=0)
+
+
+def _run(view: ItemView) -> RunView:
+    return RunView(
+        serial=view.serial,
+        state=view.state,
+        job=view.job,
+        attempts=_tries(view.attempts),
+        created_at=view.created_at,
+        ended_at=view.ended_at,
+        fault=view.fault,
+    )
+
+
+def forced(view: ItemView, document: ItemDocument | None) -> ItemView:
+    """The item as it counts, where it was ended by force: what it had asked for was taken back."""
+    if document is None or document.serial != view.serial:
+        return view
+    return msgspec.structs.replace(
+        view,
+        state=document.state,
+        ended_at=document.ended_at,
+        outputs=document.outputs,
+        fault=document.fault,
+        reason=document.reason,
+    )
+
+
+def of_called(called: CaseDocument) -> ItemView:
+    """The call that a case came of, which is over when the case is."""
+    assert called.parent is not None and called.parent_item is not None
+    assert called.status != "running", f"{called.id} is not over"
+    return ItemView(
+        case=called.parent,
+        item=called.parent_item,
+        name=name_of(called.parent_item),
+        kind="call",
+        serial=called.parent_serial,
+        state=called.status,
+        created_at=called.started_at,
+        ended_at=called.ended_at,
+        fault=called.fault,
+        outputs=called.outputs,
+        reason=f"case {called.id}",
+    )
+
+
+def of_document(item: ItemDocument) -> ItemView:
+    return ItemView(
+        case=item.case,
+        item=item.item,
+        name=item.name,
+        kind=item.kind,
+        serial=item.serial,
+        state=item.state,
+        created_at=item.created_at,
+        ended_at=item.ended_at,
+        fault=item.fault,
+        outputs=item.outputs,
+        reason=item.reason,
+    )
+
+
+def _attempt(number: int, attempt: Attempt) -> AttemptView:
+    return AttemptView(
+        number=number,
+        pilot=attempt.pilot,
+        granted_at=attempt.granted_at,
+        started_at=attempt.measures.started_at,
+        ended_at=attempt.measures.ended_at or attempt.ended_at,
+        end=attempt.end,
+        fault=attempt.fault,
+        **{name: getattr(attempt.measures, name) for name in _MEASURED},
+    )
+
+
+def _last_fault(job: Job) -> Fault | None:
+    return job.history[-1].fault if job.history else None
+
+
+def _command(job: Job) -> str:
+    if job.spec.function is not None:
+        return f"{job.spec.function.module}:{job.spec.function.name}"
+    return job.spec.command or ""

@@ -1,0 +1,310 @@
+"""What the flow manager knows of each case beside the engine's state: its document, and how far each name has come.
+
+The document is for people and for finding live cases after a restart; the journal is what decides."""
+
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from mendflow.core.engine import Case
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.jobs import Job, JobSpec, JobState
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
+from mendflow.core.recovery.ids import AGAIN, serial_of
+from mendflow.services.base.cluster import JOURNALS
+
+CASE_KIND = "case"
+ITEM_KIND = "item"
+RUNS_KIND = "runs"
+SNAPSHOT_KIND = "snapshot"
+LIVE_STATUSES = ("running", "suspended")
+
+
+def journal_of(case: CaseId) -> str:
+    return f"{JOURNALS}{case}"
+
+
+def name_of(item: str) -> str:
+    """The name that people gave to an item, without the turns of its loops."""
+    return item.partition("[")[0]
+
+
+class Ending(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """What exlets did to a case between its end in the engine and the telling of it."""
+
+    holders: list[str] = []
+    outputs: dict[str, Value] = {}
+    removed: str = ""
+    done: list[str] = []  # by whom: the same counts once
+
+
+class CaseDocument(msgspec.Struct, kw_only=True):
+    id: CaseId
+    flow: str
+    digest: str
+    status: CaseStatus = "running"
+    started_at: Instant = 0
+    ended_at: Instant = 0
+    inputs: dict[str, Value] = {}
+    outputs: dict[str, Value] = {}
+    fault: Fault | None = None
+    parent: CaseId | None = None
+    parent_serial: int = 0
+    parent_item: ItemId | None = None  # the call's
+    owner: str = ""
+    rerun_of: CaseId | None = None
+    key: str = ""
+    port: str = ""  # the port of the server that it was asked for at
+    notify: str = ""  # an address that is told of its end
+    counts: list[NameCount] = []
+    serials: int = 0  # of one that is over: how many there are
+    posted: bool = False  # over, and something that nobody waits for is still under way
+    mends: CaseId | None = None  # an exlet: the case that it mends, the item there, and the decision behind it
+    mends_item: ItemId | None = None
+    mends_engine: str = ""  # empty: of this very server
+    decision: str = ""
+    ending: Ending | None = None
+    void: bool | None = None  # it never began, and has nothing but its name
+
+    @property
+    def live(self) -> bool:
+        return self.status in LIVE_STATUSES
+
+    def view(self, counts: list[NameCount] | None = None) -> CaseView:
+        return CaseView(
+            id=self.id,
+            flow=self.flow,
+            digest=self.digest,
+            status=self.status,
+            started_at=self.started_at,
+            ended_at=self.ended_at,
+            inputs=self.inputs,
+            outputs=self.outputs,
+            fault=self.fault,
+            parent=self.parent,
+            owner=self.owner,
+            rerun_of=self.rerun_of,
+            counts=self.counts if counts is None else counts,
+            mends=self.mends,
+            mends_item=self.mends_item,
+            decision=self.decision,
+        )
+
+
+class ItemDocument(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """An item that is neither a job nor a task: a staging, a called case, something skipped. `place` is the serial that
+    would have been the next, which tells between what it came."""
+
+    case: CaseId
+    item: ItemId
+    name: str
+    kind: str
+    serial: int
+    state: ItemState
+    place: int
+    created_at: Instant = 0
+    ended_at: Instant = 0
+    fault: Fault | None = None
+    outputs: Value = None
+    reason: str = ""
+
+
+class Runs(msgspec.Struct, kw_only=True):
+    """An item that was restarted: the serials of the runs before its last, the oldest first."""
+
+    case: CaseId
+    item: ItemId
+    serials: list[int]
+
+
+_TELLING = ("failed", "suspended", "running", "staging", "waiting", "cancelled", "completed", "reused", "skipped")
+
+
+class Snapshot(msgspec.Struct, kw_only=True):
+    """The engine's state after `position` events of the journal."""
+
+    case: CaseId
+    position: int
+    state: bytes
+
+
+class Held:
+    """Something that was about to happen in a case, and waits for the exception service. `patient`: it also waits while
+    its item, or the case, is suspended; other things are for the engine to keep until then."""
+
+    __slots__ = ("event", "go", "item", "patient", "released")
+
+    def __init__(self, event: str, item: ItemId | None, go: Callable[[], Awaitable[None]], *, patient: bool) -> None:
+        self.event = event
+        self.item = item
+        self.go = go
+        self.patient = patient
+        self.released = False
+
+
+class Tally:
+    """Counts by name, kept up as items move from state to state."""
+
+    def __init__(self) -> None:
+        self._states: dict[str, dict[str, int]] = {}
+        self._kinds: dict[str, str] = {}
+        self._mended: dict[str, int] = {}
+        self.moved = False  # since whoever set it back has read the counts
+
+    def move(self, name: str, kind: str, before: str, after: str) -> None:
+        self.moved = True
+        states = self._states.get(name)
+        if states is None:
+            states = self._states[name] = {}
+            self._kinds[name] = kind
+        if before:
+            states[before] -= 1
+        if after:
+            states[after] = states.get(after, 0) + 1
+
+    def status(self, name: str) -> str:
+        """The state of a name's items in one word: of several the one that most needs to be known."""
+        states = self._states.get(name, {})
+        return next((state for state in _TELLING if states.get(state)), "")
+
+    def names(self) -> list[str]:
+        return list(self._states)
+
+    def statuses(self) -> dict[str, str]:
+        return {name: word for name in self._states if (word := self.status(name))}
+
+    def mended(self, name: str) -> None:
+        self._mended[name] = self._mended.get(name, 0) + 1
+
+    def counts(self) -> list[NameCount]:
+        return [
+            NameCount(
+                name=name,
+                kind=self._kinds[name],
+                done=states.get("completed", 0),
+                running=states.get("running", 0),
+                waiting=states.get("waiting", 0) + states.get("staging", 0) + states.get("suspended", 0),
+                failed=states.get("failed", 0),
+                cancelled=states.get("cancelled", 0),
+                mended=self._mended.get(name, 0),
+                reused=states.get("reused", 0),
+                skipped=states.get("skipped", 0),
+            )
+            for name, states in self._states.items()
+        ]
+
+
+def state_of(job: Job, *, runs: bool = True) -> ItemState:
+    """The job's state in the words that people are shown. One that a pilot holds and has not begun waits."""
+    if job.state is JobState.COMPLETED:
+        return "reused" if job.outcome is not None and job.outcome.reused_from else "completed"
+    if job.state is JobState.FAILED:
+        cancelled = job.outcome is not None and job.outcome.fault is not None and job.outcome.fault.name == "cancelled"
+        return "cancelled" if cancelled else "failed"
+    if job.suspended:
+        return "suspended"
+    return "running" if runs and job.state is JobState.RUNNING else "waiting"
+
+
+def was_mended(job: Job) -> bool:
+    return job.state is JobState.COMPLETED and job.failures + job.losses > 0
+
+
+class LiveCase:
+    """A case that is not over, in memory."""
+
+    def __init__(self, case: Case, document: CaseDocument) -> None:
+        self.case = case
+        self.document = document
+        self.begun_here = False  # and not read from the store: whatever is known of it is known in memory
+        self.tally = Tally()
+        self.position = 0
+        self.snapshot_due = 0
+        self.work = 0  # on XML, since the last snapshot; less than nothing after a large one
+        self.earlier: dict[ItemId, Job] = {}
+        self.earlier_calls: dict[ItemId, CaseId] | None = None  # what the earlier case called, when it was asked for
+        self.reasons: dict[ItemId, str] = {}  # why items of a re-run were not taken over
+        self.states: dict[int, tuple[str, str, str]] = {}
+        self.failed: dict[int, str] = {}  # how items ended that may be tried again, or count as something else
+        self.noted: set[str] = set()  # ids of item documents that were written
+        self.runs: dict[ItemId, Runs] = {}  # of items that were restarted
+        self.past: set[int] = set()  # the serials of those runs, which no longer count
+        self.held: dict[str, Held] = {}  # what waits for the exception service, by event
+        self.unanswered: dict[int, int] = {}  # of calls that got no answer, by instance: the first serial of each
+
+    @property
+    def id(self) -> CaseId:
+        return self.document.id
+
+    @property
+    def flow(self) -> Flow:
+        assert self.case.flow is not None, f"case {self.id} was not started"
+        return self.case.flow
+
+    def owned(self, spec: JobSpec) -> JobSpec:
+        """What is submitted of a job that the flow has described: it is for whoever the flow says, else for whoever
+        started the case."""
+        owner = self.document.owner
+        return spec if spec.owner or not owner else msgspec.structs.replace(spec, owner=owner)
+
+    def move(self, serial: int, name: str, kind: str, state: str) -> None:
+        """An item of this case is now in this state; in none, if it goes on under another serial. Items that are over
+        are forgotten here."""
+        before = self.states.get(serial)
+        self.tally.move(name, kind, before[2] if before else "", state)
+        if state in ("waiting", "running", "staging", "suspended"):
+            self.states[serial] = (name, kind, state)
+        elif before is not None:
+            del self.states[serial]
+        if state == "failed" or state == "cancelled" or state == "completed":
+            self.failed[serial] = state
+
+    def heard(self, serial: int) -> None:
+        """The flow was told of an item that is over: a good end stays one, unless the item itself is suspended."""
+        if self.failed.get(serial) == "completed" and serial not in self.case.index.serials:
+            del self.failed[serial]
+
+    def counted_as(self, serial: int) -> str:
+        """The state that an item was last counted in."""
+        known = self.states.get(serial)
+        return known[2] if known is not None else self.failed.get(serial, "")
+
+    @property
+    def place(self) -> int:
+        """Where an item stands that comes now, and asks for nothing."""
+        return self.case.last_serial + 1
+
+    def begun_again(self, item: ItemId, name: str, kind: str, serial: int) -> Runs:
+        """An item was restarted: its run so far no longer counts, whatever becomes of it."""
+        if before := self.take_back(serial):
+            self.tally.move(name, kind, before, "")
+        runs = self.runs.setdefault(item, Runs(case=self.id, item=item, serials=[]))
+        runs.serials.append(serial)
+        self.past.add(serial)
+        return runs
+
+    def take_back(self, serial: int) -> str:
+        """The state that an item was last counted in, which it is no longer to count in."""
+        if (known := self.states.pop(serial, None)) is not None:
+            return known[2]
+        return self.failed.pop(serial, "")
+
+    def move_job(self, job: Job, state: ItemState) -> bool:
+        """A job of this case is in this state; whether it was in another. One that is submitted again takes the place
+        of the one before."""
+        serial, name, again = serial_of(job.id), job.name or name_of(job.spec.item), AGAIN in job.id
+        if serial in self.past:
+            return False
+        if again and serial not in self.states and serial in self.failed:
+            self.states[serial] = (name, "job", self.failed.pop(serial))
+        before = self.states.get(serial)
+        self.move(serial, name, "job", state)
+        if was_mended(job) or (job.state is JobState.COMPLETED and (again or job.spec.item in self.runs)):
+            self.tally.mended(name)
+        return before is None or before[2] != state
+
+    def view(self) -> CaseView:
+        return self.document.view(self.tally.counts())

@@ -1,0 +1,427 @@
+"""Carrying out what cases order: a table from the kind of order to who does it.
+
+Every order may come twice, and is then done once. What comes back at once (a job that was over already, a reused
+result) is told to the case a moment later, never from within: so orders of one event are all given before the next
+event, and a long chain of reused jobs is a loop and not a recursion."""
+
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, Final, Protocol
+
+from mendflow.core.engine import Stale, find_item
+from mendflow.core.engine.messages import (
+    CallPartner,
+    CancelCalled,
+    CancelJob,
+    DoMend,
+    DropTimer,
+    EndCase,
+    GoOn,
+    ItemDone,
+    ItemEnded,
+    ItemFailed,
+    ItemSkipped,
+    Listens,
+    OfferTask,
+    Order,
+    Proceed,
+    ResumeJob,
+    SendReply,
+    SetTimer,
+    StageFiles,
+    StartCalled,
+    SubmitJob,
+    SuspendJob,
+    Transform,
+    WithdrawTask,
+)
+from mendflow.core.engine.state import Item
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId, ItemId, JobId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.views import ItemState
+from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.contracts import Clock, MetaScheduler, NewJob
+from mendflow.services.base.events import Happenings
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.notices import Notices
+from mendflow.services.cases import forced_items
+from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcome_of
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.live_case import ITEM_KIND, LIVE_STATUSES, ItemDocument, LiveCase, name_of
+from mendflow.services.cases.result_cache import Reuse
+from mendflow.services.cases.staging import Staging
+from mendflow.services.cases.submission import Submitter
+from mendflow.services.cases.timers import Timers
+from mendflow.services.cases.user_tasks import Tasks
+from mendflow.services.messaging.calls import Partners
+from mendflow.services.messaging.message_router import Mailroom
+from mendflow.services.messaging.transforms import Transforms
+from mendflow.services.recovery.interception_rules import OUTGOING, Gates
+
+REPLY_KIND = "reply"
+WAITS: Final = frozenset({*OUTGOING, SetTimer, CallPartner, Transform})
+"""Orders by which an exlet shows that it waits for something."""
+
+Handler = Callable[[LiveCase, Any, bool], Awaitable[None]]
+
+
+class Mending(Protocol):
+    """What the desk tells the exception service of beside exceptions, and who does the primitives."""
+
+    async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
+        """Do it, then finish the item."""
+        ...
+
+    def failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
+        """An item failed before it was ordered. Called at once, for the case as it is now, and awaited later."""
+        ...
+
+    async def exlet_waits(self, live: LiveCase) -> None: ...
+    async def case_over(self, live: LiveCase) -> None: ...
+    def tried_again(self, case: CaseId, serial: int) -> bool:
+        """Whether this job is on another try that an exlet gave it."""
+        ...
+
+    def job_over(self, case: CaseId, serial: int, ok: bool) -> None: ...
+
+
+class OrderDesk:
+    def __init__(
+        self,
+        *,
+        manager: FlowManager,
+        calls: CalledCases,
+        gates: Gates,
+        meta: MetaScheduler,
+        submitter: Submitter,
+        reuse: Reuse,
+        tasks: Tasks,
+        staging: Staging,
+        timers: Timers,
+        ledger: Ledger,
+        clock: Clock,
+        happenings: Happenings,
+        notices: Notices,
+        partners: Partners,
+        transforms: Transforms,
+        mailroom: Mailroom,
+    ) -> None:
+        self._manager = manager
+        self._gates = gates
+        self._meta = meta
+        self._submitter = submitter
+        self._reuse = reuse
+        self._tasks = tasks
+        self._staging = staging
+        self._timers = timers
+        self._ledger = ledger
+        self._clock = clock
+        self._happenings = happenings
+        self._notices = notices
+        self._partners = partners
+        self._transforms = transforms
+        self._mailroom = mailroom
+        self.mending: Mending | None = None
+        self.failed: Callable[[LiveCase, int, Outcome], None] | None = None  # told of jobs that failed for good
+        self._soon = Soon(ledger)
+        self._handlers: dict[type, Handler] = {
+            SubmitJob: self._submit,
+            CancelJob: self._cancel_job,
+            SuspendJob: self._suspend_job,
+            ResumeJob: self._resume_job,
+            StageFiles: self._stage,
+            OfferTask: self._offer,
+            WithdrawTask: self._withdraw,
+            SetTimer: self._set_timer,
+            DropTimer: self._drop_timer,
+            StartCalled: calls.start,
+            CancelCalled: calls.cancel,
+            CallPartner: self._call_partner,
+            Transform: self._transform,
+            SendReply: self._send_reply,
+            DoMend: self._mend,
+            GoOn: self._go_on,
+            ItemSkipped: self._skipped,
+            ItemFailed: self._failed_early,
+            ItemDone: self._done,
+            ItemEnded: self._ended,
+            EndCase: self._end,
+        }
+
+    async def stop(self) -> None:
+        await self._soon.stop()
+
+    async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
+        handlers = self._handlers
+        if live.flow.xml is not None:
+            orders = self._listening(live, orders)
+        if self._manager.tracer is not None:
+            self._manager.tracer.ordered(live, orders)
+        if self._gates.points(live).item_pre:
+            for order in orders:
+                handler = handlers[type(order)]
+                if type(order) not in OUTGOING or not await self._gates.going_out(live, order, again, handler):
+                    await handler(live, order, again)
+        else:
+            for order in orders:
+                await handlers[type(order)](live, order, again)
+        if live.document.decision and self.mending is not None and any(type(order) in WAITS for order in orders):
+            self._soon.do(self.mending.exlet_waits(live))
+
+    async def job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        """A job has ended as far as the flow is concerned."""
+        live = self._manager.live.get(case)
+        if live is None:
+            if self.mending is not None and self.mending.tried_again(case, serial):
+                self.mending.job_over(case, serial, outcome.ok)  # nobody waited for it, and its case is over
+            return
+        if outcome.ok and self._gates.points(live).item_post:
+            go = partial(self._job_finished, case, serial, outcome)
+            if self._gates.completing(live, serial, outcome, go):
+                return
+        await self._job_finished(case, serial, outcome)
+
+    async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        if self.mending is not None and self.mending.tried_again(case, serial):
+            self.mending.job_over(case, serial, outcome.ok)
+        if not outcome.ok and self.failed is not None and (live := self._manager.live.get(case)) is not None:
+            self.failed(live, serial, outcome)
+        await self._manager.finish(case, serial, outcome)
+
+    async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        """A task, a staging or a called case is over."""
+        live = self._manager.live.get(case)
+        if live is None:
+            return
+        go = partial(self._finished, case, serial, outcome)
+        if outcome.ok and self._gates.points(live).item_post:
+            aside = self._gates.completing(live, serial, outcome, go)
+        else:
+            aside = not outcome.ok and self._gates.failing(live, serial, outcome, go)
+        if not aside:
+            await go()
+
+    async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        """Close its line in the books, then tell the case."""
+        live = self._manager.live.get(case)
+        if live is not None and (known := live.states.get(serial)) is not None:
+            name, kind, state = known
+            staged = kind == "job" and state == "staging" and outcome.ok  # the job itself comes now
+            live.move(serial, name, kind, "" if staged else "completed" if outcome.ok else "failed")
+            if kind == "call" and outcome.fault is not None and outcome.fault.name == NOT_CALLED:
+                self._never_called(live, serial, name, outcome.fault)
+        await self._manager.finish(case, serial, outcome)
+
+    def _never_called(self, live: LiveCase, serial: int, name: str, fault: Fault) -> None:
+        """A call that no case came of: there is nothing else that tells of it."""
+        instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
+        if not isinstance(instance, Item):
+            return
+        item, id, at = instance.item, f"{live.id}/{instance.item}", self._clock.now()
+        noted = ItemDocument(
+            case=live.id, item=item, name=name, kind="call", serial=serial, state="failed", place=live.place
+        )
+        noted.created_at, noted.ended_at, noted.fault = at, at, fault
+        live.noted.add(id)
+        self._ledger.touch(ITEM_KIND, id, noted)
+
+    async def fired(self, case: CaseId, serial: int) -> None:
+        """A timer went off."""
+        live = self._manager.live.get(case)
+        go = partial(self._manager.fire, case, serial)
+        watched = live is not None and ExceptionType.TIMEOUT in self._gates.points(live)
+        if live is None or not watched or not self._gates.timing_out(live, serial, go):
+            await go()
+
+    # Jobs
+
+    async def _submit(self, live: LiveCase, order: SubmitJob, again: bool) -> None:
+        job = NewJob(JobId(f"{live.id}/{order.serial}"), live.id, live.owned(order.spec))
+        if live.document.rerun_of is not None and not again:
+            outcome = await self._reuse.take_over(live, job)
+            if outcome is not None:
+                self._soon.do(self.job_finished(live.id, order.serial, outcome))
+                return
+            job = NewJob(job.id, job.case, job.spec, live.reasons.pop(order.spec.item, ""))
+        await self._submitter.submit(job, again=again)
+
+    async def _cancel_job(self, live: LiveCase, order: CancelJob, again: bool) -> None:
+        await self._meta.cancel(JobId(f"{live.id}/{order.serial}"), reason=order.reason)
+
+    async def _suspend_job(self, live: LiveCase, order: SuspendJob, again: bool) -> None:
+        await self._meta.suspend(JobId(f"{live.id}/{order.serial}"))
+
+    async def _resume_job(self, live: LiveCase, order: ResumeJob, again: bool) -> None:
+        await self._meta.resume(JobId(f"{live.id}/{order.serial}"))
+
+    # Files, people, time
+
+    async def _stage(self, live: LiveCase, order: StageFiles, again: bool) -> None:
+        item = find_item(live.case, order.item)
+        live.move(order.serial, name_of(order.item), item.kind if item else "stage", "staging")
+        self._staging.start(live.id, order, live.flow.folder)
+
+    async def _offer(self, live: LiveCase, order: OfferTask, again: bool) -> None:
+        live.move(order.serial, name_of(order.item), "task", "waiting")
+        outcome = await self._tasks.offer(live.id, order, again=again)
+        if outcome is not None:
+            self._soon.do(self.finished(live.id, order.serial, outcome))
+
+    async def _withdraw(self, live: LiveCase, order: WithdrawTask, again: bool) -> None:
+        ended = await self._tasks.withdraw(live.id, order.serial, order.reason)
+        if (known := live.states.get(order.serial)) is not None:
+            live.move(order.serial, known[0], known[1], "failed" if ended == "expired" else "cancelled")
+
+    async def _set_timer(self, live: LiveCase, order: SetTimer, again: bool) -> None:
+        self._timers.set(live.id, order.serial, order.at)
+
+    async def _drop_timer(self, live: LiveCase, order: DropTimer, again: bool) -> None:
+        self._timers.drop(live.id, order.serial)
+
+    async def _go_on(self, live: LiveCase, order: GoOn, again: bool) -> None:
+        go = partial(self._proceed, live.id, order.serial)
+        if not self._gates.beginning(live, order, go):
+            self._soon.do(go())
+
+    async def _mend(self, live: LiveCase, order: DoMend, again: bool) -> None:
+        assert self.mending is not None, "only exlets have primitives, and only the exception service starts exlets"
+        self._soon.do(self.mending.do(live, order, again))
+
+    async def _proceed(self, case: CaseId, serial: int) -> None:
+        try:
+            await self._manager.command(case, Proceed(serial=serial))
+        except (Stale, NotFound):
+            pass  # the case has gone on without it
+
+    # Other cases and partners
+
+    async def _call_partner(self, live: LiveCase, order: CallPartner, again: bool) -> None:
+        if order.port_type:
+            self._partners.call(live, order)
+            return
+        message = f"there is no partner {order.partner!r} on this server, so {order.operation!r} cannot be called"
+        fault = Fault(name="partnerUnknown", category=Category.REFUSED, message=message)
+        if not order.wants_answer:
+            self._notices.post(message, case=live.id, item=order.item)
+        self._soon.do(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
+
+    async def _transform(self, live: LiveCase, order: Transform, again: bool) -> None:
+        self._transforms.begin(live, order)
+
+    async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
+        self._happenings.tell(self._clock.now(), "notice", live.id, state="reply", message=order.channel)
+        if not self._mailroom.replied(live, order) and not again:
+            self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
+        self._soon.do(self._manager.finish(live.id, order.serial, Outcome()))
+
+    def _listening(self, live: LiveCase, orders: Sequence[Order]) -> Sequence[Order]:
+        """Say who listens before anything is waited for: a message that comes meanwhile must find them. The rest."""
+        for order in orders:
+            if isinstance(order, Listens):
+                self._mailroom.listens(live, order.channel)
+        return [order for order in orders if not isinstance(order, Listens)]
+
+    # Ends
+
+    async def _skipped(self, live: LiveCase, order: ItemSkipped, again: bool) -> None:
+        self._note(live, order, "cancelled" if order.cancelled else "skipped", reason=order.reason)
+
+    async def _done(self, live: LiveCase, order: ItemDone, again: bool) -> None:
+        """Written down for those who list items; counts are of work, which it is not."""
+        at = self._clock.now()
+        name, id = name_of(order.item), f"{live.id}/{order.item}"
+        state: ItemState = "completed" if order.fault is None else "failed"
+        done = ItemDocument(
+            case=live.id, item=order.item, name=name, kind=order.kind, serial=0, state=state, place=live.place
+        )
+        done.ended_at, done.outputs, done.fault = at, order.outputs, order.fault
+        live.noted.add(id)
+        self._ledger.touch(ITEM_KIND, id, done)
+        message = order.fault.message if order.fault else ""
+        self._happenings.tell(at, "item", live.id, order.item, state=state, message=message)
+
+    async def _ended(self, live: LiveCase, order: ItemEnded, again: bool) -> None:
+        noted = forced_items.ended(live, order, self._clock.now())
+        if noted is not None:
+            id = f"{live.id}/{noted.item}"
+            live.noted.add(id)
+            self._ledger.touch(ITEM_KIND, id, noted)
+            self._happenings.tell(noted.ended_at, "item", live.id, noted.item, noted.state, noted.reason)
+
+    async def _failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
+        self._note(live, order, "failed", fault=order.fault)
+        if order.early and self.mending is not None:
+            self._soon.do(self.mending.failed_early(live, order))
+
+    def _note(
+        self,
+        live: LiveCase,
+        order: ItemSkipped | ItemFailed,
+        state: ItemState,
+        *,
+        reason: str = "",
+        fault: Fault | None = None,
+    ) -> None:
+        """Something that never came to anybody: people are told of it all the same."""
+        now = self._clock.now()
+        name = name_of(order.item)
+        live.tally.move(name, order.kind, "", state)
+        noted = ItemDocument(
+            case=live.id,
+            item=order.item,
+            name=name,
+            kind=order.kind,
+            serial=0,
+            state=state,
+            place=live.place,
+            created_at=now,
+            ended_at=now,
+            reason=reason,
+            fault=fault,
+        )
+        live.noted.add(f"{live.id}/{order.item}")
+        self._ledger.touch(ITEM_KIND, f"{live.id}/{order.item}", noted)
+        message = fault.message if fault else reason
+        self._happenings.tell(now, "item", live.id, ItemId(order.item), state=state, message=message)
+
+    async def _end(self, live: LiveCase, order: EndCase, again: bool) -> None:
+        go = partial(self._tell_end, live, order)
+        if not live.document.live or not self._gates.ending(live, order, go):
+            await go()
+
+    async def _tell_end(self, live: LiveCase, order: EndCase) -> None:
+        document = live.document
+        if document.status in LIVE_STATUSES:
+            document.status = order.status
+            document.ended_at = live.case.ended_at
+            document.outputs = order.outputs
+            document.fault = order.fault
+            document.counts = live.tally.counts()
+            document.serials = live.case.last_serial
+            self._amend(live)
+            self._manager.ended(document)
+            self._manager.counts.cases_ended.add(document.flow, document.status)
+            if self._manager.tracer is not None:
+                self._manager.tracer.case_over(document)
+            message = document.fault.message if document.fault else ""
+            self._happenings.tell(document.ended_at, "case", live.id, state=document.status, message=message)
+            self._happenings.ended(live.id)
+            if document.parent is not None and document.parent_serial:  # else nobody there waits for it
+                self._soon.do(self.finished(document.parent, document.parent_serial, outcome_of(document)))
+            self._gates.forget(live)
+            if self.mending is not None:
+                self._soon.do(self.mending.case_over(live))
+        self._manager.close(live)
+
+    def _amend(self, live: LiveCase) -> None:
+        """What exlets made of the end, between the end itself and the telling of it."""
+        document = live.document
+        if (ending := document.ending) is None:
+            return
+        document.outputs = {**document.outputs, **ending.outputs}
+        if ending.removed:
+            document.status = "cancelled"
+            document.fault = Fault(name="cancelled", category=Category.CANCELLED, message=ending.removed)

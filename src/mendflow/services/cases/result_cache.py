@@ -1,0 +1,94 @@
+"""Whether a job of an earlier case can stand for a new one, and if not, why not.
+
+It can when it completed and everything that it was made of is the same: command or function, arguments, environment,
+inputs by their content, promised files. What a command reads without saying so cannot be seen."""
+
+import msgspec
+
+from mendflow.core.model.ids import ItemId
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, sources_of
+from mendflow.core.scheduling import jobs as life
+from mendflow.services.base.contracts import Clock, Keeper, NewJob
+from mendflow.services.base.events import Happenings
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.live_case import LiveCase, name_of
+from mendflow.services.data.catalogue.catalogue import Catalogue
+
+_WORDS = {
+    "command": "its command changed",
+    "function": "its function or the code around it changed",
+    "args": "its arguments changed",
+    "kwargs": "its arguments changed",
+    "env": "its environment changed",
+    "files": "the files that it promises changed",
+    "publish": "what it publishes changed",
+}
+
+
+def why_not(earlier: Job | None, spec: JobSpec) -> str:
+    """The reason why the earlier job cannot be taken over; empty if it can."""
+    if earlier is None:
+        return "the earlier case had no such item"
+    if earlier.state is not JobState.COMPLETED or earlier.outcome is None:
+        return "it did not complete in the earlier case"
+    return difference(earlier.spec, spec)
+
+
+def difference(before: JobSpec, after: JobSpec) -> str:
+    """What a new run would do differently; empty if nothing."""
+    for field, words in _WORDS.items():
+        if getattr(before, field) != getattr(after, field):
+            return words
+    for path in sorted(before.inputs.keys() | after.inputs.keys()):
+        old, new = before.inputs.get(path), after.inputs.get(path)
+        if old is None or new is None:
+            return f"its inputs changed: {path} is {'new' if old is None else 'gone'}"
+        if old.sha256 != new.sha256:
+            return f"its input {path} has other content"
+    elsewhere = before.replicas.keys() | after.replicas.keys()
+    for path in sorted(elsewhere - before.inputs.keys()):
+        if set(sources_of(before, path)) != set(sources_of(after, path)):
+            return f"its input {path} comes from other places"
+    return ""
+
+
+class Reuse:
+    """Takes over what an earlier case has done already, and writes down why, or why not."""
+
+    def __init__(
+        self, keeper: Keeper, catalogue: Catalogue, ledger: Ledger, clock: Clock, happenings: Happenings
+    ) -> None:
+        self._keeper = keeper
+        self._catalogue = catalogue
+        self._ledger = ledger
+        self._clock = clock
+        self._happenings = happenings
+
+    async def take_over(self, live: LiveCase, new: NewJob) -> Outcome | None:
+        """The earlier outcome, if it can stand for the new job."""
+        item = new.spec.item
+        earlier = live.earlier.get(item)
+        reason = why_not(earlier, new.spec) or await self._missing_file(earlier)
+        if reason or earlier is None or earlier.outcome is None:
+            live.reasons[item] = f"run again: {reason}"
+            return None
+        outcome = msgspec.structs.replace(earlier.outcome, reused_from=earlier.outcome.reused_from or earlier.id)
+        now = self._clock.now()
+        job = life.create(new.id, new.case, new.spec, now=now)
+        why = f"taken over from {earlier.id}: nothing that it is made of changed"
+        for event in life.take_over(job, outcome, why=why, now=now):
+            life.evolve(job, event)
+        self._ledger.touch("job", new.id, job, last=True)
+        live.move(int(new.id.rpartition("/")[2]), name_of(item), "job", "reused")
+        self._happenings.tell(now, "item", live.id, ItemId(item), state="reused", message=job.reused)
+        return outcome
+
+    async def _missing_file(self, earlier: Job | None) -> str:
+        if earlier is not None and earlier.outcome is not None:
+            for name, ref in earlier.outcome.files.items():
+                if ref.logical:
+                    if not await self._catalogue.has(ref):
+                        return f"its file {name} is in the catalogue no longer"
+                elif await self._keeper.size(ref.sha256) is None:
+                    return f"its file {name} is no longer kept"
+        return ""

@@ -1,0 +1,191 @@
+"""The begin of a case, under a name that nobody has.
+
+A new case is begun by whoever made the document of its home; that is created once, so of several who begin the same
+case one does. A key gives the same names, in the same order, on whichever server: so it starts one case, however many
+servers are asked at once, and wherever the line broke. The name of a case that never began is passed over by all."""
+
+import hashlib
+from collections.abc import Callable
+from itertools import count
+from typing import Final, NoReturn, Protocol
+
+import msgspec
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.problems import Conflict, NotNow, StoreUnavailable
+from mendflow.core.model.values import Value
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.flows import Flows, demand_no_message
+from mendflow.services.cases.live_case import CASE_KIND, CaseDocument
+from mendflow.services.cases.unstarted import has_begun
+from mendflow.stores.contract import Store, Where
+
+BEGINNING: Final = "beginning"
+BEGINNING_MS: Final = 5_000
+"""So long is waited for another server that begins the same case."""
+_LOOK_EVERY_MS = 50
+_decode = msgspec.json.Decoder(CaseDocument).decode
+
+
+class Begins(Protocol):
+    """What takes part, of one generation of services."""
+
+    ledger: Ledger
+    flows: Flows
+    homes: HomeBook
+    manager: FlowManager
+
+
+class Beginning:
+    """`chance` gives so many random bytes, in hexadecimal. From the first look to the last write one generation of
+    services does it: what those of before have begun, the present ones know nothing of."""
+
+    def __init__(self, services: Begins, store: Store, clock: Clock, chance: Callable[[int], str]) -> None:
+        self._services = services
+        self._store = store
+        self._clock = clock
+        self._chance = chance
+
+    async def start(
+        self,
+        name: str,
+        inputs: dict[str, Value],
+        *,
+        who: str,
+        key: str = "",
+        notify: str = "",
+        reuse: CaseId | None = None,
+    ) -> CaseDocument:
+        """Start a case of the newest version of a flow, unless there is one under the key. `reuse` is an earlier case
+        whose unchanged jobs are taken over."""
+        flows = self._services.flows
+        await flows.look_again(name)
+        known = flows.newest(name)
+        wanted = CaseDocument(
+            id=CaseId(""), flow=name, digest=known.digest, inputs=inputs, owner=who, key=key, notify=notify
+        )
+        if key and (earlier := await self.keyed(key)) is not None:
+            return same(earlier, wanted)
+        wanted.rerun_of = reuse
+        return await self.begin(wanted, known.flow)
+
+    async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
+        """Begin a case like this, which has no id yet, and wait until it is on disk; if there is one under its key,
+        that is it. Refused if its flow begins with a message."""
+        demand_no_message(flow)
+        begun = await self._begun(wanted, flow)
+        await self._services.ledger.settled()
+        return begun
+
+    async def keyed(self, key: str) -> CaseDocument | None:
+        """A case that was started under this key, of whatever flow, as far as searches know."""
+        await self._services.ledger.settled()
+        found = await self._store.search(CASE_KIND, [Where("key", key)], limit=1)
+        return await self.known(CaseId(found[0].id)) if found else None
+
+    async def known(self, id: CaseId) -> CaseDocument | None:
+        """A case of this name, if it has begun for good."""
+        found = await self._found(id)
+        if found is None or found.void or not await self._for_sure(found):
+            return None
+        await self._services.ledger.settled()
+        return found
+
+    async def _begun(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
+        for turn in count():
+            wanted.id = CaseId(f"{flow.name}-{_drawn(wanted, turn) if wanted.key else self._chance(3)}")
+            found = await self._claim(wanted.id)
+            if found is None:
+                return await self._begin(wanted, flow)
+            if wanted.key and found.key == wanted.key:
+                return same(found, wanted)
+        raise AssertionError("there is always one more name")
+
+    async def _claim(self, id: CaseId) -> CaseDocument | None:
+        """Take the name of a new case; if it is taken, the case that has it."""
+        homes, clock = self._services.homes, self._clock
+        give_up_at = clock.now() + BEGINNING_MS
+        while True:
+            found = await self._found(id)
+            if found is not None and await self._for_sure(found):
+                return found
+            if found is None and await homes.claim(id, BEGINNING, begins=True):
+                return await self._ended_meanwhile(id)
+            if clock.now() >= give_up_at:
+                raise NotNow(f"case {id} is just being started by another server; ask again in a moment")
+            await clock.sleep(_LOOK_EVERY_MS)
+
+    async def _ended_meanwhile(self, id: CaseId) -> CaseDocument | None:
+        """A case whose name was taken only because it was begun, and ended, a moment ago."""
+        try:
+            found = await self._found(id)
+        except BaseException:  # whoever asked has gone, or the store: the name is free again
+            self._services.homes.let_go(id, BEGINNING)
+            raise
+        if found is not None and found.live:
+            self._read_again(f"case {id} had no home, and is taken up here; reading everything again")
+        if found is not None:
+            self._services.homes.let_go(id, BEGINNING)
+        return found
+
+    async def _found(self, id: CaseId) -> CaseDocument | None:
+        live = self._services.manager.live.get(id)
+        if live is not None:
+            return live.document
+        found = await self._store.get(CASE_KIND, id)
+        return _decode(found.body) if found is not None else None
+
+    async def _for_sure(self, found: CaseDocument) -> bool:
+        """Whether it may be told. One that is being begun elsewhere may turn out never to begin."""
+        if found.id in self._services.manager.live or not found.live:
+            return True
+        await self._demand_somebody_has(found.id)
+        return await has_begun(self._store, found.id)
+
+    async def _demand_somebody_has(self, id: CaseId) -> None:
+        """A write that was given up may have come through later: then a case is ours on disk, and not in memory."""
+        services = self._services
+        await services.ledger.settled()
+        found = await self._found(id) if await services.homes.forgot(id) else None
+        if found is not None and found.live and id not in services.manager.live:
+            self._read_again(f"case {id} is at home here, and was not known; reading everything again")
+
+    def _read_again(self, reason: str) -> NoReturn:
+        self._services.ledger.give_up(reason)
+        raise StoreUnavailable(reason)
+
+    async def _begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:
+        services = self._services
+        try:
+            earlier = await services.manager.jobs_of(wanted.rerun_of) if wanted.rerun_of else {}
+            return (await services.manager.begin(wanted, flow, earlier)).document
+        finally:
+            services.homes.let_go(wanted.id, BEGINNING)
+
+
+def same(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
+    """The case that was started under this key before, if it is what is wanted now."""
+    if found.flow != wanted.flow or found.inputs != wanted.inputs:
+        raise Conflict(f"the key {found.key!r} was used for case {found.id}, of other flow or inputs; take another")
+    return found
+
+
+def again(earlier: CaseDocument, who: str) -> CaseDocument:
+    """A case like an earlier one."""
+    return CaseDocument(
+        id=CaseId(""),
+        flow=earlier.flow,
+        digest=earlier.digest,
+        inputs=earlier.inputs,
+        owner=who,
+        rerun_of=earlier.id,
+    )
+
+
+def _drawn(wanted: CaseDocument, turn: int) -> str:
+    """As good as drawn by chance, and for the same key the same."""
+    return hashlib.sha256(f"{wanted.flow}\0{wanted.key}\0{turn}".encode()).hexdigest()[:6]

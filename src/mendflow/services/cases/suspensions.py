@@ -1,0 +1,52 @@
+"""Who keeps a case, or an item of it, from going on, and what lets it go.
+
+A holder is known by a name alone: an exlet's by its case, a safeguard's by its decision, a person's by none. Whether it
+will let go by itself is seen from whether it is still under way; one that is over never does, and a person has to."""
+
+from collections.abc import Iterable, Mapping
+
+from mendflow.core.engine.state import Item
+from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.views import Hold
+from mendflow.services.cases.live_case import LiveCase
+
+PERSON = ""
+REJECTION, SAFEGUARD = "reject:", "waiting:"
+
+
+def holds_of(live: LiveCase, cases: Mapping[CaseId, LiveCase]) -> list[Hold]:
+    """Everything in a live case that somebody holds."""
+    case, ending = live.case, live.document.ending
+    found: list[tuple[ItemId | None, str]] = []
+    if case.over:
+        return [_hold(None, each, cases) for each in ending.holders] if ending is not None else []
+    if case.status == "suspended":
+        found += [(None, each) for each in case.holders or (PERSON,)]
+    for number, holders in case.item_holders.items():
+        instance = case.instances.get(number)
+        if isinstance(instance, Item):
+            found += [(instance.item, each) for each in holders]
+    return [_hold(item, each, cases) for item, each in found]
+
+
+def _hold(item: ItemId | None, holder: str, cases: Mapping[CaseId, LiveCase]) -> Hold:
+    if holder == PERSON:
+        return Hold(item=item, by="a person")
+    if holder.startswith(SAFEGUARD):
+        return Hold(item=item, by=f"decision {holder.removeprefix(SAFEGUARD)}, which waits for a person")
+    if holder.startswith(REJECTION):
+        return Hold(item=item, by=f"the rejection of {holder.removeprefix(REJECTION)}")
+    live = cases.get(CaseId(holder))
+    return Hold(item=item, by=f"exlet {holder}", over=live is None or not live.document.live)
+
+
+def sentence(case: CaseId, holds: Iterable[Hold]) -> str:
+    """Who holds what, and what to do about it; empty if nobody holds anything."""
+    return "; ".join(_said(case, hold) for hold in holds)
+
+
+def _said(case: CaseId, hold: Hold) -> str:
+    what = f"item {hold.item} of case {case}" if hold.item is not None else f"case {case}"
+    over = ", which is over and will not let it go" if hold.over else ""
+    command = f"mendflow continue {case}" + (f" {hold.item}" if hold.item is not None else "")
+    return f"{what} is suspended by {hold.by}{over}: `{command}` lets it go on"

@@ -1,0 +1,203 @@
+"""A person's work: offered to a role, claimed by one, completed or rejected; over its deadline it expires.
+
+Who may do what is checked by the server, by roles; here only what fits the task's state."""
+
+from collections.abc import Awaitable, Callable, Collection
+
+import msgspec
+
+from mendflow.core.engine.messages import OfferTask
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import TaskState, TaskView
+from mendflow.services.base.cluster import root_of
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.events import Happenings
+from mendflow.services.base.ledger import Ledger
+from mendflow.stores.contract import Document, Store, Where
+
+TASK_KIND = "task"
+OPEN_STATES: tuple[TaskState, ...] = ("offered", "claimed")
+Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
+
+
+class TaskDocument(msgspec.Struct, kw_only=True):
+    id: str
+    case: CaseId
+    item: ItemId
+    serial: int
+    role: str
+    title: str
+    description: str = ""
+    data: Value = None
+    fields: dict[str, str] = {}
+    state: TaskState = "offered"
+    offered_at: Instant = 0
+    deadline: Instant = 0
+    claimed_by: str = ""
+    ended_at: Instant = 0
+    ended_by: str = ""
+    outputs: Value = None
+    comment: str = ""
+
+    def view(self) -> TaskView:
+        return TaskView(
+            id=self.id,
+            case=self.case,
+            item=self.item,
+            role=self.role,
+            title=self.title,
+            description=self.description,
+            data=self.data,
+            fields=self.fields,
+            state=self.state,
+            offered_at=self.offered_at,
+            deadline=self.deadline,
+            claimed_by=self.claimed_by,
+            ended_at=self.ended_at,
+            ended_by=self.ended_by,
+            outputs=self.outputs,
+            comment=self.comment,
+        )
+
+
+_decode = msgspec.json.Decoder(TaskDocument).decode
+
+
+class Tasks:
+    def __init__(
+        self, *, store: Store, ledger: Ledger, clock: Clock, happenings: Happenings, finished: Finished
+    ) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._happenings = happenings
+        self._finished = finished
+        self._open: dict[str, TaskDocument] = {}
+
+    async def resume(self, roots: Collection[CaseId]) -> None:
+        """After these trees of cases were taken up: what none of them has offered again is wanted by nobody. A crash
+        came between the end of its item and the writing of that."""
+        for root in roots:
+            async for found in self._store.scan(TASK_KIND, root):
+                if found.id not in self._open and root_of(found.id) == root:
+                    self._withdraw_if_open(found)
+
+    def _withdraw_if_open(self, found: Document) -> None:
+        task = _decode(found.body)
+        if task.state in OPEN_STATES:
+            self._ledger.known(TASK_KIND, found.id, found.version)
+            task.state, task.ended_at = "withdrawn", self._clock.now()
+            self._write(task)
+
+    async def offer(self, case: CaseId, order: OfferTask, *, again: bool) -> Outcome | None:
+        """Offer it. If it was offered before and is over already, its outcome is returned."""
+        id = f"{case}/{order.serial}"
+        if again and (kept := await self._store.get(TASK_KIND, id)) is not None:
+            self._ledger.known(TASK_KIND, id, kept.version)
+            task = _decode(kept.body)
+            if task.state not in OPEN_STATES:
+                return outcome_of(task)
+            self._open[id] = task
+            return None
+        task = TaskDocument(
+            id=id,
+            case=case,
+            item=order.item,
+            serial=order.serial,
+            role=order.role,
+            title=order.title,
+            description=order.description,
+            data=order.data,
+            fields=order.fields,
+            offered_at=self._clock.now(),
+            deadline=order.deadline,
+        )
+        self._open[id] = task
+        self._write(task)
+        return None
+
+    async def withdraw(self, case: CaseId, serial: int, reason: str = "") -> TaskState:
+        """The case no longer wants it: its deadline passed, or its branch was ended. How it ended."""
+        task = self._open.get(f"{case}/{serial}")
+        if task is None or task.state not in OPEN_STATES:
+            return "withdrawn" if task is None else task.state
+        now = self._clock.now()
+        task.state = "expired" if task.deadline and now >= task.deadline else "withdrawn"
+        task.ended_at = now
+        task.comment = task.comment or reason
+        self._write(task)
+        return task.state
+
+    async def find(self, id: str) -> TaskDocument:
+        task = self._open.get(id)
+        if task is None:
+            await self._ledger.settled()
+            kept = await self._store.get(TASK_KIND, id)
+            if kept is None:
+                raise NotFound(f"there is no task {id}; `mendflow tasks` lists them")
+            task = _decode(kept.body)
+        return task
+
+    async def search(self, *, role: str, state: str, case: str, limit: int) -> list[TaskView]:
+        wanted = {"role": role, "state": state, "case": case}
+        where = [Where(field, value) for field, value in wanted.items() if value]
+        await self._ledger.settled()
+        found = await self._store.search(TASK_KIND, where, order_by="offered_at", descending=True, limit=limit)
+        return [_decode(document.body).view() for document in found]
+
+    async def claim(self, id: str, who: str) -> TaskView:
+        task = await self._open_task(id)
+        if task.state == "claimed" and task.claimed_by != who:
+            raise Conflict(f"task {id} is claimed by {task.claimed_by}; ask for its release first")
+        task.state, task.claimed_by = "claimed", who
+        self._write(task, told=True)
+        return task.view()
+
+    async def release(self, id: str, who: str) -> TaskView:
+        task = await self._open_task(id)
+        if task.claimed_by and task.claimed_by != who:
+            raise Conflict(f"task {id} is claimed by {task.claimed_by}, who alone can release it")
+        task.state, task.claimed_by = "offered", ""
+        self._write(task, told=True)
+        return task.view()
+
+    async def end(self, id: str, state: TaskState, outputs: Value, who: str, comment: str) -> TaskView:
+        """Complete or reject. Whoever ends an unclaimed task has claimed it by that."""
+        task = await self._open_task(id)
+        if task.state == "claimed" and task.claimed_by != who:
+            raise Conflict(f"task {id} is claimed by {task.claimed_by}; ask for its release first")
+        missing = [name for name in task.fields if not isinstance(outputs, dict) or name not in outputs]
+        if state == "completed" and missing:
+            raise Conflict(f"task {id} wants a value for {', '.join(missing)}; nothing was changed")
+        task.state, task.ended_by, task.comment, task.outputs = state, who, comment, outputs
+        task.ended_at = self._clock.now()
+        self._write(task, told=True)
+        await self._finished(task.case, task.serial, outcome_of(task))
+        return task.view()
+
+    async def _open_task(self, id: str) -> TaskDocument:
+        task = await self.find(id)
+        if task.state not in OPEN_STATES:
+            by = f" by {task.ended_by}" if task.ended_by else ""
+            raise Conflict(f"task {id} is over: {task.state}{by}")
+        return task
+
+    def _write(self, task: TaskDocument, *, told: bool = False) -> None:
+        over = task.state not in OPEN_STATES
+        self._ledger.touch(TASK_KIND, task.id, task, last=over, told=told)
+        if over:
+            self._open.pop(task.id, None)
+        self._happenings.tell(self._clock.now(), "task", task.case, task.item, state=task.state, message=task.title)
+
+
+def outcome_of(task: TaskDocument) -> Outcome:
+    if task.state == "completed":
+        return Outcome(outputs=task.outputs)
+    ended = "has expired" if task.state == "expired" else f"was {task.state}"
+    words = f"{task.title or task.item} {ended}" + (f": {task.comment}" if task.comment else "")
+    fault = Fault(name="rejected", category=Category.FLOW, message=words, data={"by": task.ended_by})
+    return Outcome(fault=fault)

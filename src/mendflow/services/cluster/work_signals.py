@@ -1,0 +1,106 @@
+"""Which servers have more jobs than slots, and how they say so.
+
+A server whose queue does not get empty nudges the others; each beat says the same, for whom a nudge did not reach. A
+sign is only a reason to ask: whoever asks in vain does not ask again before there is a new one."""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any, NamedTuple
+
+from mendflow.core.model.ids import Instant, PilotId
+from mendflow.core.scheduling.queue import Queue
+from mendflow.services.base.cluster import Membership, Neighbours, ServerDocument
+from mendflow.services.base.contracts import Clock
+from mendflow.services.scheduling.pilot_records import PilotRecord
+
+WORK_EVERY_MS = 100
+WORK_AFTER_MS = 10
+"""Own pilots have so long to take what comes."""
+
+
+class Sign(NamedTuple):
+    beat: int
+    nudges: int
+
+
+class WorkSigns:
+    """What others have said of their work."""
+
+    def __init__(self, membership: Membership) -> None:
+        self._membership = membership
+        self._nudges: dict[str, Sign] = {}
+
+    def nudged(self, server: str) -> None:
+        found = self._membership.find(server)
+        before = self._nudges.get(server, Sign(0, 0))
+        self._nudges[server] = Sign(found.beat if found else 0, before.nudges + 1)
+
+    def of(self, server: ServerDocument) -> Sign:
+        """The newest sign of this server's work."""
+        return Sign(server.beat, self._nudges.get(server.id, Sign(0, 0)).nudges)
+
+    def donor(self, declined: dict[str, Sign]) -> ServerDocument | None:
+        """The server to ask for jobs: of those with a sign that was not followed in vain, the one with most of them."""
+        able = [
+            server
+            for server in self._membership.living()
+            if self._has_work(server) and declined.get(server.id) != self.of(server)
+        ]
+        return max(able, key=lambda server: (server.waiting, server.id), default=None)
+
+    def _has_work(self, server: ServerDocument) -> bool:
+        nudged = self._nudges.get(server.id)
+        return server.waiting > 0 or (nudged is not None and nudged.beat >= server.beat)
+
+
+class Nudges:
+    """What this server says to others: of its own work, and that it has something to say to their pilots."""
+
+    def __init__(self, membership: Membership, neighbours: Neighbours, queue: Queue, clock: Clock) -> None:
+        self._membership = membership
+        self._neighbours = neighbours
+        self._queue = queue
+        self._clock = clock
+        self._summoned: dict[str, set[PilotId]] = {}
+        self._telling = False
+        self._told_at: Instant = 0
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    async def stop(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def summon(self, pilot: PilotRecord) -> None:
+        """There is an order for a pilot whose held request lies at another server."""
+        if not self._summoned:
+            asyncio.get_running_loop().call_soon(self._summon_all)
+        self._summoned.setdefault(pilot.front, set()).add(pilot.id)
+
+    def work_waits(self) -> None:
+        """Something was put into the queue."""
+        if not self._telling and self._membership.living():
+            self._telling = True
+            self._go(self._tell())
+
+    async def _tell(self) -> None:
+        await self._clock.sleep(max(WORK_AFTER_MS, self._told_at + WORK_EVERY_MS - self._clock.now()))
+        self._telling = False
+        if len(self._queue):
+            self._told_at = self._clock.now()
+            for server in self._membership.living():
+                self._send(server, [], work=True)
+
+    def _summon_all(self) -> None:
+        summoned, self._summoned = self._summoned, {}
+        for front, pilots in summoned.items():
+            if (server := self._membership.find(front)) is not None:
+                self._send(server, sorted(pilots), work=False)
+
+    def _send(self, server: ServerDocument, pilots: list[PilotId], *, work: bool) -> None:
+        self._go(self._neighbours.nudge(server, pilots=pilots, work=work, by=self._membership.id))
+
+    def _go(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)

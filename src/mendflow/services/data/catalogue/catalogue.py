@@ -1,0 +1,390 @@
+"""Names and places of logical files, for people, for flows and for pilots.
+
+A job that publishes a file asks for its place when it has the file, with its digest. That keeps the name for this
+content and this job: whoever comes with other content under the same name is told before he has written anything, and
+an outcome can only publish what its job asked a place for. The place becomes a replica when the job's outcome is
+taken into its case, and before the case hears of it. Told again, it is the same document.
+
+A name that is kept for a job that is over, and of which nothing was published, is free. A place has one name, see
+`holds`: each that is given out or said to hold a file is taken for it, after the file's document says so."""
+
+import re
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
+from typing import Final
+
+from msgspec.structs import replace
+
+from mendflow.core.data.elements import can_be_written
+from mendflow.core.data.names import place_of, replica_place
+from mendflow.core.data.paths import logical_name, name_flaw
+from mendflow.core.model.data import (
+    LocateAnswer,
+    Located,
+    LocateRequest,
+    LogicalFile,
+    PlaceAnswer,
+    PlaceRequest,
+    Placing,
+    Publication,
+    Replica,
+    StorageElement,
+)
+from mendflow.core.model.faults import Category, Fault, Stage
+from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Conflict, Forbidden, Invalid, Mistake, NotFound
+from mendflow.core.model.values import FileRef
+from mendflow.core.recovery.ids import known_id
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.data.catalogue.elements import ElementBook
+from mendflow.services.data.catalogue.files import FileBook
+from mendflow.services.data.catalogue.holds import PlaceBook
+from mendflow.services.data.catalogue.writers import Writers
+from mendflow.stores.contract import Store
+
+SHA256: Final = re.compile(r"[0-9a-f]{64}")
+REPLICAS_MAX: Final = 1_000
+ASKED_MAX: Final = 10_000
+LEFT_MAX: Final = 16
+NO_CONTENT: Final = "a file has a SHA-256, in small hexadecimal digits, and a size"
+NOT_PUBLISHED: Final = "notPublished"
+"""The fault of a job that did its work, and whose file could not get its name."""
+
+Told = Callable[[LogicalFile], Awaitable[None]]
+
+
+async def _nobody(file: LogicalFile) -> None: ...
+
+
+class Catalogue:
+    """`added` is told of each file that can be read from now on, again where it is not certain that it was; only when
+    it has returned is anything acknowledged."""
+
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
+        self.elements = ElementBook(store, ledger)
+        self.files = FileBook(store, ledger)
+        self._holds = PlaceBook(store, ledger, self.files, self.elements)
+        self._writers = Writers(store)
+        self._clock = clock
+        self.added: Told = _nobody
+
+    # For people
+
+    async def add(self, given: LogicalFile) -> LogicalFile:
+        """Take in a file that lies somewhere; one that is known already gets the replicas that it does not have."""
+        await self._check(given)
+        await self._holds.look(given.name, await self._holds.of(given.name, given.replicas), given.ref())
+        name, now = given.name, self._clock.now()
+        blank = LogicalFile(name=name, sha256=given.sha256, bytes=given.bytes)
+        free = await self._writers.free(await self.files.find(name), given.ref())
+
+        def merged(before: LogicalFile | None) -> LogicalFile:
+            old = blank if before is None or before == free else before
+            if (taken := _taken(old, given.ref())) is not None:
+                raise Conflict(taken, name=name)
+            return replace(
+                old,
+                replicas=tuple(dict.fromkeys((*old.replicas, *given.replicas))),
+                data_set=old.data_set or given.data_set,
+                added_at=old.added_at if old.replicas else now,
+                meta={**old.meta, **given.meta},
+            )
+
+        return await self._taken_in(name, merged, given.replicas)
+
+    async def _check(self, given: LogicalFile) -> None:
+        logical_name(given.name)
+        if given.name.startswith("lfn:"):
+            raise Invalid("a name in the catalogue has no `lfn:` before it", field="name")
+        if not SHA256.fullmatch(given.sha256) or given.bytes < 0:
+            raise Invalid(NO_CONTENT, field="sha256")
+        if not 0 < len(given.replicas) <= REPLICAS_MAX:
+            raise Invalid(f"say where the file lies: it has {len(given.replicas)} replicas", field="replicas")
+        texts = [given.data_set, *given.meta.keys(), *given.meta.values()]
+        if len(texts) > 200 or any(len(text) > 1000 or not text.isprintable() for text in texts):
+            raise Invalid("what is said of a file are at most 100 short texts", field="meta")
+        for replica in given.replicas:
+            replica_place(await self.elements.get(replica.element), given.name, replica)
+
+    async def remove(self, name: str) -> LogicalFile:
+        """Forget a file. What lies on its elements stays there."""
+        known = await self.files.get(name)
+        await self.files.change(known.name, lambda _: None)
+        await self._holds.release(known.name, await self._holds.of(known.name, known.replicas))
+        return known
+
+    async def add_replica(self, name: str, replica: Replica) -> LogicalFile:
+        known = await self.files.get(name)
+        return await self.add(replace(known, replicas=(replica,), data_set="", meta={}))
+
+    async def remove_replica(self, name: str, replica: Replica) -> LogicalFile:
+        """Forget one place of a file; the last cannot be, as long as the file is known."""
+        known = await self.files.get(name)
+
+        def without(before: LogicalFile | None) -> LogicalFile | None:
+            if before is None or replica not in before.replicas:
+                raise NotFound(f"file {known.name} has no such replica on {replica.element}")
+            if len(before.replicas) == 1:
+                raise Conflict(f"this is the last replica of {known.name}; remove the file instead", name=known.name)
+            return replace(before, replicas=tuple(each for each in before.replicas if each != replica))
+
+        changed = await self.files.change(known.name, without)
+        assert changed is not None
+        await self._holds.release(known.name, await self._holds.of(known.name, [replica]))
+        return changed
+
+    # For flows and data sets
+
+    async def resolve(self, name: str) -> FileRef:
+        """The file by this logical name, with `lfn:` or without. Raises NotFound."""
+        found = await self.files.get(logical_name(name))
+        if not found.replicas:
+            raise NotFound(f"{found.name} lies nowhere yet: {self._awaited(found)}")
+        return found.ref()
+
+    async def has(self, ref: FileRef) -> bool:
+        """Whether a file that was published can still be read."""
+        found = await self.files.find(ref.logical)
+        return found is not None and bool(found.replicas) and found.sha256 == ref.sha256
+
+    def of_set(self, data_set: str, since: Instant) -> AsyncIterator[LogicalFile]:
+        return self.files.of_set(data_set, since)
+
+    async def published(self, job: JobId, outcome: Outcome) -> Outcome:
+        """Take in what a job published. The outcome as the case is to hear it: a failure, if a name has gone to
+        another content meanwhile."""
+        refs = {name: ref for name, ref in outcome.files.items() if ref.logical}
+        if outcome.fault is not None or not refs:
+            return outcome
+        for name, ref in refs.items():
+            try:
+                await self._publish(known_id(job), ref)
+            except (Conflict, Invalid) as mistake:
+                fault = Fault(
+                    name=NOT_PUBLISHED,
+                    category=Category.OUTPUT,
+                    message=f"{name}: {mistake.message}",
+                    stage=Stage.STAGE_OUT,
+                    file=name,
+                    data={"logical": ref.logical, "element": "", "reason": mistake.message},
+                )
+                return Outcome(fault=fault, measures=outcome.measures, log_tail=outcome.log_tail)
+        return outcome
+
+    async def _publish(self, job: JobId, ref: FileRef) -> None:
+        now = self._clock.now()
+
+        def accepted(before: LogicalFile | None) -> LogicalFile:
+            if before is None:
+                raise Conflict(f"job {job} reports {ref.logical}, for which it asked no place")
+            if (taken := _taken(before, ref)) is not None:
+                raise Conflict(taken)
+            target = before.writing.get(job)
+            if target is None:
+                if not before.replicas:
+                    raise Conflict(f"job {job} reports {ref.logical}, for which it asked no place")
+                return before
+            return replace(
+                before,
+                replicas=tuple(dict.fromkeys((*before.replicas, target))),
+                made_by=before.made_by or job,
+                added_at=before.added_at if before.replicas else now,
+                writing={each: where for each, where in before.writing.items() if each != job},
+            )
+
+        await self._taken_in(logical_name(ref.logical), accepted)
+
+    async def _taken_in(
+        self, name: str, change: Callable[[LogicalFile | None], LogicalFile], listed: Sequence[Replica] = ()
+    ) -> LogicalFile:
+        """Change what is known of a file that lies at the places `listed`, or else at all that it then has; told to
+        others when these are its own."""
+        before: tuple[Replica, ...] = ()
+
+        def seen(now: LogicalFile | None) -> LogicalFile:
+            nonlocal before
+            before = now.replicas if now is not None else ()
+            return change(now)
+
+        changed = await self.files.change(name, seen)
+        assert changed is not None
+        try:
+            await self._holds.claim(name, await self._holds.of(name, listed or changed.replicas), changed.ref())
+        except Conflict:
+            fresh = {each for each in changed.replicas if each not in before}
+            await self.files.change(name, lambda now: now and _without(now, replicas=fresh))
+            raise
+        await self.added(changed)
+        return changed
+
+    # For pilots
+
+    async def locate(self, request: LocateRequest) -> LocateAnswer:
+        _demand_few(request.names)
+        if not request.names:
+            return LocateAnswer(near=await self.elements.find(request.storage) if request.storage else None)
+        known = await self.files.many([name for name in request.names if not name_flaw(name)])
+        files: dict[str, list[Located]] = {}
+        wrong: dict[str, str] = {}
+        for name in request.names:
+            file = known.get(name)
+            if file is None or not file.replicas:
+                why = self._awaited(file) if file is not None else "the catalogue does not know it"
+                wrong[name] = f"{name:.200} can be had nowhere: {why}"
+                continue
+            places, flaws = await self._places(file, request)
+            if places:
+                files[name] = places
+            else:
+                wrong[name] = f"{name:.200} can be had nowhere: {'; '.join(flaws)}"
+        return LocateAnswer(files=files, wrong=wrong)
+
+    async def _places(self, file: LogicalFile, request: LocateRequest) -> tuple[list[Located], list[str]]:
+        places: list[tuple[int, Located]] = []
+        flaws: list[str] = []
+        for replica in file.replicas:
+            element = await self.elements.find(replica.element)
+            if element is None:
+                flaws.append(f"the storage element {replica.element} is not known any more")
+                continue
+            try:
+                url = replica_place(element, file.name, replica, request.site)
+            except Mistake as mistake:
+                flaws.append(mistake.message)
+                continue
+            places.append((_distance(element, request.site, request.storage), Located(element=element, url=url)))
+        return [place for _, place in sorted(places, key=lambda each: each[0])], flaws
+
+    async def places(self, name: str, *, site: str = "", storage: str = "") -> list[Located]:
+        """Where a pilot would read a file, the nearest first. Raises NotFound."""
+        name = logical_name(name)
+        answer = await self.locate(LocateRequest(pilot=PilotId(""), names=[name], site=site, storage=storage))
+        if name in answer.wrong:
+            raise NotFound(answer.wrong[name])
+        return answer.files[name]
+
+    async def place(self, request: PlaceRequest, *, who: str = "") -> PlaceAnswer:
+        """Where the outputs of a running job go, each kept for this job and this content from now on."""
+        _demand_few(request.files)
+        spec = await self._writers.running(request.job, request.pilot, who)
+        files: dict[str, Located] = {}
+        wrong: dict[str, str] = {}
+        replaces: dict[str, tuple[str, ...]] = {}
+        for output, placing in request.files.items():
+            if spec.publish.get(output) != placing.publication:
+                raise Forbidden(f"job {request.job} is to publish no {output!r:.80} like this")
+            try:
+                files[output], replaces[output] = await self._place(placing, request)
+            except Mistake as mistake:
+                wrong[output] = mistake.message
+        return PlaceAnswer(files=files, wrong=wrong, replaces={name: left for name, left in replaces.items() if left})
+
+    async def _place(self, placing: Placing, request: PlaceRequest) -> tuple[Located, tuple[str, ...]]:
+        """A place, and the digests of what may be replaced there."""
+        wanted, job = placing.publication, known_id(request.job)
+        if not SHA256.fullmatch(placing.file.sha256) or placing.file.bytes < 0:
+            raise Invalid(NO_CONTENT, field="sha256")
+        element = await self._target(wanted, request)
+        located = Located(element=element, url=place_of(element, wanted.logical, request.site))
+        target = Replica(element=element.name)
+        spots = await self._holds.of(wanted.logical, [target], request.site)
+        await self._holds.look(wanted.logical, spots)
+        free = await self._writers.free(await self.files.find(wanted.logical), placing.file, unless=job)
+        fresh = LogicalFile(
+            name=wanted.logical, sha256=placing.file.sha256, bytes=placing.file.bytes, data_set=wanted.data_set
+        )
+
+        def kept(before: LogicalFile | None) -> LogicalFile:
+            old = _anew(before, fresh) if before is None or before == free else before
+            if (taken := _taken(old, placing.file)) is not None:
+                raise Conflict(taken, name=old.name)
+            data_set = old.data_set or wanted.data_set
+            return replace(old, data_set=data_set, writing={**old.writing, job: target})
+
+        changed = await self.files.change(wanted.logical, kept)
+        assert changed is not None
+        try:
+            await self._holds.claim(wanted.logical, spots)
+        except Conflict:
+            await self.files.change(wanted.logical, lambda now: now and _without(now, writing={job}))
+            raise
+        return located, changed.left
+
+    async def _target(self, wanted: Publication, request: PlaceRequest) -> StorageElement:
+        """The element that a file goes to: the one that is named, else the one that the pilot reaches best."""
+        if name := wanted.element:
+            element = await self.elements.find(name)
+            if element is None:
+                raise NotFound(f"{wanted.logical} is to go to the storage element {name!r:.100}, which is not known")
+            if not can_be_written(element):
+                raise Conflict(f"{wanted.logical} is to go to the storage element {name}, which is only read from")
+            return element
+        near = self._near(request)
+        if not near or min(near, key=lambda each: each[0])[0] > NEAR:
+            await self.elements.start()  # another server may have added a nearer one a moment ago
+            near = self._near(request)
+        if not near:
+            at = f"the site {request.site!r}" if request.site else "a pilot without a site"
+            raise NotFound(
+                f"{wanted.logical} has nowhere to go: no storage element that can be written to is near {at}; "
+                "name one in `publish`, or add one"
+            )
+        return min(near, key=lambda each: each[0])[1]
+
+    def _near(self, request: PlaceRequest) -> list[tuple[int, StorageElement]]:
+        writable = [each for each in self.elements.known() if can_be_written(each) and each.name not in request.avoid]
+        known = [(_distance(each, request.site, request.storage), each) for each in writable]
+        return [each for each in known if each[0] < FAR]
+
+    def _awaited(self, file: LogicalFile) -> str:
+        if not file.writing:
+            return "it has no replica"
+        return f"job {', '.join(sorted(file.writing))} has not ended yet that writes it, or never published it"
+
+
+OWN, NEAR, SHARED, FAR = range(4)
+
+
+def _distance(element: StorageElement, site: str, storage: str) -> int:
+    """How far an element is from a pilot; one that names no sites is everybody's."""
+    if element.name == storage:
+        return OWN
+    if site and site in element.sites:
+        return NEAR
+    return FAR if element.sites else SHARED
+
+
+def _anew(given_up: LogicalFile | None, fresh: LogicalFile) -> LogicalFile:
+    """A file under a name that was kept for other content. That may still lie there, and is nobody's."""
+    if given_up is None:
+        return fresh
+    left = dict.fromkeys((*given_up.left, given_up.sha256))
+    return replace(fresh, left=tuple(each for each in left if each != fresh.sha256)[-LEFT_MAX:])
+
+
+def _without(
+    file: LogicalFile, replicas: Set[Replica] = frozenset(), writing: Set[str] = frozenset()
+) -> LogicalFile | None:
+    """The file without what it was refused; nothing, if that was all."""
+    rest = replace(
+        file,
+        replicas=tuple(each for each in file.replicas if each not in replicas),
+        writing={job: where for job, where in file.writing.items() if job not in writing},
+    )
+    return rest if rest.replicas or rest.writing else None
+
+
+def _taken(known: LogicalFile, ref: FileRef) -> str | None:
+    """What to say to whoever comes with other content."""
+    if (known.sha256, known.bytes) == (ref.sha256, ref.bytes):
+        return None
+    return (
+        f"{known.name} is another file already ({known.sha256[:12]}, {known.bytes} bytes, not {ref.sha256[:12]}, "
+        f"{ref.bytes} bytes), and a name never gets another content; take another name"
+    )
+
+
+def _demand_few(asked: Sequence[str] | dict[str, Placing]) -> None:
+    if len(asked) > ASKED_MAX:
+        raise Invalid(f"{len(asked)} files are too many for one question; ask for {ASKED_MAX} at most")

@@ -1,0 +1,100 @@
+"""The storage elements: documents that all servers share, a few, and all of them in memory."""
+
+import logging
+from collections.abc import Iterable
+from typing import Final
+
+import msgspec
+
+from mendflow.core.data.elements import checked_element, overlap
+from mendflow.core.model.data import StorageElement
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flows import TRIES
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.catalogue")
+
+STORAGE_KIND: Final = "storage"
+ELEMENTS_MAX: Final = 10_000
+
+_decode = msgspec.json.Decoder(StorageElement).decode
+
+
+class ElementBook:
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._known: dict[str, StorageElement] = {}
+
+    async def start(self) -> None:
+        """Read what there is; others may have changed it."""
+        known: dict[str, StorageElement] = {}
+        async for each in self._store.scan(STORAGE_KIND):
+            try:
+                known[each.id] = _decode(each.body)
+            except msgspec.MsgspecError:
+                log.exception("the storage element %s cannot be read; put it again", each.id)
+        self._known = known
+
+    async def all(self) -> list[StorageElement]:
+        await self.start()
+        return list(self._known.values())
+
+    def known(self) -> list[StorageElement]:
+        """Those that this server knows, by name; one that another server added a moment ago may be missing."""
+        return [self._known[name] for name in sorted(self._known)]
+
+    async def find(self, name: str) -> StorageElement | None:
+        """By name; the store is asked for one that is not known."""
+        if name not in self._known and (found := await self._store.get(STORAGE_KIND, name)) is not None:
+            self._known[name] = _decode(found.body)
+        return self._known.get(name)
+
+    async def get(self, name: str) -> StorageElement:
+        """As the store has it."""
+        found = await self._store.get(STORAGE_KIND, name)
+        if found is None:
+            raise NotFound(f"there is no storage element {name!r:.100}; `mendflow storage list` shows which there are")
+        return _decode(found.body)
+
+    async def put(self, given: StorageElement, *, replace: bool) -> StorageElement:
+        """Add an element, or change one. Refused whole if it cannot be one, or lies within another: what is written
+        through either would be in the way of the other, and a place is known by its element."""
+        element = checked_element(given)
+        others = [each for each in await self.all() if each.name != element.name]
+        if (known := self._known.get(element.name)) is None or known.url != element.url or known.read_only:
+            _demand_apart(element, others)
+        if len(self._known) >= ELEMENTS_MAX:
+            raise Invalid(f"there are {ELEMENTS_MAX} storage elements already; remove some")
+        for _ in range(TRIES):
+            found = await self._store.get(STORAGE_KIND, element.name)
+            if found is not None and _decode(found.body) != element and not replace:
+                raise Conflict(f"storage element {element.name} is there already, and other; say that it is to change")
+            if await self._ledger.put_now(STORAGE_KIND, element.name, element, found.version if found else 0):
+                self._known[element.name] = element
+                return element
+        raise _contended(element.name)
+
+    async def remove(self, name: str) -> StorageElement:
+        """Files keep the replicas that they have there; nobody finds them any more."""
+        for _ in range(TRIES):
+            element, found = await self.get(name), await self._store.get(STORAGE_KIND, name)
+            if found is None or await self._ledger.put_now(STORAGE_KIND, name, None, found.version) is not None:
+                self._known.pop(name, None)
+                return element
+        raise _contended(name)
+
+
+def _demand_apart(element: StorageElement, others: Iterable[StorageElement]) -> None:
+    for other in others:
+        if overlap(element, other):
+            raise Conflict(
+                f"storage element {element.name} at {element.url} overlaps with {other.name} at {other.url}, and both"
+                " may be written to: files of different names could come to lie at one place. Give it a folder of its"
+                " own, or make one of them read-only"
+            )
+
+
+def _contended(name: str) -> Conflict:
+    return Conflict(f"storage element {name} is changed by several at once, again and again; try once more")

@@ -1,0 +1,87 @@
+"""The documents of logical files. Any server may change any of them, so each change is read, made and compared: the
+slower of two makes its change again on what the faster one left."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from typing import Final
+
+import msgspec
+
+from mendflow.core.data.paths import logical_name
+from mendflow.core.model.data import LogicalFile
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flows import TRIES
+from mendflow.stores.contract import Document, Store, Where
+
+FILE_KIND: Final = "file"
+PAGE: Final = 1_000
+BEYOND: Final = "\U0010ffff"
+
+_decode = msgspec.json.Decoder(LogicalFile).decode
+Change = Callable[[LogicalFile | None], LogicalFile | None]
+"""What becomes of a document; None is none. It may be asked several times, and raises what is wrong."""
+
+
+class FileBook:
+    def __init__(self, store: Store, ledger: Ledger) -> None:
+        self._store = store
+        self._ledger = ledger
+
+    async def find(self, name: str) -> LogicalFile | None:
+        found = await self._store.get(FILE_KIND, name)
+        return _decode(found.body) if found is not None else None
+
+    async def get(self, name: str) -> LogicalFile:
+        if (found := await self.find(logical_name(name))) is None:
+            raise NotFound(f"the catalogue has no file {name:.200}; `mendflow data list` shows what it has")
+        return found
+
+    async def many(self, names: Sequence[str]) -> dict[str, LogicalFile]:
+        """Those that there are, by name."""
+        return {each.id: _decode(each.body) for each in await self._store.get_many(FILE_KIND, names)}
+
+    async def page(
+        self, *, prefix: str = "", data_set: str = "", after: str = "", limit: int = 100, every: bool = False
+    ) -> list[LogicalFile]:
+        """By name, from a name on. Names that are only kept for a job that writes are left out, unless `every`."""
+        await self._store.refresh()
+        where = [Where("name", max(prefix, after), "ge"), Where("name", prefix + BEYOND, "lt")]
+        where += [Where("name", after, "gt")] if after else []
+        where += [Where("data_set", data_set)] if data_set else []
+        found: list[LogicalFile] = []
+        last: Document | None = None
+        while len(found) < limit:
+            page = await self._store.search(FILE_KIND, where, order_by="name", limit=PAGE, after=last)
+            found += [file for each in page if (file := _decode(each.body)).replicas or every]
+            if len(page) < PAGE:
+                break
+            last = page[-1]
+        return found[:limit]
+
+    async def of_set(self, data_set: str, since: Instant) -> AsyncIterator[LogicalFile]:
+        """The files that were said to be in a set and were added since then. It may lag."""
+        where = [Where("data_set", data_set), Where("added_at", since, "ge")]
+        last: Document | None = None
+        while page := await self._store.search(FILE_KIND, where, order_by="added_at", limit=PAGE, after=last):
+            for each in page:
+                if (file := _decode(each.body)).replicas:
+                    yield file
+            last = page[-1]
+
+    async def all(self) -> AsyncIterator[LogicalFile]:
+        async for each in self._store.scan(FILE_KIND, "/"):
+            yield _decode(each.body)
+
+    async def change(self, name: str, make: Change) -> LogicalFile | None:
+        """What the document is now."""
+        for _ in range(TRIES):
+            found = await self._store.get(FILE_KIND, name)
+            before = _decode(found.body) if found is not None else None
+            after = make(before)
+            if after == before:
+                return after
+            version = found.version if found is not None else 0
+            if await self._ledger.put_now(FILE_KIND, name, after, version) is not None:
+                return after
+        raise Conflict(f"file {name} is changed by several at once, again and again; try once more")

@@ -1,0 +1,164 @@
+"""Which logical file lies where: a document for each place, so that no two names are ever given the same one.
+
+Whoever comes to a place has written so into its file's document before, and then takes the place's document, always
+with a new version. So a place whose holder's document says nothing of it is free, whatever cut its holder off; and of
+two who find it free at the same time, one is refused. Nothing has to be cleaned up."""
+
+import asyncio
+import hashlib
+from collections.abc import Iterable
+from typing import Final, NamedTuple
+
+import msgspec
+
+from mendflow.core.data.names import replica_place
+from mendflow.core.data.paths import inside
+from mendflow.core.model.data import LogicalFile, Replica, StorageElement
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.problems import Conflict, Mistake
+from mendflow.core.model.values import FileRef
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flows import TRIES
+from mendflow.services.data.catalogue.elements import ElementBook
+from mendflow.services.data.catalogue.files import FileBook
+from mendflow.services.data.catalogue.writers import Writers
+from mendflow.stores.contract import Document, Store
+
+PLACE_KIND: Final = "place"
+ALL_KIND: Final = "places"
+ALL: Final = "all"
+"""The document that says that every file has its places: those of files that are older than places were added."""
+
+AT_ONCE: Final = 200
+
+
+class Spot(NamedTuple):
+    element: str
+    path: str  # below its URL
+
+    @property
+    def id(self) -> str:
+        """A path may be longer than the id of a document; the name of an element has no colon."""
+        return hashlib.sha256(f"{self.element}:{self.path}".encode()).hexdigest()
+
+
+class Hold(msgspec.Struct, frozen=True, kw_only=True):
+    element: str
+    path: str
+    name: str  # of the logical file
+
+
+_decode = msgspec.json.Decoder(Hold).decode
+
+
+def spots(element: StorageElement, name: str, replica: Replica, site: str = "") -> list[Spot]:
+    """The places of a replica. Rules may give one for each site, of which none may be anybody else's."""
+    found: dict[Spot, None] = {}
+    for each in dict.fromkeys((site, "", *element.sites)):
+        try:
+            place = replica_place(element, name, replica, each)
+            found[Spot(element.name, inside(element.url, place))] = None
+        except Mistake:
+            continue  # nobody at that site reads or writes it
+        if replica.path or element.rules is None:
+            break
+    return list(found)
+
+
+class PlaceBook:
+    def __init__(self, store: Store, ledger: Ledger, files: FileBook, elements: ElementBook) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._files = files
+        self._elements = elements
+        self._writers = Writers(store)
+        self._complete = False
+
+    async def of(self, name: str, replicas: Iterable[Replica], site: str = "") -> list[Spot]:
+        found: list[Spot] = []
+        for replica in replicas:
+            element = await self._elements.find(replica.element)
+            found += spots(element, name, replica, site) if element is not None else []
+        return found
+
+    async def look(self, name: str, wanted: Iterable[Spot], ref: FileRef | None = None) -> None:
+        """Raise Conflict if another file has one of these places. With `ref`, one of the same content that can be read
+        there is no other: nobody writes there any more."""
+        await self._find_all()
+        for spot in wanted:
+            await self._open(name, spot, await self._store.get(PLACE_KIND, spot.id), ref)
+
+    async def claim(self, name: str, wanted: Iterable[Spot], ref: FileRef | None = None) -> None:
+        """Take places for a file whose document has them already. Raises Conflict as `look` does."""
+        for spot in wanted:
+            await self._claim(name, spot, ref)
+
+    async def _claim(self, name: str, spot: Spot, ref: FileRef | None) -> None:
+        for _ in range(TRIES):
+            found = await self._store.get(PLACE_KIND, spot.id)
+            if not await self._open(name, spot, found, ref):
+                return
+            hold = Hold(element=spot.element, path=spot.path, name=name)
+            if await self._ledger.put_now(PLACE_KIND, spot.id, hold, found.version if found is not None else 0):
+                return
+        raise Conflict(f"{spot.path} on {spot.element} is wanted by several at once, again and again; try once more")
+
+    async def release(self, name: str, held: Iterable[Spot]) -> None:
+        """Forget that a file had these places, where its document does not say so any more."""
+        for spot in held:
+            found = await self._store.get(PLACE_KIND, spot.id)
+            if found is not None and _decode(found.body).name == name and await self._holder(name, spot) is None:
+                await self._ledger.put_now(PLACE_KIND, spot.id, None, found.version)
+
+    async def _open(self, name: str, spot: Spot, found: Document | None, ref: FileRef | None) -> bool:
+        """Whether the place is to be taken; it is not where it is shared. Raises Conflict if it is another's."""
+        if found is None or (other := _decode(found.body).name) == name:
+            return True
+        holder = await self._holder(other, spot)
+        if holder is None:
+            return True
+        if ref is not None and holder.replicas and (holder.sha256, holder.bytes) == (ref.sha256, ref.bytes):
+            return False
+        raise Conflict(
+            f"{name} would lie at {spot.path} on {spot.element}, where {other} lies already; take another name or "
+            "another place, or mend the element's rules",
+            name=name,
+        )
+
+    async def _holder(self, name: str, spot: Spot) -> LogicalFile | None:
+        """The file of that name, if its document says that it lies there or that a job writes it there which is not
+        over."""
+        file = await self._files.find(name)
+        if file is None:
+            return None
+        if any(_may_be(each, spot) for each in file.replicas):
+            return file
+        for job, each in file.writing.items():
+            if _may_be(each, spot) and await self._writers.lives(JobId(job)):
+                return file
+        return None
+
+    async def _find_all(self) -> None:
+        """Give the files that are older than this their places, once."""
+        if self._complete:
+            return
+        if await self._store.get(ALL_KIND, ALL) is None:
+            some: list[LogicalFile] = []
+            async for file in self._files.all():
+                some.append(file)
+                if len(some) == AT_ONCE:
+                    await asyncio.gather(*map(self._note, some))
+                    some.clear()
+            await asyncio.gather(*map(self._note, some))
+            await self._ledger.put_now(ALL_KIND, ALL, {}, 0)
+        self._complete = True
+
+    async def _note(self, file: LogicalFile) -> None:
+        for spot in await self.of(file.name, (*file.replicas, *file.writing.values())):
+            hold = Hold(element=spot.element, path=spot.path, name=file.name)
+            await self._ledger.put_now(PLACE_KIND, spot.id, hold, 0)
+
+
+def _may_be(replica: Replica, spot: Spot) -> bool:
+    """Rules may have changed since: what has no path of its own may lie anywhere on its element."""
+    return replica.element == spot.element and replica.path in ("", spot.path)

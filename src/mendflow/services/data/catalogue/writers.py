@@ -1,0 +1,49 @@
+"""The jobs behind names that are kept for them: which run, and which are over without having published anything."""
+
+import msgspec
+
+from mendflow.core.model.data import LogicalFile
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.jobs import Job, JobSpec, JobState
+from mendflow.core.model.problems import Conflict, Forbidden, NotFound
+from mendflow.core.model.values import FileRef
+from mendflow.core.recovery.ids import known_id
+from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
+from mendflow.stores.contract import Store
+
+_decode = msgspec.json.Decoder(Job).decode
+
+
+class Writers:
+    def __init__(self, store: Store) -> None:
+        self._store = store
+
+    async def running(self, job: JobId, pilot: PilotId, who: str) -> JobSpec:
+        """What a job was told to do that this pilot runs, under the token `who`. A grant is on disk before the job
+        leaves its server."""
+        found = await self._store.get(JOB_KIND, job)
+        if found is None:
+            raise NotFound(f"there is no job {job:.200}")
+        known = _decode(found.body)
+        if known.state is not JobState.RUNNING:
+            raise Conflict(f"job {job} is {known.state}: only a running job publishes")
+        if known.pilot != pilot or known.history[-1].token not in ("", who):
+            raise Forbidden(f"job {job} is not with pilot {pilot:.100}; only whoever runs it publishes its files")
+        return known.spec
+
+    async def free(self, kept: LogicalFile | None, ref: FileRef, *, unless: str = "") -> LogicalFile | None:
+        """The document, if its name is kept for another content and for nobody but jobs that are over, or the one that
+        asks. It is given up only as it is now."""
+        if kept is None or kept.replicas or kept.sha256 == ref.sha256:
+            return None
+        for job in kept.writing:
+            if job != unless and await self.lives(JobId(job)):
+                return None
+        return kept
+
+    async def lives(self, job: JobId) -> bool:
+        """Whether the job, or what it was submitted again as, is not over."""
+        async for found in self._store.scan(JOB_KIND, job):
+            if known_id(JobId(found.id)) == job and not _decode(found.body).finished:
+                return True
+        return False

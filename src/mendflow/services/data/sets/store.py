@@ -1,0 +1,138 @@
+"""Data sets in the store: a journal for each, and a document by which it is found.
+
+Whoever changes a set has read its whole journal, and appends at the end of what was read. Of several servers that do so
+at once one is first; the others read what it wrote, and decide again. So nothing happens to a set that was not decided
+in the knowledge of everything before, and a crash leaves a fact or none."""
+
+import asyncio
+from collections.abc import Callable
+
+import msgspec
+
+from mendflow.core.data.gathering import DataSet, due, evolve
+from mendflow.core.model.data_sets import SetEvent, SetFact
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import NotFound
+from mendflow.services.base.contracts import Clock
+from mendflow.stores.contract import Append, Document, Done, Put, Store, Where
+
+SET_KIND = "data-set"
+OPEN_MAX = 10_000
+Decide = Callable[[DataSet], list[SetFact]]
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(SetEvent).decode
+
+
+class SetDocument(msgspec.Struct, frozen=True, kw_only=True):
+    """`over`: it is closed, and all that it started has completed."""
+
+    name: str
+    made_at: Instant
+    over: bool = False
+
+
+_decode_document = msgspec.json.Decoder(SetDocument).decode
+
+
+def journal_of(name: str) -> str:
+    return f"data-set/{name}"
+
+
+class _Read:
+    """A set as far as its journal was read."""
+
+    def __init__(self, name: str) -> None:
+        self.state = DataSet(name=name)
+        self.position = 0
+        self.lock = asyncio.Lock()
+
+
+class SetBook:
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._read: dict[str, _Read] = {}
+
+    async def all(self) -> list[SetDocument]:
+        return [_decode_document(found.body) async for found in self._store.scan(SET_KIND)]
+
+    async def going_on(self) -> list[str]:
+        """The sets that are not over. A search, so one that was just made may be missing."""
+        found = await self._store.search(SET_KIND, [Where("over", False)], limit=OPEN_MAX)
+        return [each.id for each in found]
+
+    async def find(self, name: str) -> DataSet | None:
+        """A set as it is now, if there is one."""
+        if name not in self._read and await self._store.get(SET_KIND, name) is None:
+            return None
+        read = self._of(name)
+        async with read.lock:
+            await self._catch_up(read)
+        if read.state.drained:
+            self._read.pop(name, None)  # there may be many of these, and large ones
+        return read.state
+
+    async def get(self, name: str) -> DataSet:
+        found = await self.find(name)
+        if found is None:
+            raise NotFound(f"there is no data set {name!r}; `mendflow sets` lists them")
+        return found
+
+    def at_hand(self, name: str) -> DataSet | None:
+        """A set as it was last seen here, if it was."""
+        read = self._read.get(name)
+        return read.state if read is not None else None
+
+    async def make(self, name: str) -> None:
+        """See to it that there is a set by this name."""
+        if name not in self._read:
+            document = SetDocument(name=name, made_at=self._clock.now())
+            await self._store.write([Put(SET_KIND, name, _encode(document), 0)])
+            self._of(name)
+
+    async def change(self, name: str, decide: Decide) -> DataSet:
+        """Let happen what is decided, and make the batches that are due by that."""
+        read = self._of(name)
+        async with read.lock:
+            await self._append(read, decide)
+            await self._append(read, self._due)
+        return read.state
+
+    async def over(self, name: str) -> None:
+        """Nothing follows from this set any more: it is not looked at again."""
+        while (found := await self._store.get(SET_KIND, name)) is not None and not _over(found):
+            told = msgspec.structs.replace(_decode_document(found.body), over=True)
+            await self._store.write([Put(SET_KIND, name, _encode(told), found.version)])
+        self._read.pop(name, None)
+
+    def _due(self, state: DataSet) -> list[SetFact]:
+        return due(state, self._clock.now())
+
+    async def _append(self, read: _Read, decide: Decide) -> None:
+        while True:
+            await self._catch_up(read)
+            now = self._clock.now()
+            events = [SetEvent(now, fact) for fact in decide(read.state)]
+            if not events:
+                return
+            entries = [_encode(event) for event in events]
+            [result] = await self._store.write([Append(journal_of(read.state.name), entries, read.position)])
+            if isinstance(result, Done):
+                for event in events:
+                    evolve(read.state, event)
+                read.position += len(events)
+                return
+
+    async def _catch_up(self, read: _Read) -> None:
+        while entries := await self._store.read(journal_of(read.state.name), read.position):
+            for entry in entries:
+                evolve(read.state, _decode(entry))
+            read.position += len(entries)
+
+    def _of(self, name: str) -> _Read:
+        return self._read.setdefault(name, _Read(name))
+
+
+def _over(found: Document) -> bool:
+    return _decode_document(found.body).over

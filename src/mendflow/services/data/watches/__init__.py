@@ -1,0 +1,1 @@
+"""Watched folders of storage elements: new files there join data sets."""

@@ -1,0 +1,153 @@
+"""One look at a watched folder, and what is remembered from look to look.
+
+Each file stands for itself: one that cannot be taken in is left out and told of, and the others come. A file that looks
+other than it did when it was taken in is treated like one that is new: when it has settled it is read, and the
+catalogue says whether it is still the same. What is remembered may be lost: then it takes a little longer."""
+
+import fnmatch
+from collections.abc import Collection, Iterable
+from typing import Final, Protocol
+
+from mendflow.core.data.gathering import DataSet
+from mendflow.core.data.names import name_at
+from mendflow.core.model.data import LogicalFile, Replica, StorageElement
+from mendflow.core.model.data_sets import Watch, WatchView
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.values import FileRef
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.notices import Notices
+from mendflow.services.data.sets.service import DataSets
+from mendflow.services.data.watches.storage import Elements, NotSeen, Seen
+
+TOLD_MAX: Final = 3
+"""Of so many files at once it is told what is wrong with them; the others are counted."""
+
+
+class Catalogue(Protocol):
+    """What watches want of the catalogue."""
+
+    async def add(self, given: LogicalFile) -> LogicalFile: ...
+
+
+class Memory:
+    """What is remembered of the files of a watch, by their paths."""
+
+    def __init__(self) -> None:
+        self.since: dict[str, tuple[str, Instant]] = {}  # how it looks, and since when it looks so
+        self.taken: dict[str, str] = {}  # how it looked when it was found to be what the set has
+        self.refused: dict[str, tuple[str, str]] = {}  # how it looked when it was refused, and why
+        self.unread: dict[str, str] = {}  # why it could not be read
+
+    def only(self, paths: Collection[str]) -> None:
+        """Forget all files but these."""
+        for kept in (self.since, self.taken, self.refused, self.unread):
+            for path in kept.keys() - paths:
+                del kept[path]
+
+    def refuses(self, seen: Seen) -> bool:
+        refused = self.refused.get(seen.path)
+        return refused is not None and refused[0] == seen.identity
+
+    def settled(self, seen: Seen, now: Instant, stable_ms: int) -> bool:
+        """Whether the file has looked the same for long enough."""
+        looks, since = self.since.get(seen.path, ("", now))
+        if looks != seen.identity:
+            self.since[seen.path] = (seen.identity, since := now)
+        return now - since >= stable_ms
+
+    def same(self, seen: Seen, known: FileRef) -> bool:
+        """Whether a file of the set still looks as it did."""
+        return seen.bytes == known.bytes and self.taken.setdefault(seen.path, seen.identity) == seen.identity
+
+    def problem(self) -> str:
+        return few([*(why for _, why in self.refused.values()), *self.unread.values()])
+
+
+class Looker:
+    def __init__(
+        self, *, clock: Clock, sets: DataSets, catalogue: Catalogue, elements: Elements, notices: Notices
+    ) -> None:
+        self._clock = clock
+        self._sets = sets
+        self._catalogue = catalogue
+        self._elements = elements
+        self._notices = notices
+
+    async def look(self, watch: Watch, element: StorageElement, memory: Memory) -> WatchView:
+        """What was seen. Raises NotSeen if the element does not answer."""
+        found = await self._elements.list(element, watch.prefix)
+        state = await self._sets.find(watch.data_set) or DataSet(name=watch.data_set)
+        wanted = {each.path: each for each in found if matches(watch, each.path)}
+        memory.only(wanted.keys())
+        earlier = set(memory.refused.values())
+        known = unsettled = 0
+        for seen in wanted.values():
+            if await self._taken_in(watch, element, memory, seen, state):
+                known += 1
+            elif not memory.refuses(seen):
+                unsettled += 1
+        if news := [why for each in memory.refused.values() if each not in earlier for why in each[1:]]:
+            self._notices.post(f"watch {watch.name} leaves out what it found: {few(news)}")
+        return WatchView(
+            watch=watch, known=known, unsettled=unsettled, left_out=len(memory.refused), problem=memory.problem()
+        )
+
+    async def _taken_in(
+        self, watch: Watch, element: StorageElement, memory: Memory, seen: Seen, state: DataSet
+    ) -> bool:
+        """Whether the file is in the set, as it is or as it was once; it is read if that has to be found out."""
+        known = False
+        try:
+            name = name_at(element, seen.path)
+            known = name in state.files
+            if known and memory.same(seen, state.files[name].file):
+                memory.refused.pop(seen.path, None)
+                return True
+            if memory.refuses(seen) or not memory.settled(seen, self._clock.now(), watch.stable_ms):
+                return known
+            await self._take_in(watch, element, seen, name)
+        except NotSeen as error:
+            memory.unread[seen.path] = str(error)
+            memory.since.pop(seen.path, None)
+            return known
+        except StoreUnavailable:
+            raise
+        except Mistake as mistake:
+            memory.refused[seen.path] = (seen.identity, f"{seen.path!r:.200} on {element.name}: {mistake.message}")
+            return known
+        memory.taken[seen.path] = seen.identity
+        memory.refused.pop(seen.path, None)
+        memory.unread.pop(seen.path, None)
+        return True
+
+    async def _take_in(self, watch: Watch, element: StorageElement, seen: Seen, name: str) -> None:
+        read, digest = await self._elements.read(element, seen.path)
+        if read.identity != seen.identity:
+            raise NotSeen(f"{seen.path} on {element.name} has changed while it was read")
+        file = LogicalFile(
+            name=name,
+            sha256=digest,
+            bytes=read.bytes,
+            replicas=(Replica(element=element.name, path=seen.path),),
+            data_set=watch.data_set,
+        )
+        added = await self._catalogue.add(file)
+        await self._sets.came(watch.data_set, [added.ref()])
+
+
+def few(sentences: Iterable[str]) -> str:
+    """The first of them, and how many more there are."""
+    every = list(sentences)
+    more = [f"and {len(every) - TOLD_MAX} more"] if len(every) > TOLD_MAX else []
+    return "; ".join([*every[:TOLD_MAX], *more])
+
+
+def matches(watch: Watch, path: str) -> bool:
+    """Names that begin with a dot are for whoever writes the file, who renames it when it is whole: they count only
+    where the pattern says so itself, as in a shell."""
+    below = path.removeprefix(watch.prefix.strip("/")).lstrip("/")
+    name = below.rpartition("/")[2]
+    if name.startswith(".") and not watch.match.rpartition("/")[2].startswith("."):
+        return False
+    return fnmatch.fnmatchcase(below, watch.match)

@@ -1,0 +1,183 @@
+"""Watched storage elements: what lies there comes into data sets.
+
+A file that somebody is still writing cannot be told from one that is whole, except by time: it is taken in when it has
+looked the same for a while. Then it is read once, for its digest, and told to the catalogue. One server looks at each
+watch; should two do so for a moment, both find the same files, and these are the same."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable
+from typing import Final
+
+import msgspec
+
+from mendflow.core.data.paths import path_flaw
+from mendflow.core.data.set_wishes import check_name
+from mendflow.core.model.data import StorageElement
+from mendflow.core.model.data_sets import Watch, WatchView
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import Conflict, Invalid, Mistake, NotFound, StoreUnavailable
+from mendflow.services.base.contracts import Clock
+from mendflow.services.data.sets.responsibility import Turns
+from mendflow.services.data.watches.scan import Looker, Memory
+from mendflow.services.data.watches.storage import NotSeen
+from mendflow.stores.contract import Delete, Done, Put, Store
+
+log = logging.getLogger("mendflow.watches")
+
+WATCH_KIND: Final = "watch"
+REPORT_KIND: Final = "watch-report"
+LOOK_MS: Final = 1_000
+LIST_MS: Final = 5_000
+EVERY_MS_MIN: Final = 100
+
+_encode = msgspec.json.Encoder().encode
+_decode = msgspec.json.Decoder(Watch).decode
+_decode_report = msgspec.json.Decoder(WatchView).decode
+
+
+Find = Callable[[str], Awaitable[StorageElement]]
+"""The element by a name. Raises NotFound."""
+
+
+class _Looking:
+    """A watch as this server looks at it."""
+
+    def __init__(self) -> None:
+        self.memory = Memory()
+        self.due_at: Instant = 0
+        self.broken = ""
+        self.task: asyncio.Task[None] | None = None
+
+    @property
+    def busy(self) -> bool:
+        return self.task is not None and not self.task.done()
+
+
+class Watches:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        turns: Turns,
+        looker: Looker,
+        find: Find,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._turns = turns
+        self._looker = looker
+        self._find = find
+        self._known: dict[str, Watch] = {}
+        self._listed_at: Instant = 0
+        self._looking: dict[str, _Looking] = {}
+        self._task: asyncio.Task[None] | None = None
+
+    # What people ask
+
+    async def all(self) -> list[WatchView]:
+        watches = [_decode(found.body) async for found in self._store.scan(WATCH_KIND)]
+        reports = {found.id: _decode_report(found.body) async for found in self._store.scan(REPORT_KIND)}
+        told = {each.watch.name: each for each in reports.values()}
+        return [msgspec.structs.replace(told.get(each.name, WatchView(watch=each)), watch=each) for each in watches]
+
+    async def add(self, watch: Watch, *, who: str) -> WatchView:
+        """Watch a folder of an element; one that is watched by this name already is watched like this from now on."""
+        check_name(watch.name, "watch")
+        check_name(watch.data_set, "data set")
+        if watch.prefix and (flaw := path_flaw(watch.prefix)):
+            raise Invalid(f"{watch.prefix!r:.200} is no path below a storage element: {flaw}", field="prefix")
+        if watch.every_ms < EVERY_MS_MIN or watch.stable_ms < 0:
+            raise Invalid(f"a watch looks every {EVERY_MS_MIN} ms at most, and waits no time below 0", field="every_ms")
+        await self._find(watch.element)
+        kept = msgspec.structs.replace(watch, owner=who)
+        found = await self._store.get(WATCH_KIND, watch.name)
+        version = found.version if found is not None else 0
+        [result] = await self._store.write([Put(WATCH_KIND, watch.name, _encode(kept), version)])
+        if not isinstance(result, Done):
+            raise Conflict(f"watch {watch.name} is just being changed by somebody else; try again")
+        self._listed_at = 0
+        return WatchView(watch=kept)
+
+    async def remove(self, name: str) -> WatchView:
+        """Look there no more. What was found stays in its set."""
+        found = await self._store.get(WATCH_KIND, name)
+        if found is None:
+            raise NotFound(f"there is no watch {name!r:.100}; `mendflow watches` lists them")
+        await self._store.write([Delete(WATCH_KIND, name, found.version)])
+        report = await self._store.get(REPORT_KIND, name)
+        if report is not None:
+            await self._store.write([Delete(REPORT_KIND, name, report.version)])
+        self._listed_at = 0
+        return WatchView(watch=_decode(found.body))
+
+    # Looking
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="watches")
+
+    async def stop(self) -> None:
+        tasks = [each.task for each in self._looking.values() if each.task is not None]
+        tasks += [self._task] if self._task is not None else []
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self._send_out()
+            except StoreUnavailable as error:
+                log.warning("watches could not be read: %s", error.message)
+            except Exception:  # whatever is wrong with one round, the next may go well
+                log.exception("watches could not be read")
+            shortest = min((watch.every_ms for watch in self._known.values()), default=LOOK_MS)
+            await self._clock.sleep(min(shortest, LOOK_MS))
+
+    async def _send_out(self) -> None:
+        """Begin a look at each watch whose turn it is. One that hangs holds up no other."""
+        now = self._clock.now()
+        if now - self._listed_at >= LIST_MS:
+            self._known = {found.id: _decode(found.body) async for found in self._store.scan(WATCH_KIND)}
+            self._listed_at = now
+            self._looking = {name: each for name, each in self._looking.items() if name in self._known or each.busy}
+        for watch in self._known.values():
+            looking = self._looking.setdefault(watch.name, _Looking())
+            if not looking.busy and now >= looking.due_at and self._turns.mine(f"watch {watch.name}"):
+                looking.due_at = now + watch.every_ms
+                looking.task = asyncio.create_task(self._look_safely(watch, looking))
+
+    async def _look_safely(self, watch: Watch, looking: _Looking) -> None:
+        try:
+            await self._report(await self._seen(watch, looking))
+        except StoreUnavailable as error:
+            log.warning("watch %s: %s", watch.name, error.message)
+        except Exception:  # the next look may go well
+            log.exception("watch %s could not tell what it saw", watch.name)
+
+    async def _seen(self, watch: Watch, looking: _Looking) -> WatchView:
+        """What a look has seen, or what came in its way."""
+        try:
+            element = await self._find(watch.element)
+            view = await self._looker.look(watch, element, looking.memory)
+        except StoreUnavailable:
+            raise
+        except (NotSeen, Mistake) as error:
+            return WatchView(watch=watch, problem=str(error))
+        except Exception as error:  # whatever it is, whoever waits for files is to see it
+            problem = f"the look broke off: {error!r:.300}"
+            if problem != looking.broken:
+                log.exception("watch %s could not look", watch.name)
+            looking.broken = problem
+            return WatchView(watch=watch, problem=problem)
+        looking.broken = ""
+        return view
+
+    async def _report(self, view: WatchView) -> None:
+        """Tell what was seen, if that is not what is told already."""
+        found = await self._store.get(REPORT_KIND, view.watch.name)
+        before = _decode_report(found.body) if found is not None else None
+        if before is None or msgspec.structs.replace(before, looked_at=0) != view:
+            told = msgspec.structs.replace(view, looked_at=self._clock.now())
+            await self._store.write([Put(REPORT_KIND, view.watch.name, _encode(told), found.version if found else 0)])

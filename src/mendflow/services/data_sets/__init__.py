@@ -1,1 +1,0 @@
-"""Data sets: files that come, batches that are made of them, and the cases that follow."""

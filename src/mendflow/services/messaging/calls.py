@@ -1,0 +1,196 @@
+"""Calling partners: what an invoke sends goes out as SOAP, and what comes back finishes it.
+
+Nothing is sent before what it follows from is on disk. A crash between a call and its answer sends it again: each call
+carries an id that is the same then, so a partner can know it. What a partner answers is told to the case as any end of
+an item is, so rules hear of a failure before the flow does."""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from mendflow.core.engine.messages import CallPartner
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import Elsewhere, NotFound, StoreUnavailable
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import XmlWorld, element_text, element_value
+from mendflow.core.soap import messages, split
+from mendflow.core.soap.envelope import MESSAGE_ID, OURS, BadEnvelope, header, read_envelope, write_envelope
+from mendflow.core.soap.references import OWN, address_of, headers_of, outward, own_link
+from mendflow.services.base.counters import Series
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.live_case import LiveCase
+from mendflow.services.messaging.contracts import Called, Caller, CallFailed, Mail, Port
+from mendflow.services.messaging.ports.messages import PortFault, thrown
+from mendflow.services.messaging.ports.proxy_messages import CALL_FLOW
+from mendflow.services.messaging.running_calls import Running
+
+log = logging.getLogger("mendflow.partners")
+
+IN_PROCESS: Final = "mendflow:"
+"""Addresses that begin so mean ports of this very server."""
+UNREACHABLE: Final = "partnerUnreachable"
+REFUSED: Final = "partnerRefused"
+_AWAY: Final = frozenset({502, 503, 504})
+_GOOD: Final = range(200, 300)
+
+Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
+
+
+class Partners:
+    """`ports` are those of this server, by name. `url` says where it is reached; `mail` takes messages for flows."""
+
+    def __init__(
+        self,
+        *,
+        caller: Caller,
+        ports: Mapping[str, Port],
+        ledger: Ledger,
+        finished: Finished,
+        url: Callable[[], str],
+        mail: Mail,
+        counts: Series,
+    ) -> None:
+        self._caller = caller
+        self._ports = ports
+        self._ledger = ledger
+        self._finished = finished
+        self._url = url
+        self._mail = mail
+        self._counts = counts
+        self.running = Running()
+
+    def call(self, live: LiveCase, order: CallPartner) -> None:
+        """Begin a call; its end is told when it comes."""
+        self.running.begin(live.id, self._called(live, order))
+
+    async def _called(self, live: LiveCase, order: CallPartner) -> None:
+        try:
+            await self._ledger.settled()
+            outcome = await self._outcome(live, order)
+        except StoreUnavailable:
+            return  # whoever builds the services anew gives the order again
+        except CallFailed as failed:
+            outcome = Outcome(fault=failed.fault)
+        except Exception:  # a call that breaks us must not take the others along, and the story goes to the log
+            log.exception("the call of %s by %s/%s broke", order.partner, live.id, order.serial)
+            fault = Fault(name=REFUSED, category=Category.REFUSED, message="the call broke here; the log tells why")
+            outcome = Outcome(fault=fault)
+        self._counts.add(_told_as(outcome))
+        await self._finished(live.id, order.serial, _with_partner(outcome, order))
+
+    async def _outcome(self, live: LiveCase, order: CallPartner) -> Outcome:
+        world = live.flow.xml
+        assert world is not None, "only flows that speak XML have port types"
+        address = address_of(order.reference)
+        said = messages.spoken(world, order.port_type, order.operation, address=address)
+        message = order.value if isinstance(order.value, dict) else {}
+        if address.startswith(OWN):
+            return await self._posted_here(address, said, message, live, order)
+        if address.startswith(IN_PROCESS):
+            return await self._called_here(address, said, live, order)
+        instance = live.case.index.serials.get(order.serial, 0)
+        id = _message_id(live, live.unanswered.setdefault(instance, order.serial))
+        along = headers_of(order.reference)
+        body = outward(write_envelope(messages.request_body(world, said, message), [id, *along]), self._url())
+        assigned = _is_assigned(live, address)
+        answer = await self._caller.call(address, body, action=said.bound.action, assigned=assigned)
+        heard = await asyncio.to_thread(_heard, world, said, address, answer)
+        if heard.fault is None or not heard.fault.infrastructure:
+            live.unanswered.pop(instance, None)
+        return heard
+
+    async def _posted_here(
+        self, address: str, said: messages.Spoken, message: dict[str, Value], live: LiveCase, order: CallPartner
+    ) -> Outcome:
+        """Give a message to a flow of this server."""
+        flow, link = own_link(address)
+        channel, id = f"{link}.{order.operation}", f"{live.id}/{order.serial}"
+        try:
+            posted = await self._mail.post(flow, channel, message, id=id, who=live.document.owner)
+        except (NotFound, Elsewhere) as mistake:
+            fault = Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=mistake.message)
+            raise CallFailed(fault) from mistake
+        if not said.operation.output:
+            return Outcome()
+        answer = await self._mail.answer(posted.id)
+        if answer.ended:
+            sentence = f"{flow} ended without a reply"
+            return Outcome(fault=Fault(name=answer.ended, category=Category.FLOW, message=sentence))
+        return Outcome(outputs=answer.value, fault=answer.fault)
+
+    async def _called_here(self, address: str, said: messages.Spoken, live: LiveCase, order: CallPartner) -> Outcome:
+        """Ask a port of this server, with no line in between."""
+        port, world = self._ports.get(address.removeprefix(IN_PROCESS)), live.flow.xml
+        assert world is not None
+        if port is None:
+            known = ", ".join(f"{IN_PROCESS}{each}" for each in self._ports) or "none"
+            sentence = f"there is no port {address} on this server (known: {known})"
+            raise CallFailed(Fault(name=UNREACHABLE, category=Category.REFUSED, message=sentence))
+        message = order.value if isinstance(order.value, dict) else {}
+        element = next((found for each in message.values() if (found := element_text(each)) is not None), "")
+        try:
+            answer = await port.called(element, live, order)
+        except PortFault as fault:
+            raise CallFailed(thrown(fault, said.operation.faults.get(split(fault.name)[1], ""))) from fault
+        parts = world.messages.get(said.operation.output, ())
+        return Outcome(outputs={parts[0].name: element_value(answer)} if answer is not None and parts else None)
+
+
+def _is_assigned(live: LiveCase, address: str) -> bool:
+    """Whether an address came by a message. All that the proxy calls did."""
+    assert live.flow.xml is not None
+    return live.flow.name == CALL_FLOW or all(port.address != address for port in live.flow.xml.ports)
+
+
+def _message_id(live: LiveCase, serial: int) -> str:
+    """What a call is known by. One that got no answer has the same when it is made again: the partner may have taken
+    it. Other servers may have cases of the same name, and so had this one before its store was made anew."""
+    return header(OURS, MESSAGE_ID, f"urn:mendflow:{live.id}/{serial}/{live.document.started_at}")
+
+
+def _with_partner(outcome: Outcome, order: CallPartner) -> Outcome:
+    """Whom a call could not reach, for rules to ask."""
+    fault = outcome.fault
+    if fault is None or fault.data is not None or not fault.infrastructure:
+        return outcome
+    about = {"port_type": order.port_type, "operation": order.operation, "address": address_of(order.reference)}
+    return replace(outcome, fault=replace(fault, data=about))
+
+
+def _told_as(outcome: Outcome) -> str:
+    """How a call ended, for those who count."""
+    if outcome.fault is None:
+        return "answered"
+    return "fault" if outcome.fault.category is Category.FLOW else outcome.fault.name
+
+
+def _heard(world: XmlWorld, said: messages.Spoken, address: str, answer: Called) -> Outcome:
+    """What an answer means. Only an envelope can tell of a fault of the partner's own; any other bad status is of
+    whoever stands in between."""
+    if answer.status in _GOOD and not said.operation.output:
+        return Outcome()
+    try:
+        envelope = read_envelope(answer.body, f"the answer of {address}")
+        told = envelope.fault()
+        if told is not None:
+            return Outcome(fault=messages.fault_of(world, said, told))
+        if answer.status not in _GOOD:
+            return Outcome(fault=_status(address, answer.status))
+        return Outcome(outputs=dict(messages.answered(world, said, envelope)))
+    except BadEnvelope as bad:
+        if answer.status not in _GOOD:
+            return Outcome(fault=_status(address, answer.status))
+        sentence = f"{address} gave an answer that is none to {said.operation.name}: {bad.message}"
+        return Outcome(fault=Fault(name=REFUSED, category=Category.REFUSED, message=sentence))
+
+
+def _status(address: str, status: int) -> Fault:
+    sentence = f"{address} answered with status {status}"
+    if status in _AWAY:
+        return Fault(name=UNREACHABLE, category=Category.SCHEDULER_DOWN, message=sentence)
+    return Fault(name=REFUSED, category=Category.REFUSED, message=sentence)

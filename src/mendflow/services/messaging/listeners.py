@@ -1,0 +1,126 @@
+"""Which live cases may take a message, found without asking all of them.
+
+A case that follows a conversation takes messages with certain values of certain properties, and no others. So cases are
+kept by these values, and a message's own say where to look. What is found may have stopped listening since, and is
+asked; what is not found would not take the message."""
+
+from typing import NamedTuple
+
+import msgspec
+
+from mendflow.core.engine.xml.hearing import conversations, heard_type
+from mendflow.core.engine.xml.properties import properties_of
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import XmlWorld
+from mendflow.services.cases.live_case import LiveCase
+
+_Key = tuple[tuple[str, ...], bytes]
+ANYTHING: _Key = ((), b"")
+
+_encode = msgspec.json.Encoder(order="deterministic").encode
+
+
+class Channel(NamedTuple):
+    """Of one version of a flow: another may find properties elsewhere in the same message."""
+
+    flow: str
+    digest: str
+    name: str
+
+
+class _Listeners:
+    """Those of one channel, by what they listen for."""
+
+    def __init__(self, world: XmlWorld, message_type: str) -> None:
+        self.world = world
+        self.message_type = message_type
+        self.by_key: dict[_Key, dict[CaseId, None]] = {}
+        self.properties: dict[tuple[str, ...], None] = {}
+
+    def add(self, key: _Key, case: CaseId) -> None:
+        self.by_key.setdefault(key, {})[case] = None
+        if key is not ANYTHING:
+            self.properties[key[0]] = None
+
+    def remove(self, key: _Key, case: CaseId) -> None:
+        cases = self.by_key.get(key, {})
+        cases.pop(case, None)
+        if not cases:
+            self.by_key.pop(key, None)
+
+    def for_message(self, message: Value) -> list[CaseId]:
+        known: dict[str, Value] = {}
+        found = dict(self.by_key.get(ANYTHING, {}))
+        for names in self.properties:
+            values = properties_of(self.world, names, self.message_type, message, known)
+            if values is not None:
+                found |= self.by_key.get((names, _encode(values)), {})
+        return list(found)
+
+
+class Listening:
+    def __init__(self) -> None:
+        self._channels: dict[tuple[str, str], dict[Channel, _Listeners]] = {}
+        self._cases: dict[CaseId, dict[Channel, list[_Key]]] = {}
+        self._said: dict[str, dict[tuple[str, tuple[str, ...]], bytes | None]] = {}  # by messages that wait
+
+    def note(self, live: LiveCase, name: str) -> None:
+        """Somebody in the case listens on the channel, or for others than before."""
+        channel = Channel(live.document.flow, live.document.digest, name)
+        self._drop(live.id, channel)
+        kind = heard_type(live.case, name)
+        if kind is None or live.flow.xml is None:
+            return
+        listeners = self._channels.setdefault((channel.flow, name), {}).setdefault(
+            channel, _Listeners(live.flow.xml, kind)
+        )
+        keys = [ANYTHING if each is None else (each[0], _encode(each[1])) for each in conversations(live.case, name)]
+        for key in keys:
+            listeners.add(key, live.id)
+        self._cases.setdefault(live.id, {})[channel] = keys
+
+    def _drop(self, case: CaseId, channel: Channel) -> None:
+        keys = self._cases.get(case, {}).pop(channel, ())
+        versions = self._channels.get((channel.flow, channel.name), {})
+        listeners = versions.get(channel)
+        if listeners is None:
+            return
+        for key in keys:
+            listeners.remove(key, case)
+        if not listeners.by_key:
+            del versions[channel]
+
+    def forget(self, case: CaseId) -> None:
+        """The case is over."""
+        for channel in list(self._cases.get(case, ())):
+            self._drop(case, channel)
+        self._cases.pop(case, None)
+
+    def wants(self, live: LiveCase, name: str, mail: str, message: Value) -> bool:
+        """Whether a case may take a message that waits. What the message says is looked up once, however many ask."""
+        keys = self._cases.get(live.id, {}).get(Channel(live.document.flow, live.document.digest, name), ())
+        if not keys or ANYTHING in keys or live.flow.xml is None:
+            return bool(keys)
+        kind, known = "", self._said.setdefault(mail, {})
+        for names, values in keys:
+            if (live.document.digest, names) not in known:
+                kind = kind or heard_type(live.case, name) or ""
+                found = properties_of(live.flow.xml, names, kind, message)
+                known[live.document.digest, names] = None if found is None else _encode(found)
+            if known[live.document.digest, names] == values:
+                return True
+        return False
+
+    def taken(self, mail: str) -> None:
+        """A message waits no more."""
+        self._said.pop(mail, None)
+
+    def somebody(self, flow: str, name: str) -> bool:
+        """Whether any case of the flow listens on the channel."""
+        return bool(self._channels.get((flow, name)))
+
+    def for_message(self, flow: str, name: str, message: Value) -> list[CaseId]:
+        """The cases that may take a message."""
+        versions = self._channels.get((flow, name), {})
+        return [case for listeners in list(versions.values()) for case in listeners.for_message(message)]

@@ -1,0 +1,152 @@
+"""Cases that the ports of a server begin, and who waits for their ends.
+
+What a port is asked to do is a case of its own: so it is durable, is seen and mended like any other. Asked over a line
+it stands alone, under a name that comes of its key. Asked by a case it is named after the order that asks: given again
+after a crash the order finds what it had begun, and whoever looks at the one case sees the other."""
+
+import asyncio
+from pathlib import Path
+from typing import Final, NamedTuple
+from urllib.parse import quote
+
+from mendflow.core.engine import Stale
+from mendflow.core.engine.messages import Cancel
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.problems import Conflict, NotFound, StoreUnavailable
+from mendflow.core.model.values import Value
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.flows import Flows
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
+from mendflow.services.cases.starting import Beginning
+from mendflow.services.messaging.contracts import OWN_ONLY, Reach
+
+LOOK_EVERY_MS: Final = 1_000
+"""How often is looked for the end of a case that lives on another server."""
+
+
+class Asker(NamedTuple):
+    """Whoever asks a port for something: `who` over a line, or an order of a case, which is known by its serial and
+    calls by a partner link. A key is the asker's own: the same means the same. `reach` is what it may do with cases
+    of others; a case may do nothing with them, whoever wrote its flow."""
+
+    who: str = ""
+    key: str = ""
+    live: LiveCase | None = None
+    serial: int = 0
+    link: str = ""
+    port: str = ""
+    reach: Reach = OWN_ONLY
+
+    @property
+    def owner(self) -> str:
+        return self.live.document.owner if self.live is not None else self.who
+
+    @property
+    def folder(self) -> Path | None:
+        """Where files are looked for that it names without saying where."""
+        return Path(self.live.flow.folder) if self.live is not None and self.live.flow.folder else None
+
+    def keyed(self, port: str, key: str) -> "Asker":
+        """The same with the key by which the case is found again. Keys of one port, and of one asker, do not meet those
+        of others."""
+        key = key or self.key
+        return self._replace(port=port, key=f"{port} {quote(self.who, safe='')} {key}" if key else "")
+
+    def owns(self, document: CaseDocument, port: str) -> bool:
+        """Whether it is the one that asked for this at the port."""
+        return document.port == port and document.owner == self.owner
+
+
+class PortCases:
+    def __init__(self, manager: FlowManager, flows: Flows, beginning: Beginning, ledger: Ledger, clock: Clock) -> None:
+        self._manager = manager
+        self._flows = flows
+        self._beginning = beginning
+        self._ledger = ledger
+        self._clock = clock
+        self._waiting: dict[CaseId, asyncio.Future[CaseDocument]] = {}
+
+    async def stop(self) -> None:
+        for future in self._waiting.values():
+            if not future.done():
+                future.set_exception(StoreUnavailable("the store is away; ask again"))
+                future.exception()  # nobody may be there to hear it
+        self._waiting.clear()
+
+    # Beginning
+
+    async def begin(self, flow: Flow, inputs: dict[str, Value], by: Asker) -> CaseDocument:
+        """A case that does what was asked; if it was asked before, the one that does it. It is on disk then."""
+        digest = self._flows.digest(flow)
+        wanted = CaseDocument(
+            id=CaseId(""), flow=flow.name, digest=digest, inputs=inputs, owner=by.owner, key=by.key, port=by.port
+        )
+        if by.live is None:
+            earlier = await self._beginning.keyed(by.key) if by.key else None
+            if earlier is not None:
+                return _same(earlier, wanted)
+            return _same(await self._beginning.begin(wanted, flow), wanted)
+        if by.key and (earlier := await self._keyed(by.live.id, by.key)) is not None:
+            return _same(earlier, wanted)
+        wanted.id, wanted.parent = CaseId(f"{by.live.id}.{by.serial}"), by.live.id
+        if (earlier := await self._manager.document(wanted.id)) is not None:
+            return earlier
+        begun = await self._manager.begin(wanted, flow, {})
+        await self._ledger.settled()
+        return begun.document
+
+    async def _keyed(self, caller: CaseId, key: str) -> CaseDocument | None:
+        found = [each for each in await self._manager.begun_by(caller) if each.key == key]
+        return found[0] if found else None
+
+    # Looking, and waiting
+
+    async def find(self, id: str) -> CaseDocument | None:
+        """A case, if it has begun for good."""
+        case = CaseId(id)
+        if case in self._manager.live:
+            return self._manager.live[case].document
+        return await self._manager.document(case)
+
+    async def over(self, document: CaseDocument) -> CaseDocument:
+        """The case when it is over, and its end on disk."""
+        while document.live:
+            if document.id in self._manager.live:
+                document = await self._ended(document.id)
+            else:
+                await self._clock.sleep(LOOK_EVERY_MS)
+                found = await self.find(document.id)
+                if found is None:
+                    raise NotFound(f"case {document.id} is not there any more")
+                document = found
+        await self._ledger.settled()
+        return document
+
+    async def _ended(self, id: CaseId) -> CaseDocument:
+        future = self._waiting.get(id)
+        if future is None:
+            future = self._waiting[id] = asyncio.get_running_loop().create_future()
+        return await asyncio.shield(future)
+
+    def ended(self, document: CaseDocument) -> None:
+        """To be called in the same step as the end."""
+        future = self._waiting.pop(document.id, None)
+        if future is not None and not future.done():
+            future.set_result(document)
+
+    async def cancel(self, id: CaseId, reason: str) -> None:
+        """End it; one that is over stays as it is."""
+        try:
+            await self._manager.command(id, Cancel(reason=reason))
+        except (NotFound, Stale):
+            pass
+        await self._ledger.settled()
+
+
+def _same(found: CaseDocument, wanted: CaseDocument) -> CaseDocument:
+    if (found.digest, found.inputs) != (wanted.digest, wanted.inputs):
+        raise Conflict(f"this key was used for {found.id}, which is something else; take another")
+    return found

@@ -1,0 +1,102 @@
+"""The port of jobs: whoever speaks SOAP, or runs as a case here, drives the queue by it.
+
+A job is a case of one job, made of its description; its id is that case's. So it stays the same however often the job
+is mended behind it, and rules, repairs and reports know it like any other case.
+
+Whoever asks about a job has asked for it here, or has roles with which the API would tell him the same. To all others
+a case is as unknown as one that is not there."""
+
+from collections.abc import Callable
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from mendflow.core.engine.messages import CallPartner
+from mendflow.core.model.flow import Flow, Job
+from mendflow.core.xml.tree import Element
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
+from mendflow.services.messaging.callbacks import ADMINISTRATOR, Callbacks, Target
+from mendflow.services.messaging.contracts import OWN_ONLY, Reach
+from mendflow.services.messaging.ports import job_messages as words
+from mendflow.services.messaging.ports.cases import Asker, PortCases
+from mendflow.services.messaging.ports.job_messages import JOBS, OPERATIONS, SUBMISSIONS, Wanted
+from mendflow.services.messaging.ports.messages import request, told_by
+
+JobReader = Callable[[str, Path | None], Flow]
+"""Makes a flow of one job from a job description in JSDL, which stands in this folder or in none. Raises BadFlow."""
+
+
+class JobsPort:
+    def __init__(self, cases: PortCases, callbacks: Callbacks, read: JobReader) -> None:
+        self._cases = cases
+        self._callbacks = callbacks
+        self._read = read
+
+    async def asked(self, text: str, *, who: str, message_id: str = "", reach: Reach = OWN_ONLY) -> str | None:
+        """Do what somebody asks over a line, and answer. A `message_id` is the key of what has none."""
+        return await self._do(text, Asker(who=who, key=message_id, reach=reach))
+
+    async def called(self, text: str, live: LiveCase, order: CallPartner) -> str | None:
+        """The same for an order of a case."""
+        return await self._do(text, Asker(live=live, serial=order.serial, link=order.partner))
+
+    async def _do(self, text: str, by: Asker) -> str | None:
+        asked = request(JOBS, text, OPERATIONS)
+        with told_by(JOBS):
+            if asked.local in SUBMISSIONS:
+                return await self._submit(words.wanted_in(asked), by)
+            return await self._about(asked, by)
+
+    async def _submit(self, wanted: Wanted, by: Asker) -> str | None:
+        target = self._target(wanted.callback, wanted.along, by) if wanted.callback is not None else None
+        if wanted.operation == words.FORGET:
+            target = ADMINISTRATOR
+        document = await self._cases.begin(self._flow(wanted, by.folder), {}, by.keyed(JOBS, wanted.key))
+        if target is not None:
+            await self._callbacks.add(document, target)
+        return await self._taken(wanted, document)
+
+    def _flow(self, wanted: Wanted, folder: Path | None) -> Flow:
+        flow = self._read(wanted.description, folder)
+        assert isinstance(flow.body, Job), "a job description is one job"
+        return replace(flow, body=replace(flow.body, submission=SUBMISSIONS[wanted.operation]))
+
+    async def _taken(self, wanted: Wanted, document: CaseDocument) -> str | None:
+        if wanted.operation == words.FORGET:
+            return None
+        if wanted.operation == "submit":
+            return words.of_job("submitResponse", document.id)
+        document = await self._cases.over(document)
+        if document.status != "completed":
+            raise words.failed(document)
+        return words.outcome("runResponse", document)
+
+    async def _about(self, asked: Element, by: Asker) -> str:
+        """What is asked about a job that there is."""
+        allowed = by.reach.ends if asked.local == "cancel" else by.reach.looks
+        document = await self._found(words.job_in(asked), by, allowed=allowed)
+        own = by.owns(document, JOBS)
+        match asked.local:
+            case "subscribe":
+                target = self._target(words.callback_in(asked), words.along_in(asked), by)
+                await self._callbacks.add(document, replace(target, own=own))
+                return words.of_job("subscribeResponse", document.id)
+            case "cancel":
+                if document.live:
+                    await self._cases.cancel(document.id, "cancelled over the port of jobs")
+                    document = await self._found(document.id, by, allowed=allowed)
+                return words.outcome("cancelResponse", document, own=own)
+        return words.outcome("statusResponse", document, own=own)
+
+    async def _found(self, job: str, by: Asker, *, allowed: bool) -> CaseDocument:
+        """A job that it may ask about: its own, or any case if it is `allowed` to."""
+        document = await self._cases.find(job)
+        if document is None or document.void or not (allowed or by.owns(document, JOBS)):
+            raise words.unknown(job)
+        return document
+
+    def _target(self, address: str, along: tuple[str, ...], by: Asker) -> Target:
+        """Where a callback goes. A case that calls in process need not say it."""
+        if not address and by.live is not None:
+            return Target(flow=by.live.flow.name, channel=f"{by.link}.{words.NOTIFY}")
+        return self._callbacks.check(address, along)

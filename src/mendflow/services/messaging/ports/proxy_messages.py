@@ -1,0 +1,224 @@
+"""What is said at the port of the proxy: a call as it is read, the flow that makes it, and what came of it.
+
+A call tells all that a WSDL would tell of one operation. So the flow that makes it is one invoke in a world of its own,
+and the message is its input: it is seen, and can be changed by a rule, like the input of any case."""
+
+import re
+from typing import Final, Literal
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Flow, Input, Invoke, Scope
+from mendflow.core.model.ids import FlowName
+from mendflow.core.model.values import Value
+from mendflow.core.model.xml import (
+    Bound,
+    Declared,
+    Operation,
+    Part,
+    PartnerLink,
+    Port,
+    XmlMessage,
+    XmlType,
+    XmlWorld,
+    element_text,
+    element_value,
+)
+from mendflow.core.soap import joined, split
+from mendflow.core.xml.plain import text_of
+from mendflow.core.xml.reading import read
+from mendflow.core.xml.tree import Element, Text, cut
+from mendflow.core.xml.writing import copied, write
+from mendflow.services.messaging.ports.messages import (
+    PortFault,
+    address_in,
+    child,
+    children,
+    made,
+    refused,
+    text_in,
+    texted,
+)
+
+PROXY: Final = "urn:mendflow:proxy:1"
+OPERATIONS: Final = ("call", "post")
+CALL_FLOW: Final = "partner-call"
+"""The name of all flows that are calls: rules know them by it."""
+LINK: Final = "partner"
+FAILED: Final = "failed"
+NAME_CHARS_MAX: Final = 80
+_UNFIT: Final = re.compile(r"[^A-Za-z0-9_]+")
+_TRUE: Final = ("true", "1")
+
+Style = Literal["document", "rpc"]
+
+
+class PartnerCall(msgspec.Struct, frozen=True, kw_only=True):
+    """What a call says. `faults` are those that the partner declares: each by its name, with its part."""
+
+    activity: str
+    address: str
+    port_type: str
+    operation: str
+    bound: Bound
+    one_way: bool
+    message: dict[str, Value]
+    parts: tuple[Part, ...]
+    answer: tuple[Part, ...]
+    faults: dict[str, Part]
+    key: str = ""
+
+
+def call_in(element: Element) -> PartnerCall:
+    """What a request says. Raises PortFault."""
+    namespace = PROXY
+    place, said = child(element, "address"), child(element, "message")
+    address = address_in(place) if place is not None else ""
+    operation, port_type = text_in(element, "operation"), text_in(element, "portType")
+    style = text_in(element, "style") or "document"
+    problems = [
+        *(["<address> names no address: say where the partner is"] if not address else []),
+        *(["<operation> is missing"] if not operation else []),
+        *(["<portType> is missing: give it as {namespace}local"] if not port_type else []),
+        *([f"<style> is document or rpc, not {style:.80}"] if style not in ("document", "rpc") else []),
+        *(["<message> is missing: give its parts, or none"] if said is None else []),
+    ]
+    if problems or said is None:
+        raise refused(namespace, problems)
+    given = [_part(each) for each in children(said, "part")]
+    bound_style: Style = "rpc" if style == "rpc" else "document"
+    return PartnerCall(
+        key=text_in(element, "key"),
+        activity=_named(text_in(element, "activity") or operation),
+        address=address,
+        port_type=port_type,
+        operation=operation,
+        bound=Bound(action=text_in(element, "action"), style=bound_style, namespace=text_in(element, "namespace")),
+        one_way=element.local == "post" or element.get("oneWay") in _TRUE,
+        message={part.name: value for part, value in given},
+        parts=tuple(part for part, _ in given),
+        answer=tuple(_declared(each, each.get("name") or "") for each in children(element, "answer")),
+        faults={
+            each.get("name") or "": _declared(each, each.get("part") or FAILED) for each in children(element, "fault")
+        },
+    )
+
+
+def _named(text: str) -> str:
+    return _UNFIT.sub("-", text)[:NAME_CHARS_MAX].strip("-") or "call"
+
+
+def _declared(element: Element, name: str) -> Part:
+    return Part(name=name, element=element.get("element") or "", type=element.get("type") or "")
+
+
+def _part(element: Element) -> tuple[Part, Value]:
+    name = element.get("name") or ""
+    inner = next(element.elements(), None)
+    if not name or inner is None:
+        raise refused(PROXY, [f"<part> {name!r:.80} has a name, and holds an element or a <value>"])
+    if (inner.ns, inner.local) != (PROXY, "value"):
+        return Part(name=name, element=inner.name), element_value(write(inner))
+    plain = not inner.attributes and all(isinstance(each, Text) for each in inner.children)
+    return Part(name=name, type="any"), inner.string() if plain else element_value(_bare(inner))
+
+
+def _bare(element: Element) -> str:
+    """A value of a type, under a name that belongs to nobody."""
+    found = copied(element)
+    found.ns = found.prefix = ""
+    found.nsmap = {prefix: uri for prefix, uri in found.nsmap.items() if prefix}
+    return write(found)
+
+
+def flow_of(call: PartnerCall) -> Flow:
+    """One invoke, with what it says as an input and what it hears as an output."""
+    space = split(call.port_type)[0]
+    asked, answered = joined(space, "request"), joined(space, "answer")
+    faults = {name: joined(space, f"fault-{name}") for name in call.faults}
+    messages = {asked: call.parts, **({} if call.one_way else {answered: call.answer})}
+    messages |= {faults[name]: (part,) for name, part in call.faults.items()}
+    operation = Operation(name=call.operation, input=asked, output="" if call.one_way else answered, faults=faults)
+    port = Port(
+        service=joined(space, "partner"),
+        name="partner",
+        port_type=call.port_type,
+        address=call.address,
+        style=call.bound.style,
+        operations={call.operation: call.bound},
+    )
+    world = XmlWorld(
+        namespace=space,
+        messages=messages,
+        port_types={call.port_type: {call.operation: operation}},
+        ports=(port,),
+    )
+    return Flow(
+        name=FlowName(CALL_FLOW),
+        description=f"calls {call.operation} of {call.port_type} at {call.address}",
+        inputs={"message": Input(type="map", required=True)},
+        body=_body(call, asked, answered),
+        outputs={} if call.one_way else {"answer": "${{ answer }}"},
+        xml=world,
+    )
+
+
+def _body(call: PartnerCall, asked: str, answered: str) -> Scope:
+    def said(variable: str) -> XmlMessage:
+        return XmlMessage(partner_link=LINK, operation=call.operation, variable=variable)
+
+    invoke = Invoke(
+        name=call.activity,
+        partner=LINK,
+        operation=call.operation,
+        sends=said("request"),
+        gets=None if call.one_way else said("answer"),
+    )
+    return Scope(
+        name="partner.called",
+        body=invoke,
+        variables={"request": "${{ inputs.message }}"},
+        declared=Declared(
+            types={"request": XmlType(message=asked), "answer": XmlType(message=answered)},
+            partner_links={LINK: PartnerLink(type=joined(split(call.port_type)[0], LINK), partner=call.port_type)},
+        ),
+    )
+
+
+def answer(id: str, parts: tuple[Part, ...], message: Value) -> str:
+    """What the partner answered, as the answer of the proxy."""
+    held = message if isinstance(message, dict) else {}
+    told = [_said(part, held[part.name]) for part in parts if part.name in held]
+    inner = Element(PROXY, "message")
+    for each in told:
+        inner.append(each)
+    return write(made(PROXY, "callResponse", texted(PROXY, "callId", id), inner))
+
+
+def _said(part: Part, value: Value) -> Element:
+    """A part of a message as an element: what is of a type stands in a <value>."""
+    holder = Element(PROXY, "part")
+    holder.set("", "name", part.name)
+    text = element_text(value)
+    if text is None:
+        holder.append(texted(PROXY, "value", text_of(value)))
+        return holder
+    inner = read(text)
+    cut(inner)
+    if not part.element:
+        inner.ns, inner.local, inner.prefix = PROXY, "value", ""
+    holder.append(inner)
+    return holder
+
+
+def failure(call: PartnerCall, fault: Fault) -> PortFault:
+    """What came of a call that failed: a fault that it declares, or the fault as it came."""
+    space, local = split(fault.name)
+    part = call.faults.get(local)
+    data = fault.data if isinstance(fault.data, dict) else {}
+    value = data.get("value")
+    if part is None or space != split(call.port_type)[0] or not isinstance(value, dict) or part.name not in value:
+        return PortFault(fault.name, fault.message, partner=fault)
+    told = [texted(PROXY, "name", fault.name), texted(PROXY, "text", fault.message), _said(part, value[part.name])]
+    return PortFault(joined(PROXY, FAILED), fault.message, write(made(PROXY, FAILED, *told)))

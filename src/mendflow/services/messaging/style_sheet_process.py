@@ -1,0 +1,51 @@
+"""The process that runs one style sheet. It hears its task, gives up every way to the world but its own output, works,
+and says what it made.
+
+The bounds are the system's: a process that may open nothing more has no file to read or write, and no connection."""
+
+import resource
+import sys
+from typing import Final
+
+import msgspec
+
+from mendflow.core.xml.sheets import SheetFailed, SheetMissing, transformed
+from mendflow.services.messaging.style_sheets import Bounds, Made, Task
+
+STDERR: Final = 2
+
+
+def main() -> None:
+    task = msgspec.json.decode(sys.stdin.buffer.read(), type=Task)
+    give_up_the_world(task.bounds)
+    sys.stdout.buffer.write(msgspec.json.encode(made_of(task)))
+    sys.stdout.buffer.flush()
+
+
+def give_up_the_world(bounds: Bounds) -> None:
+    """From here on nothing can be opened, and nothing else started that could."""
+    for kind, most in (
+        (resource.RLIMIT_CPU, bounds.cpu_s),
+        (resource.RLIMIT_AS, bounds.memory_bytes),
+        (resource.RLIMIT_NOFILE, STDERR + 1),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_CORE, 0),
+    ):
+        hard = resource.getrlimit(kind)[1]
+        most = most if hard == resource.RLIM_INFINITY else min(most, hard)
+        resource.setrlimit(kind, (most, most))
+
+
+def made_of(task: Task) -> Made:
+    try:
+        return Made(value=transformed(task.sheets, task.sheet, task.source, task.params))
+    except SheetMissing:
+        return Made(fault="xsltStylesheetNotFound", message=f"the flow has no style sheet {task.sheet}")
+    except SheetFailed as failed:
+        return Made(fault="subLanguageExecutionFault", message=f"{task.sheet}: {failed}")
+    except MemoryError:
+        return Made(fault="subLanguageExecutionFault", message=f"{task.sheet} took too much memory, and was stopped")
+
+
+if __name__ == "__main__":
+    main()

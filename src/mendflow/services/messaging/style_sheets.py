@@ -1,0 +1,163 @@
+"""Style sheets run in processes of their own, each for one document, and each may be killed.
+
+A sheet is a program that somebody else wrote: it may never end, or want all memory. So it runs where the system itself
+bounds its time, its memory and what it says, where no file and no connection can be opened any more, and where nothing
+of the server's environment is. Whatever becomes of that process, the flow gets a value or a fault."""
+
+import asyncio
+import logging
+import os
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from typing import Final, Literal, Protocol
+
+import msgspec
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.values import Value
+
+MIB: Final = 1 << 20
+RUNNER: Final = "mendflow.services.messaging.style_sheet_process"
+HANDED_ON: Final = ("PATH", "PYTHONPATH", "VIRTUAL_ENV", "LD_LIBRARY_PATH", "SYSTEMROOT")
+
+log = logging.getLogger("mendflow.transforms")
+
+Params = Sequence[tuple[str, Value]]
+
+
+class Bounds(msgspec.Struct, frozen=True, kw_only=True):
+    """What a sheet may take. Its process takes some of the memory before it begins."""
+
+    cpu_s: int = 10
+    wall_s: float = 30.0
+    memory_bytes: int = 1024 * MIB
+    result_bytes: int = 10 * MIB
+    at_once: int = 2
+
+
+class Task(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runner is told."""
+
+    sheets: dict[str, str]
+    sheet: str
+    source: str
+    params: list[tuple[str, Value]]
+    bounds: Bounds
+
+
+class Made(msgspec.Struct, frozen=True, kw_only=True):
+    """What the runner says: a value, or the name of a fault and a sentence."""
+
+    value: Value = None
+    fault: Literal["", "xsltStylesheetNotFound", "subLanguageExecutionFault"] = ""
+    message: str = ""
+
+
+class Transformer(Protocol):
+    """Makes a document of another. `sheet` is the address of one of `sheets`, which are all that it may draw in. The
+    value is an element's, or a text where the sheet makes no element."""
+
+    async def transform(
+        self, sheets: Mapping[str, str], sheet: str, source: str, params: Params = ()
+    ) -> Value | Fault: ...
+
+
+class Counted(Protocol):
+    """Who counts transformations by how they ended."""
+
+    def add(self, *key: str) -> None: ...
+
+
+class SheetProcesses:
+    """The transformer with a process for each document, a few of them at once."""
+
+    def __init__(self, bounds: Bounds | None = None, counted: Counted | None = None) -> None:
+        self.bounds = bounds or Bounds()
+        self._turn = asyncio.Semaphore(self.bounds.at_once)
+        self._counted = counted
+
+    async def transform(self, sheets: Mapping[str, str], sheet: str, source: str, params: Params = ()) -> Value | Fault:
+        task = Task(sheets=dict(sheets), sheet=sheet, source=source, params=list(params), bounds=self.bounds)
+        async with self._turn:
+            began = time.monotonic()
+            made = await self._run(msgspec.json.encode(task))
+        end = (made.name if isinstance(made, Fault) else "") or "made"
+        if self._counted is not None:
+            self._counted.add(end)
+        log.debug("%s: %s after %.3f s", sheet, end, time.monotonic() - began)
+        return made
+
+    async def _run(self, given: bytes) -> Value | Fault:
+        try:
+            process = await _started()
+        except OSError as error:
+            return _fault(f"no process can be started: {error.strerror}", Category.RESOURCE)
+        assert process.stdin is not None and process.stdout is not None
+        try:
+            async with asyncio.timeout(self.bounds.wall_s):
+                _, said = await asyncio.gather(_give(process.stdin, given), self._heard(process.stdout))
+                code = None if said is None else await process.wait()
+        except TimeoutError:
+            return _fault(f"the style sheet did not end within {self.bounds.wall_s:g} s", Category.TIME)
+        finally:
+            await _end(process, process.stdout)
+        if said is None or code is None:
+            return _fault(f"the style sheet makes more than {self.bounds.result_bytes // MIB} MB")
+        return _judged(said, code)
+
+    async def _heard(self, source: asyncio.StreamReader) -> bytes | None:
+        """What the process says, to its end; None if that is too much."""
+        said = bytearray()
+        while part := await source.read(1 << 16):
+            said += part
+            if len(said) > self.bounds.result_bytes:
+                return None
+        return bytes(said)
+
+
+async def _started() -> asyncio.subprocess.Process:
+    return await asyncio.create_subprocess_exec(
+        sys.executable,
+        "-P",
+        "-m",
+        RUNNER,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
+        env={name: os.environ[name] for name in HANDED_ON if name in os.environ},
+        start_new_session=True,
+    )
+
+
+async def _give(target: asyncio.StreamWriter, given: bytes) -> None:
+    with suppress(ConnectionError):  # its end tells why it did not listen
+        target.write(given)
+        await target.drain()
+    target.close()
+
+
+async def _end(process: asyncio.subprocess.Process, said: asyncio.StreamReader) -> None:
+    """The end of a process is known only when all that it said was heard."""
+    with suppress(ProcessLookupError):
+        process.kill()
+    while await said.read(1 << 16):
+        pass
+    await process.wait()
+
+
+def _judged(said: bytes, code: int) -> Value | Fault:
+    if code != 0:
+        return _fault("the style sheet took too much time or memory, and was stopped", Category.TIME)
+    try:
+        made = msgspec.json.decode(said, type=Made)
+    except msgspec.DecodeError:
+        return _fault("the style sheet took too much memory, and was stopped", Category.MEMORY)
+    if made.fault:
+        return Fault(name=made.fault, category=Category.FLOW, message=made.message)
+    return made.value
+
+
+def _fault(message: str, category: Category = Category.FLOW) -> Fault:
+    return Fault(name="subLanguageExecutionFault", category=category, message=message)

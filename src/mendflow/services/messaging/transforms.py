@@ -1,0 +1,39 @@
+"""Transformations that assigns of flows ask for: begun when the asking is on disk, told to the case when they are made.
+
+A result is a fact in the case's journal. So a style sheet runs again only if the server ended before its result was
+known, and whatever it made then is what the case goes on with."""
+
+from collections.abc import Awaitable, Callable
+
+from mendflow.core.engine.messages import Transform
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.live_case import LiveCase
+from mendflow.services.messaging.running_calls import Running
+from mendflow.services.messaging.style_sheets import Transformer
+
+Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
+
+
+class Transforms:
+    def __init__(self, transformer: Transformer, ledger: Ledger, finished: Finished) -> None:
+        self._transformer, self._ledger, self._finished = transformer, ledger, finished
+        self.running = Running()
+
+    def begin(self, live: LiveCase, order: Transform) -> None:
+        """Its end is told when it comes."""
+        self.running.begin(live.id, self._made(live, order))
+
+    async def _made(self, live: LiveCase, order: Transform) -> None:
+        world = live.flow.xml
+        assert world is not None, "only flows that speak XML have style sheets"
+        try:
+            await self._ledger.settled()
+        except StoreUnavailable:
+            return  # whoever builds the services anew gives the order again
+        made = await self._transformer.transform(world.sheets, order.sheet, order.source, order.params)
+        outcome = Outcome(fault=made) if isinstance(made, Fault) else Outcome(outputs={"result": made})
+        await self._finished(live.id, order.serial, outcome)

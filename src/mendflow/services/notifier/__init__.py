@@ -1,1 +1,0 @@
-"""Notifications to clients: what they are told, where that is noted, and how it reaches them."""

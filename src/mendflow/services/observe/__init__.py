@@ -1,0 +1,1 @@
+"""What people and programs are told: alerts, notifications, metrics, traces, histories."""

@@ -1,0 +1,158 @@
+"""What monitors look for, as questions about what a server has in memory. Each finding's sentence says what to do."""
+
+from collections.abc import Iterator, Mapping
+
+from mendflow.core.model.alerts import Notification
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.jobs import Job, Resources
+from mendflow.core.scheduling.amounts import duration, size
+from mendflow.core.scheduling.queue import Waiting
+from mendflow.services.base.alerts import Finding
+from mendflow.services.observe.monitor_settings import MonitorRules
+from mendflow.services.scheduling.pilot_records import PilotRecord
+
+DAY_MS = 86_400_000
+
+
+def ran_ms(job: Job, pilot: PilotRecord, now: Instant) -> int:
+    """How long its attempt has run: as its pilot last measured it and since then, or since the attempt was given."""
+    held = pilot.held.get(job.id)
+    if held is not None and held.measures is not None and held.measures.ran_ms and pilot.seen_at:
+        return held.measures.ran_ms + max(0, now - pilot.seen_at)
+    return max(0, now - job.history[-1].granted_at)
+
+
+def about_job(
+    job: Job, pilot: PilotRecord, expected_ms: int, *, now: Instant, silent_ms: int, rules: MonitorRules
+) -> Finding | None:
+    """A job that is over its time: orphaned if its pilot is silent, else over-long if it is far over."""
+    ran, silence = ran_ms(job, pilot, now), now - pilot.seen_at if pilot.seen_at else 0
+    if not expected_ms or ran <= max(expected_ms, rules.long_min_ms):
+        return None
+    told = f"job {job.id} ({job.spec.item}) has run for {duration(ran)} on pilot {pilot.id}"
+    told += f" at {pilot.host}" if pilot.host else ""
+    told += f", {duration(expected_ms)} were expected"
+    if silence >= silent_ms:
+        return Finding(
+            kind="orphan",
+            subject=job.id,
+            episode=f"{job.fence}-{pilot.newest}",
+            sentence=f"{told}, and the pilot was not heard for {duration(silence)}. When its lease ends another pilot"
+            " gets the job by itself; look whether that machine is still there",
+            case=job.case,
+            item=job.spec.item,
+        )
+    if ran <= rules.long_factor * expected_ms:
+        return None
+    return Finding(
+        kind="long-job",
+        subject=job.id,
+        episode=str(job.fence),
+        sentence=f"{told}, and it still runs. See what it says with `mendflow logs {job.id}`; if it hangs, let another"
+        f" pilot try it with `mendflow release {job.id}`",
+        case=job.case,
+        item=job.spec.item,
+    )
+
+
+def about_pilot(pilot: PilotRecord, episode: str, *, lease_ms: int) -> Finding:
+    held = len(pilot.held)
+    what = f"; the {held} jobs that it held are given to others" if held else ""
+    return Finding(
+        kind="pilot-gone",
+        subject=pilot.id,
+        episode=episode,
+        sentence=f"pilot {pilot.id} at {pilot.host or 'an unknown host'} has not been heard for a whole lease"
+        f" ({duration(lease_ms)}), and did not say that it would leave{what}. Look at that machine and start the pilot"
+        f" again, or acknowledge this if it is not to come back",
+    )
+
+
+def about_server(server: str, incarnation: str, host: str, silent_ms: int) -> Finding:
+    return Finding(
+        kind="server-gone",
+        subject=server,
+        episode=incarnation,
+        sentence=f"server {server}{f' at {host}' if host else ''} was silent for {duration(silent_ms)}, and others have"
+        " taken its cases. Look at that machine and start the server again, or acknowledge this if it is not to come"
+        " back",
+    )
+
+
+def about_delivery(to: str, told: Notification, why: str, now: Instant) -> Finding:
+    """At most one a day for each receiver."""
+    return Finding(
+        kind="not-delivered",
+        subject=to,
+        episode=str(now // DAY_MS),
+        sentence=f"{to} did not take the notification {told.id} in {duration(now - told.at)}: {why}. Others may be"
+        f" missing there too; read them with `mendflow notifications --after {max(0, told.serial - 1)}`, and put the"
+        " receiver right or remove it with `mendflow webhooks remove`",
+    )
+
+
+def shape_text(needs: Resources) -> str:
+    parts = [f"{needs.cpus:g} CPUs"]
+    parts += [size(needs.memory_bytes)] if needs.memory_bytes else []
+    parts += [f"{needs.gpus} GPUs"] if needs.gpus else []
+    parts += [f"the site {needs.site}"] if needs.site else []
+    return ", ".join(parts)
+
+
+class Growth:
+    """One length over several looks. `mark` is what has to stay the same meanwhile: the first in line."""
+
+    __slots__ = ("lengths", "mark", "since")
+
+    def __init__(self, mark: str, since: Instant) -> None:
+        self.mark = mark
+        self.since = since
+        self.lengths: list[int] = []
+
+
+class Growths:
+    """Lengths that only grow, by name, from look to look."""
+
+    def __init__(self, looks: int) -> None:
+        self._looks = max(2, looks)
+        self._known: dict[str, Growth] = {}
+
+    def look(self, lengths: Mapping[str, tuple[int, str]], now: Instant) -> Iterator[tuple[str, Growth]]:
+        """Those that have never got shorter at so many looks, and have got longer."""
+        self._known = {name: each for name, each in self._known.items() if name in lengths}
+        for name, (length, mark) in lengths.items():
+            known = self._known.get(name)
+            if known is None or known.mark != mark or (known.lengths and length < known.lengths[-1]):
+                known = self._known[name] = Growth(mark, now)
+            known.lengths = [*known.lengths, length][-self._looks :]
+            if len(known.lengths) == self._looks and known.lengths[-1] > known.lengths[0]:
+                yield name, known
+
+    def lasts(self, episode: str) -> bool:
+        """Whether what began then has not been interrupted."""
+        return any(str(known.since) == episode for known in self._known.values())
+
+
+def about_queue(waiting: Waiting, server: str, growth: Growth) -> Finding:
+    able = (
+        "the pilots that could take them are busy or kept" if waiting.able else "no pilot that is here could take them"
+    )
+    return Finding(
+        kind="queue-grows",
+        subject=f"{shape_text(waiting.needs)} at {server}",
+        episode=str(growth.since),
+        sentence=f"{growth.lengths[-1]} jobs that need {shape_text(waiting.needs)} wait at server {server},"
+        f" {growth.lengths[-1] - growth.lengths[0]} more than {len(growth.lengths) - 1} looks ago, and none was taken:"
+        f" {able}. Start pilots with so much; `mendflow why {waiting.first}` tells what is missing",
+    )
+
+
+def about_level(level: int, server: str, growth: Growth, wait_ms: int) -> Finding:
+    return Finding(
+        kind="level-fills",
+        subject=f"level {level} at {server}",
+        episode=str(growth.since),
+        sentence=f"{growth.lengths[-1]} failed jobs wait in level {level} at server {server} and they get more; each"
+        f" waits {duration(wait_ms)} before it is tried again. See `mendflow failures` for what they have in common;"
+        f" when that is put right, `mendflow levels drain {level}` lets them go on",
+    )

@@ -1,0 +1,407 @@
+"""One history of a case: what its engine journalled, what pilots and people did, what the exception service decided.
+
+The journal holds facts alone; what followed from them is worked out by the engine itself, which is played once more.
+So the history has nothing of its own that could differ from what happened."""
+
+import asyncio
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from mendflow.core.engine import Case, evolve
+from mendflow.core.engine.messages import (
+    CallPartner,
+    Cancel,
+    CancelCalled,
+    CancelJob,
+    Deliver,
+    DoMend,
+    EndCase,
+    Event,
+    Fact,
+    FinishItem,
+    FireTimer,
+    ForceComplete,
+    ForceFail,
+    ItemFailed,
+    ItemSkipped,
+    Moved,
+    OfferTask,
+    Order,
+    RemoveItem,
+    RestartItem,
+    Resume,
+    StageFiles,
+    StartCalled,
+    StartCase,
+    SubmitJob,
+    Suspend,
+    Transform,
+    WithdrawTask,
+    WriteData,
+)
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.jobs import Job, Release
+from mendflow.core.model.mending import BY_HAND, Decision
+from mendflow.core.model.repair_views import HistoryEntry
+from mendflow.core.model.views import ItemView
+from mendflow.services.cases.live_case import journal_of, name_of
+from mendflow.services.cases.user_tasks import TaskDocument
+from mendflow.stores.contract import Store
+
+PAGE_EVENTS = 5_000
+_decode_event = msgspec.json.Decoder(Event).decode
+
+_CASE_ENDS = {"completed": "complete", "failed": "pi_abort", "cancelled": "withdraw"}
+_STEERED: dict[type, tuple[str, str]] = {
+    Suspend: ("suspended", "suspend"),
+    Resume: ("continued", "resume"),
+    Cancel: ("removed", "withdraw"),
+    RestartItem: ("restarted", "reassign"),
+    ForceComplete: ("force-completed", "manualskip"),
+    ForceFail: ("force-failed", "ate_abort"),
+    RemoveItem: ("removed", "withdraw"),
+    WriteData: ("written", ""),
+}
+_OUT: dict[type, tuple[str, str]] = {
+    SubmitJob: ("submitted", "schedule"),
+    OfferTask: ("offered", "schedule"),
+    StageFiles: ("staging", "schedule"),
+    StartCalled: ("called", "start"),
+    CallPartner: ("asked", "start"),
+    DoMend: ("mending", "start"),
+    Transform: ("transforming", "start"),
+}
+_BACK: dict[type, tuple[str, str]] = {
+    CancelJob: ("cancelled", "withdraw"),
+    CancelCalled: ("cancelled", "withdraw"),
+    WithdrawTask: ("withdrawn", "withdraw"),
+}
+
+
+async def journal(store: Store, case: CaseId) -> list[HistoryEntry]:
+    """What the engine did, from the first event to the last."""
+    reader, position = _Reader(case), 0
+    while page := await store.read(journal_of(case), position, PAGE_EVENTS):
+        for entry in page:
+            reader.take(_decode_event(entry))
+        position += len(page)
+        await asyncio.sleep(0)  # a long journal must not keep everybody else waiting
+    return reader.entries
+
+
+class _Out(NamedTuple):
+    """Something that went out to the world: the item, the word for what was wanted, and the name to tell it by."""
+
+    item: ItemId
+    what: str
+    name: str
+
+
+class _Reader:
+    """Plays the journal once more and writes down what the engine wanted of the world, and what it was told."""
+
+    def __init__(self, case: CaseId) -> None:
+        self._id = case
+        self._case = Case.blank()
+        self._items: dict[int, _Out] = {}  # by serial
+        self.entries: list[HistoryEntry] = []
+
+    def take(self, event: Event) -> None:
+        self._fact(event.at, event.fact)
+        for order in evolve(self._case, event):
+            self._order(event.at, order)
+
+    def _fact(self, at: Instant, fact: Fact) -> None:
+        match fact:
+            case StartCase():
+                self._add(at, "started", name=str(fact.flow.name), lifecycle="start")
+            case FinishItem(serial=serial) if serial in self._items:
+                self._finished(at, fact)
+            case Deliver():
+                self._add(at, "message", name=fact.channel, lifecycle="complete", message=f"to channel {fact.channel}")
+            case FireTimer(serial=serial):
+                self._add(at, "timer", name="timer", lifecycle="complete", message=f"timer {serial}")
+            case Moved(server=server):
+                flow = _flow_name(self._case)
+                self._add(at, "moved", name=flow, lifecycle="", message=f"server {server} goes on with it")
+            case _ if type(fact) in _STEERED:
+                self._steered(at, fact)
+
+    def _finished(self, at: Instant, fact: FinishItem) -> None:
+        out, fault = self._items[fact.serial], fact.outcome.fault
+        if fault is not None:
+            self._add(at, "failed", name=out.name, item=out.item, lifecycle="ate_abort", message=fault.message)
+            return
+        reused = f"taken over from {fact.outcome.reused_from}" if fact.outcome.reused_from else ""
+        what = {"staging": "staged", "mending": "mended", "transforming": "transformed"}.get(out.what, "completed")
+        self._add(at, what, name=out.name, item=out.item, lifecycle="complete", message=reused)
+
+    def _steered(self, at: Instant, fact: Fact) -> None:
+        what, lifecycle = _STEERED[type(fact)]
+        by, item = getattr(fact, "by", ""), getattr(fact, "item", None)
+        message = getattr(fact, "reason", "")
+        if isinstance(fact, ForceFail):
+            message = fact.fault.message
+        if isinstance(fact, WriteData):
+            message = ", ".join(fact.values)
+        self.entries.append(
+            HistoryEntry(
+                at=at,
+                case=self._id,
+                source="service" if by else "person",
+                what=what,
+                name=name_of(item) if item else _flow_name(self._case),
+                item=item,
+                lifecycle=lifecycle,
+                by=by.rpartition("/")[0],
+                message=message,
+            )
+        )
+
+    def _order(self, at: Instant, order: Order) -> None:
+        if isinstance(order, EndCase):
+            message = order.fault.message if order.fault else ""
+            self._add(
+                at, order.status, name=_flow_name(self._case), lifecycle=_CASE_ENDS[order.status], message=message
+            )
+        elif isinstance(order, ItemSkipped):
+            self._add(at, "skipped", item=order.item, lifecycle="autoskip", message=order.reason)
+        elif isinstance(order, ItemFailed):
+            self._add(at, "failed", item=order.item, lifecycle="ate_abort", message=order.fault.message)
+        elif type(order) in _OUT:
+            self._went_out(at, order)
+        elif type(order) in _BACK and (known := self._items.get(getattr(order, "serial", 0))):
+            what, lifecycle = _BACK[type(order)]
+            self._add(at, what, name=known.name, item=known.item, lifecycle=lifecycle)
+
+    def _went_out(self, at: Instant, order: Order) -> None:
+        what, lifecycle = _OUT[type(order)]
+        item = order.spec.item if isinstance(order, SubmitJob) else getattr(order, "item", ItemId(""))
+        name = order.do.value if isinstance(order, DoMend) else name_of(item)
+        self._items[getattr(order, "serial", 0)] = _Out(item, what, name)
+        self._add(at, what, name=name, item=item, lifecycle=lifecycle, message=_wanted(order))
+
+    def _add(
+        self,
+        at: Instant,
+        what: str,
+        *,
+        name: str = "",
+        item: ItemId | None = None,
+        lifecycle: str = "",
+        message: str = "",
+    ) -> None:
+        self.entries.append(
+            HistoryEntry(
+                at=at,
+                case=self._id,
+                source="engine",
+                what=what,
+                name=name or (name_of(item) if item else ""),
+                item=item,
+                lifecycle=lifecycle,
+                message=message,
+            )
+        )
+
+
+def _flow_name(case: Case) -> str:
+    return str(case.flow.name) if case.flow else ""
+
+
+def _wanted(order: Order) -> str:
+    if isinstance(order, DoMend):
+        about = f" {order.about}" if order.about else ""
+        return f"{order.do.value} {order.target}{about}"
+    if isinstance(order, StartCalled):
+        return order.name
+    if isinstance(order, OfferTask):
+        return f"to {order.role}"
+    if isinstance(order, CallPartner):
+        return f"{order.operation} of {order.partner}"
+    if isinstance(order, Transform):
+        return f"by {order.sheet}"
+    return ""
+
+
+def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
+    """What pilots did: each attempt's start and end."""
+    for job in jobs:
+        again = job.id.partition("~")[2]
+        for number, attempt in enumerate(job.history, 1):
+            if attempt.end == "released" and attempt.release is None:
+                continue  # it was given back, and never began
+            told = f"attempt {number}" + (f" of submission {again}" if again else "")
+            known = {"case": job.case, "source": "pilot", "item": job.spec.item, "name": name_of(job.spec.item)}
+            begun = max(attempt.granted_at, attempt.measures.started_at)
+            begun = min(begun, attempt.ended_at or begun)  # a pilot's clock may be ahead of ours
+            yield msgspec.convert(
+                {**known, "at": begun, "what": "began", "lifecycle": "start", "by": attempt.pilot, "message": told},
+                HistoryEntry,
+            )
+            release = attempt.release or (None if attempt.end else job.released)
+            if release is not None:
+                yield _released(job, release, told, begun)
+            elif attempt.end and attempt.end != "completed":
+                why = f"{told}: {attempt.fault.message}" if attempt.fault else told
+                yield msgspec.convert(
+                    {
+                        **known,
+                        "at": max(attempt.ended_at, begun + 1),  # so that its end follows its begin
+                        "what": attempt.end,
+                        "lifecycle": "withdraw" if attempt.end == "cancelled" else "ate_abort",
+                        "by": attempt.pilot,
+                        "message": why,
+                    },
+                    HistoryEntry,
+                )
+
+
+def _released(job: Job, release: Release, told: str, begun: Instant) -> HistoryEntry:
+    """A person took the attempt from its pilot."""
+    return HistoryEntry(
+        at=max(release.at, begun + 1),
+        case=job.case,
+        source="person",
+        what="released",
+        name=name_of(job.spec.item),
+        item=job.spec.item,
+        lifecycle="reassign",
+        by=release.by,
+        message=f"{told}: {release.reason}" if release.reason else told,
+    )
+
+
+def by_whom(
+    entries: Iterable[HistoryEntry], jobs: Iterable[Job], tasks: Iterable[TaskDocument]
+) -> Iterator[HistoryEntry]:
+    """The engine's entries, with the pilot that each job ended on, and the person who ended a task."""
+    pilots = {job.spec.item: job.history[-1].pilot for job in jobs if job.history}
+    people = {task.item: task for task in tasks if task.ended_by}
+    for entry in entries:
+        ends = entry.what in ("completed", "failed") and entry.item is not None
+        if ends and entry.item in pilots:
+            yield msgspec.structs.replace(entry, by=pilots[entry.item])
+        elif ends and entry.item in people:
+            task = people[entry.item]
+            said = task.comment or entry.message
+            yield msgspec.structs.replace(entry, source="person", what=task.state, by=task.ended_by, message=said)
+        else:
+            yield entry
+
+
+def steps_of(entries: Iterable[HistoryEntry]) -> list[ItemView]:
+    """The primitives of an exlet as items: nothing else is kept of them but what the journal says."""
+    found: dict[ItemId, ItemView] = {}
+    for entry in entries:
+        if entry.item is None:
+            continue
+        if entry.what == "mending":
+            found[entry.item] = ItemView(
+                case=entry.case,
+                item=entry.item,
+                name=entry.name,
+                kind="mend",
+                serial=len(found) + 1,
+                state="running",
+                created_at=entry.at,
+                reason=entry.message,
+            )
+        elif entry.item in found:
+            state = {"mended": "completed", "failed": "failed"}.get(entry.what, "cancelled")
+            found[entry.item] = msgspec.structs.replace(found[entry.item], state=state, ended_at=entry.at)
+    return list(found.values())
+
+
+def primitives(entries: Iterable[HistoryEntry], decision: Decision) -> Iterator[HistoryEntry]:
+    """What an exlet did, step by step, as part of the history of the case that it mends."""
+    for entry in entries:
+        if entry.item is not None:
+            yield msgspec.structs.replace(entry, source="service", decision=decision.id, exlet=decision.exlet)
+
+
+def decided(decisions: Iterable[Decision]) -> Iterator[HistoryEntry]:
+    """What the exception service concluded, and what came of it."""
+    for decision in decisions:
+        if raised := _raised(decision):
+            yield raised
+        if raised and decision.state == "waiting":
+            continue
+        known = HistoryEntry(
+            at=decision.taken_up_at or decision.at,
+            case=decision.case,
+            source="service",
+            what="decided" if decision.exlet else decision.state,
+            name=decision.exlet or decision.task or decision.type.value,
+            item=decision.item,
+            lifecycle="start" if decision.exlet else "",
+            by=_rule_of(decision),
+            message=_concluded(decision),
+            decision=decision.id,
+            exlet=decision.exlet,
+        )
+        yield known
+        if decision.ended_at and decision.state in ("done", "failed", "rejected"):
+            came = decision.result or decision.state
+            told = f"{decision.exlet}: {came}" + (f" ({decision.note})" if decision.note else "")
+            how = "complete" if decision.state == "done" else "ate_abort"
+            yield msgspec.structs.replace(known, at=decision.ended_at, what="repaired", message=told, lifecycle=how)
+
+
+def _raised(decision: Decision) -> HistoryEntry | None:
+    """What somebody said has happened, when he said it; the repair may have come much later."""
+    trigger = decision.context.get("trigger")
+    if not trigger or "!" in decision.id:  # what took another's place was raised with it
+        return None
+    by = ((decision.context.get("event") or {}).get("data") or {}).get("by", "")
+    unknown = "; no rule knew it: the case was suspended, and the administrator told"
+    return HistoryEntry(
+        at=decision.at,
+        case=decision.case,
+        source="person",
+        what="raised",
+        name=decision.task or str(trigger),
+        item=decision.item,
+        by=str(by),
+        message=f"{trigger!r} was raised" + (unknown if decision.safeguard.startswith("waiting:") else ""),
+        decision=decision.id,
+    )
+
+
+def _rule_of(decision: Decision) -> str:
+    said = decision.conclusion
+    if said is not None and said.rule == BY_HAND:
+        return said.ordered_by or "a person"
+    return f"{said.rules} v{said.version} rule {said.rule}" if said else ""
+
+
+def _concluded(decision: Decision) -> str:
+    about = f"{decision.type.value}: {decision.fault.message}" if decision.fault else decision.type.value
+    if not decision.exlet:
+        said = f"{about}; {'waits for a person' if decision.state == 'waiting' else 'no rule took it up'}"
+    else:
+        said = f"{about}; runs {decision.exlet}"
+    return "; ".join((*(f"rule {each.rule} on trial would run {each.exlet}" for each in decision.trials), said))
+
+
+_DECIDED, _STEPS, _REPAIRED, _BEGAN = 2, 3, 4, 5
+
+
+def merged(
+    journal: Iterable[HistoryEntry], told: Iterable[HistoryEntry], steps: Iterable[HistoryEntry]
+) -> list[HistoryEntry]:
+    """All of it in the order of time; of one moment, causes before what followed from them. `told` is what pilots
+    and the service did, `steps` what exlets did."""
+    ranked = [(entry.at, 1, entry) for entry in journal]
+    ranked += [(entry.at, _rank(entry), entry) for entry in told]
+    ranked += [(entry.at, _STEPS, entry) for entry in steps]
+    return [entry for _, _, entry in sorted(ranked, key=lambda each: each[:2])]
+
+
+def _rank(entry: HistoryEntry) -> int:
+    """The end of an attempt comes before what the engine made of it, its begin after what was asked for."""
+    if entry.source == "service" or entry.what == "raised":
+        return _REPAIRED if entry.what == "repaired" else _DECIDED
+    return _BEGAN if entry.what == "began" else 0

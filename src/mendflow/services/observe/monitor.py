@@ -1,0 +1,245 @@
+"""The monitor of a server: it looks now and then at what the server has in memory, and at the other servers.
+
+Nothing here is asked for by a job on its way. Each server looks at its own jobs, pilots, queue and levels; at the other
+servers all look, and whoever is first has raised the alert. A look that fails because the store is away is left out:
+the next one sees what this one would have seen."""
+
+import asyncio
+import logging
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Protocol
+
+import msgspec
+
+from mendflow.core.model.alerts import AlertView, Notification
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.services.base.alerts import AlertBook, AlertDocument, Finding
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cluster.membership import OwnMembership, ServerMembership
+from mendflow.services.observe.findings import (
+    Growths,
+    about_delivery,
+    about_job,
+    about_level,
+    about_pilot,
+    about_queue,
+    about_server,
+)
+from mendflow.services.observe.monitor_settings import MonitorRules
+from mendflow.services.observe.runtimes import Runtimes
+from mendflow.services.scheduling.pilot_records import PilotRecord
+from mendflow.services.scheduling.pilot_scheduler import JOB_KIND, QueueAndPilots
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.monitor")
+
+RAISED_MAX = 50
+"""Of one kind no more are raised at one look: the next look raises more, if they last."""
+
+GONE_MAX = 1_000
+_decode_job = msgspec.json.Decoder(Job).decode
+
+
+class LevelCounts(Protocol):
+    def counts(self) -> dict[int, int]: ...
+    def wait_ms(self, level: int) -> int: ...
+
+
+class Monitor:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        clock: Clock,
+        rules: MonitorRules,
+        membership: OwnMembership,
+        manager: FlowManager,
+        meta: QueueAndPilots,
+        levels: LevelCounts,
+        ledger: Ledger,
+    ) -> None:
+        self._store = store
+        self._clock = clock
+        self._started_at = clock.now()
+        self._rules = rules
+        self._membership = membership
+        self._manager = manager
+        self._meta = meta
+        self._levels = levels
+        self.alerts = AlertBook(store, clock, lambda: membership.id, kept_ms=rules.kept_ms)
+        self.runtimes = Runtimes(store, learn_min=rules.learn_min)
+        self._queues = Growths(rules.queue_looks)
+        self._filling = Growths(rules.queue_looks)
+        self._gone: list[Finding] = []
+        self._ledger = ledger
+        self._told: list[str] = []
+        self.tell: Callable[[AlertDocument], None] | None = None  # notes the alert for clients
+        self.alerts.tell = self._tell
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="monitor")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+
+    # What others tell it of
+
+    def pilot_gone(self, pilot: PilotRecord) -> None:
+        """A pilot's lease has ended without a farewell. Its front tells of it; when that has ended too, all who knew
+        the pilot would, and mean the same episode."""
+        now = self._clock.now()
+        leaving = pilot.ends_at and now >= pilot.ends_at
+        if not pilot.seen_at or leaving or pilot.submission or len(self._gone) >= GONE_MAX:
+            return  # one that was submitted is replaced if it is needed, and its site tells what became of it
+        if not pilot.front:
+            episode = f"{self._membership.id}-{pilot.newest}"
+        elif self._membership.find(pilot.front) is None:
+            episode = f"with {pilot.front}-{self._incarnation(pilot.front)}"
+        else:
+            return
+        self._gone.append(about_pilot(pilot, episode, lease_ms=self._meta.leases.lease_ms))
+
+    async def not_delivered(self, to: str, told: Notification, why: str) -> None:
+        """A notification could not be brought to somebody in all the time that it may take."""
+        await self.alerts.raise_(about_delivery(to, told, why, self._clock.now()))
+
+    def _tell(self, alert: AlertDocument) -> None:
+        if self.tell is not None:
+            self.tell(alert)
+            self._told.append(alert.id)
+
+    async def acknowledge(self, id: str, *, who: str) -> AlertView:
+        return await self.alerts.acknowledge(id, who=who)
+
+    # Looking
+
+    async def _run(self) -> None:
+        while True:
+            await self._clock.sleep(self._rules.look_ms)
+            try:
+                await self.look()
+            except StoreUnavailable as error:
+                log.warning("the monitors could not look: %s", error.message)
+            except Exception:  # a monitor that ends silently would be the worst of all: the next look may succeed
+                log.exception("the monitors could not look")
+
+    async def look(self) -> None:
+        if not self._membership.may_promise():
+            return  # others may have its cases by now: what it has in memory proves nothing
+        await self.alerts.read()
+        await self.runtimes.merge(self._clock.now())
+        found = [each async for each in self._over_time()]
+        gone, self._gone = self._gone, []
+        found += [*gone, *self._dead_servers(), *self._growing(), *self._filling_levels()]
+        counts: dict[str, int] = {}
+        for finding in found:
+            counts[finding.kind] = counts.get(finding.kind, 0) + 1
+            if counts[finding.kind] <= RAISED_MAX:
+                await self.alerts.raise_(finding)
+        for known in list(self.alerts.open.values()):
+            if await self._over(known.alert):
+                await self.alerts.close(known)
+        await self.alerts.tell_for(self._left_behind)
+        if self._told:
+            await self._ledger.settled()
+            told, self._told = self._told, []
+            for id in told:
+                await self.alerts.told(id)
+
+    async def _over_time(self) -> AsyncIterator[Finding]:
+        now, silent_ms = self._clock.now(), self._meta.leases.lease_ms // 2
+        for job, pilot in list(self._running()):
+            expected_ms = job.spec.expected_ms or await self._learned(job)
+            finding = about_job(job, pilot, expected_ms, now=now, silent_ms=silent_ms, rules=self._rules)
+            if finding is not None:
+                yield finding
+
+    async def _learned(self, job: Job) -> int:
+        live = self._manager.live.get(job.case)
+        return await self.runtimes.expected_ms(live.document.flow, job.name) if live is not None else 0
+
+    def _running(self) -> Iterator[tuple[Job, PilotRecord]]:
+        """Jobs that run long enough to be looked at."""
+        oldest = self._clock.now() - self._rules.long_min_ms
+        for pilot in self._meta.pilots.values():
+            for id, held in pilot.held.items():
+                job = self._meta.jobs[id]
+                if held.runs and not job.suspended and job.history[-1].granted_at <= oldest:
+                    yield job, pilot
+
+    def _dead_servers(self) -> Iterator[Finding]:
+        if isinstance(self._membership, ServerMembership):
+            for sight in self._membership.sights.values():
+                told = sight.document
+                if told.ended and told.silent_ms:
+                    yield about_server(told.id, told.incarnation, told.host, told.silent_ms)
+
+    def _growing(self) -> Iterator[Finding]:
+        now, server = self._clock.now(), self._membership.id
+        waiting = {str(each.needs): each for each in self._meta.waiting()}
+        for name, growth in self._queues.look({name: (each.jobs, each.first) for name, each in waiting.items()}, now):
+            if growth.lengths[-1] - growth.lengths[0] >= self._rules.queue_min:
+                yield about_queue(waiting[name], server, growth)
+
+    def _filling_levels(self) -> Iterator[Finding]:
+        now, server = self._clock.now(), self._membership.id
+        counts = {str(level): (count, "") for level, count in self._levels.counts().items() if count}
+        for name, growth in self._filling.look(counts, now):
+            if growth.lengths[-1] >= self._rules.level_min:
+                yield about_level(int(name), server, growth, self._levels.wait_ms(int(name)))
+
+    # What is over
+
+    async def _over(self, alert: AlertDocument) -> bool:
+        episode = alert.id.rpartition("/")[2]
+        mine = alert.raised_by == self._membership.id
+        match alert.kind:
+            case "orphan" | "long-job":
+                return await self._job_over(JobId(alert.subject), episode, mine=mine or self._ended(alert.raised_by))
+            case "pilot-gone":
+                pilot = self._meta.pilots.get(PilotId(alert.subject))
+                lease_ms = self._meta.leases.lease_ms
+                return pilot is not None and self._clock.now() - pilot.seen_at < lease_ms // 2
+            case "server-gone":
+                found = self._membership.find(alert.subject)
+                return found is not None and found.incarnation != episode
+            case "queue-grows":
+                return not self._queues.lasts(episode) if mine else self._ended(alert.raised_by)
+            case "level-fills":
+                return not self._filling.lasts(episode) if mine else self._ended(alert.raised_by)
+        return False
+
+    async def _job_over(self, id: JobId, episode: str, *, mine: bool) -> bool:
+        """Whether the attempt is over, or its pilot was heard again. Who has the job in memory knows; else whoever is
+        responsible for the alert looks at the document."""
+        job = self._meta.jobs.get(id)
+        if job is None and mine and (found := await self._store.get(JOB_KIND, id)) is not None:
+            job = _decode_job(found.body)
+        if job is None:
+            return mine
+        fence, _, serial = episode.partition("-")
+        if job.state is not JobState.RUNNING or str(job.fence) != fence:
+            return True
+        pilot = self._meta.pilots.get(job.pilot) if job.pilot is not None else None
+        return bool(serial) and pilot is not None and pilot.newest > int(serial)
+
+    def _ended(self, server: str) -> bool:
+        return self._membership.find(server) is None
+
+    def _left_behind(self, alert: AlertDocument) -> bool:
+        """Whether nobody is about to tell of it: who raised it has ended, or was started again since."""
+        if alert.raised_by == self._membership.id:
+            return alert.raised_at < self._started_at
+        return self._ended(alert.raised_by)
+
+    def _incarnation(self, server: str) -> str:
+        membership = self._membership
+        sight = membership.sights.get(server) if isinstance(membership, ServerMembership) else None
+        return sight.document.incarnation if sight is not None else ""

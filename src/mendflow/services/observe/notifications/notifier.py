@@ -1,0 +1,235 @@
+"""What clients are told: noted with what it tells of, put into the feed, and brought to whoever wants it.
+
+A notification is a letter, a document in the same tree of cases as what it tells of, noted before the document that
+says that the case is over. It keeps its tree at home until all have it; so whoever takes the tree over brings it, and a
+crash at any point repeats something under the same id and forgets nothing."""
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Collection
+from typing import Final
+
+import msgspec
+
+from mendflow.core.engine.state import Item
+from mendflow.core.model.alerts import Delivered, Notification, NotificationKind
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.problems import StoreUnavailable
+from mendflow.services.base.cluster import only, root_of
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.poster import Poster
+from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, LiveCase
+from mendflow.services.observe.notifications.deliveries import Deliveries
+from mendflow.services.observe.notifications.feed import Feed
+from mendflow.services.observe.notifications.webhooks import WebhookBook
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.notifications")
+
+LETTER_KIND: Final = "letter"
+FEED_RETRY_MS: Final = 1_000
+
+
+class Address(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """One of those who are to get a letter. `hook` is the webhook; none: the address was given with the case."""
+
+    url: str
+    hook: str = ""
+    tries: int = 0
+
+
+class Letter(msgspec.Struct, kw_only=True):
+    id: str
+    told: Notification
+    published: bool = False
+    addresses: list[Address] = []
+
+
+NotDelivered = Callable[[str, Notification, str], Awaitable[None]]
+_decode = msgspec.json.Decoder(Letter).decode
+
+
+class Notifier:
+    """`not_delivered` hears of what could not be brought: to whom, what, and why."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        homes: HomeBook,
+        poster: Poster,
+        hooks: WebhookBook,
+        chance: Callable[[], float],
+    ) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._homes = homes
+        self.hooks = hooks
+        self.poster = poster
+        self.feed = Feed(store)
+        self._deliveries = Deliveries(clock=clock, poster=poster, chance=chance)
+        self.not_delivered: NotDelivered | None = None
+        self._letters: dict[str, Letter] = {}
+        self._unpublished: dict[str, Letter] = {}
+        self._news = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._bringing: set[asyncio.Task[None]] = set()
+
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Go on with the letters of these trees. Before their cases: one that is told to end again must be known."""
+        async for found in self._store.scan(LETTER_KIND, only(roots)):
+            if root_of(found.id) in roots and found.id not in self._letters:
+                self._ledger.known(LETTER_KIND, found.id, found.version)
+                self._take(_decode(found.body))
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._run(), name="notifications")
+
+    async def stop(self) -> None:
+        tasks = [*self._bringing, *([self._task] if self._task is not None else [])]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # What is told
+
+    def case_ended(self, document: CaseDocument) -> None:
+        """To be called in the same step as the end, before its document is noted. Cases that others called, or that
+        mend others, are those others' business."""
+        status = document.status
+        if document.parent is not None or document.mends is not None:
+            return
+        if status == "running" or status == "suspended":
+            return
+        message = document.fault.message if document.fault is not None else f"case {document.id} {status}"
+        told = self._about(document, status, f"{document.id}:end", document.ended_at, message)
+        extra = [Address(url=document.notify)] if document.notify else []
+        self._note(f"{document.id}:end", told, extra)
+        self._ledger.defer(CASE_KIND, document.id)
+
+    def item_failed(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
+        """To be called before the flow hears of it."""
+        if outcome.fault is None or not self.hooks.anybody_wants("item-failed"):
+            return
+        instance = live.case.instances.get(live.case.index.serials.get(serial, 0))
+        item = instance.item if isinstance(instance, Item) else None
+        id = f"{live.id}:item-{serial}"
+        told = self._about(live.document, "item-failed", id, self._clock.now(), outcome.fault.message, item)
+        if self.hooks.wanting(told):
+            self._note(id, told, [])
+
+    def alert(self, id: str, sentence: str, *, at: Instant, case: CaseId, item: ItemId | None, but: str = "") -> None:
+        """Tell of an alert; `but` is a webhook that is left out. Another server may have begun to tell of the same: it
+        has the same id, and each has a letter of its own."""
+        event = f"alert@{hashlib.sha256(id.encode()).hexdigest()[:24]}"
+        told = Notification(id=event, kind="alert", at=at, message=sentence, case=case, item=item, alert=id)
+        self._note(f"{event}@{self._homes.server}", told, [], but=but)
+
+    def _about(
+        self,
+        document: CaseDocument,
+        kind: NotificationKind,
+        id: str,
+        at: Instant,
+        message: str,
+        item: ItemId | None = None,
+    ) -> Notification:
+        owner, flow = document.owner, document.flow
+        return Notification(
+            id=id, kind=kind, at=at, message=message, case=document.id, flow=flow, owner=owner, item=item
+        )
+
+    def _note(self, id: str, told: Notification, extra: list[Address], *, but: str = "") -> None:
+        if id in self._letters:
+            return
+        hooks = [Address(url=hook.url, hook=hook.id) for hook in self.hooks.wanting(told) if hook.id != but]
+        letter = Letter(id=id, told=told, addresses=[*hooks, *extra])
+        self._take(letter)
+        self._ledger.touch(LETTER_KIND, id, letter)
+
+    def _take(self, letter: Letter) -> None:
+        self._homes.hold(letter.id, f"letter {letter.id}")
+        self._letters[letter.id] = letter
+        if letter.published:
+            self._bring_all(letter)
+        else:
+            self._unpublished[letter.id] = letter
+            self._news.set()
+
+    # Into the feed
+
+    async def _run(self) -> None:
+        while True:
+            await self._news.wait()
+            self._news.clear()
+            letters, self._unpublished = list(self._unpublished.values()), {}
+            try:
+                await self._ledger.settled()
+                first = await self.feed.add([letter.told for letter in letters])
+            except StoreUnavailable as error:
+                log.warning("notifications wait for the store: %s", error.message)
+                self._unpublished = {letter.id: letter for letter in letters} | self._unpublished
+                self._news.set()
+                await self._clock.sleep(FEED_RETRY_MS)
+                continue
+            for serial, letter in enumerate(letters, first):
+                self._published(letter, serial)
+
+    def _published(self, letter: Letter, serial: int) -> None:
+        letter.told, letter.published = msgspec.structs.replace(letter.told, serial=serial), True
+        if letter.addresses:
+            self._ledger.touch(LETTER_KIND, letter.id, letter)
+            self._bring_all(letter)
+        else:
+            self._done(letter)
+
+    # To those who want it
+
+    def _bring_all(self, letter: Letter) -> None:
+        for address in list(letter.addresses):
+            task = asyncio.create_task(self._bring(letter, address), name=f"letter {letter.id}")
+            self._bringing.add(task)
+            task.add_done_callback(self._bringing.discard)
+
+    async def _bring(self, letter: Letter, address: Address) -> None:
+        async def failed(tries: int) -> None:
+            address.tries = tries
+            self._ledger.touch(LETTER_KIND, letter.id, letter)
+
+        def secret() -> str | None:
+            hook = self.hooks.find(address.hook)
+            return "" if not address.hook else hook.secret if hook is not None else None
+
+        try:
+            await self._ledger.settled()
+            why = await self._deliveries.bring(
+                address.url, letter.told, tries=address.tries, secret=secret, failed=failed
+            )
+            if why and self.not_delivered is not None:
+                await self.not_delivered(address.hook or address.url.partition("?")[0], letter.told, why)
+        except StoreUnavailable:
+            return  # everything is read again, and with it this letter
+        letter.addresses.remove(address)
+        if letter.addresses:
+            self._ledger.touch(LETTER_KIND, letter.id, letter)
+        else:
+            self._done(letter)
+
+    def _done(self, letter: Letter) -> None:
+        del self._letters[letter.id]
+        self._ledger.drop(LETTER_KIND, letter.id)
+        self._homes.let_go(letter.id, f"letter {letter.id}")
+
+    async def attempt(self, id: str) -> Delivered:
+        """Bring something to a webhook now, once, to see whether that works."""
+        hook, now = await self.hooks.get(id), self._clock.now()
+        told = Notification(id=f"test@{hook.id}-{now}", kind="test", at=now, message=f"this is a test of webhook {id}")
+        why = await self._deliveries.once(hook.url, hook.secret, told)
+        return Delivered(ok=not why, message=why or f"{hook.url} has taken it")

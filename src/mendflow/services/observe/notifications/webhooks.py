@@ -1,0 +1,118 @@
+"""Webhooks: who wants to be told of what. Documents that all servers share, each with its secret, which nobody is shown
+again."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.alerts import Notification, NotificationKind, WebhookView, WebhookWish
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.stores.contract import Store
+
+WEBHOOK_KIND: Final = "webhook"
+HOOKS_MAX: Final = 1_000
+SECRET_CHARS_MAX: Final = 1_000
+
+
+class Webhook(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    id: str
+    url: str
+    on: list[NotificationKind]
+    flow: str = ""
+    owner: str = ""
+    secret: str = ""
+    made_at: Instant = 0
+    made_by: str = ""
+
+    def __repr__(self) -> str:
+        return f"Webhook({self.id!r}, {self.url!r})"  # a secret is in no log
+
+    def wants(self, told: Notification) -> bool:
+        about_flow = not self.flow or told.flow == self.flow
+        return told.kind in self.on and about_flow and (not self.owner or told.owner == self.owner)
+
+    def view(self) -> WebhookView:
+        return WebhookView(
+            id=self.id,
+            url=self.url,
+            on=self.on,
+            flow=self.flow,
+            owner=self.owner,
+            signed=bool(self.secret),
+            made_at=self.made_at,
+            made_by=self.made_by,
+        )
+
+
+_decode = msgspec.json.Decoder(Webhook).decode
+
+
+class WebhookBook:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, chance: Callable[[int], str]) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._chance = chance
+        self._hooks: dict[str, Webhook] = {}
+        self._wanted: frozenset[str] = frozenset()
+
+    async def start(self) -> None:
+        """Read what there is; others may have added and removed some."""
+        self._set({each.id: _decode(each.body) async for each in self._store.scan(WEBHOOK_KIND)})
+
+    def _set(self, hooks: dict[str, Webhook]) -> None:
+        self._hooks = hooks
+        self._wanted = frozenset(kind for hook in hooks.values() for kind in hook.on)
+
+    def anybody_wants(self, kind: NotificationKind) -> bool:
+        return kind in self._wanted
+
+    def wanting(self, told: Notification) -> list[Webhook]:
+        return [hook for hook in self._hooks.values() if hook.wants(told)] if told.kind in self._wanted else []
+
+    def find(self, id: str) -> Webhook | None:
+        return self._hooks.get(id)
+
+    async def get(self, id: str) -> Webhook:
+        """As the store has it: another server may have added it just now."""
+        found = await self._store.get(WEBHOOK_KIND, id)
+        if found is None:
+            raise NotFound(f"there is no webhook {id!r}; `mendflow webhooks` lists them")
+        return _decode(found.body)
+
+    async def all(self) -> list[WebhookView]:
+        await self.start()
+        return [hook.view() for hook in sorted(self._hooks.values(), key=lambda hook: (hook.made_at, hook.id))]
+
+    async def add(self, wish: WebhookWish, *, who: str) -> WebhookView:
+        if not wish.on:
+            raise Invalid("a webhook is told of something; say of what with `on`", field="on")
+        if len(wish.secret) > SECRET_CHARS_MAX:
+            raise Invalid(f"a secret has at most {SECRET_CHARS_MAX} characters", field="secret")
+        if len(self._hooks) >= HOOKS_MAX:
+            raise Invalid(f"there are {HOOKS_MAX} webhooks already; remove some")
+        hook = Webhook(
+            id=f"hook-{self._chance(4)}",
+            url=wish.url,
+            on=list(dict.fromkeys(wish.on)),
+            flow=wish.flow,
+            owner=wish.owner,
+            secret=wish.secret,
+            made_at=self._clock.now(),
+            made_by=who,
+        )
+        if await self._ledger.put_now(WEBHOOK_KIND, hook.id, hook, 0) is None:
+            raise Conflict("another webhook got this very name; add it once more")
+        self._set({**self._hooks, hook.id: hook})
+        return hook.view()
+
+    async def remove(self, id: str) -> WebhookView:
+        hook, found = await self.get(id), await self._store.get(WEBHOOK_KIND, id)
+        if found is not None:
+            await self._ledger.put_now(WEBHOOK_KIND, id, None, found.version)
+        self._set({each: known for each, known in self._hooks.items() if each != id})
+        return hook.view()

@@ -1,0 +1,46 @@
+"""The ids of traces and spans, made from the names of what they tell of."""
+
+import hashlib
+from functools import lru_cache
+
+from mendflow.core.model.ids import CaseId, JobId
+from mendflow.services.base.cluster import story_of
+
+
+@lru_cache(maxsize=1024)
+def trace_of(story: CaseId) -> bytes:
+    """One trace for a case with all that it calls, and what mends it: that is part of its story."""
+    return hashlib.sha256(f"mendflow trace {story}".encode()).digest()[:16]
+
+
+def trace_of_case(case: str) -> bytes:
+    return trace_of(story_of(case))
+
+
+def case_span(case: CaseId) -> bytes:
+    return _span(f"case {case}")
+
+
+def item_span(case: CaseId, serial: int) -> bytes:
+    return _span(f"item {case}/{serial}")
+
+
+def attempt_span(job: JobId, fence: int) -> bytes:
+    return _span(f"attempt {job} {fence}")
+
+
+def part_span(job: JobId, fence: int, part: str) -> bytes:
+    return _span(f"attempt {job} {fence} {part}")
+
+
+def repair_span(decision: str) -> bytes:
+    return _span(f"repair {decision}")
+
+
+def traceparent(case: CaseId, job: JobId, fence: int) -> str:
+    """What a job's environment says, so that its own spans hang below the attempt's."""
+    return f"00-{trace_of_case(case).hex()}-{attempt_span(job, fence).hex()}-01"
+
+
+def _span(name: str) -> bytes:
+    return hashlib.sha256(f"mendflow span {name}".encode()).digest()[:8]

@@ -1,0 +1,219 @@
+"""Makes spans of what is over, and hands them to whoever exports them.
+
+All moments are by this server's clock. What a pilot measured by its own is moved over by the moment at which it sent
+that and the moment at which it was heard, and kept between the grant and the end, whatever the pilot's clock says."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from mendflow.core.engine.messages import OfferTask, Order, StartCalled, SubmitJob
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
+from mendflow.core.model.jobs import Job, JobState, Measures, Outcome
+from mendflow.core.model.mending import Decision, ExceptionType
+from mendflow.core.recovery.ids import serial_of
+from mendflow.core.scheduling import jobs as life
+from mendflow.services.base.contracts import Clock
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
+from mendflow.services.observe.tracing import ids
+from mendflow.services.observe.tracing.spans import Span, fault_attributes
+from mendflow.services.scheduling.pilot_records import PilotRecord
+
+Offer = Callable[[Span], None]
+
+
+class Begun:
+    """An item that is under way."""
+
+    __slots__ = ("at", "item", "kind")
+
+    def __init__(self, item: ItemId, kind: str, at: Instant) -> None:
+        self.item = item
+        self.kind = kind
+        self.at = at
+
+
+class Tracer:
+    """`offer` must return at once, whatever becomes of the span. It outlives the services: what was under way when they
+    were built anew began when it did."""
+
+    def __init__(self, offer: Offer, clock: Clock) -> None:
+        self._offer = offer
+        self._clock = clock
+        self._items: dict[CaseId, dict[int, Begun]] = {}
+
+    # Items
+
+    def ordered(self, live: LiveCase, orders: Sequence[Order]) -> None:
+        """A case wants these done; perhaps it wanted them before."""
+        for order in orders:
+            if isinstance(order, SubmitJob):
+                self._begin(live.id, order.serial, order.spec.item, "job")
+            elif isinstance(order, OfferTask):
+                self._begin(live.id, order.serial, order.item, "task")
+            elif isinstance(order, StartCalled):
+                self._begin(live.id, order.serial, order.item, "call")
+
+    def _begin(self, case: CaseId, serial: int, item: ItemId, kind: str) -> None:
+        self._items.setdefault(case, {}).setdefault(serial, Begun(item, kind, self._clock.now()))
+
+    def item_over(self, live: LiveCase, serial: int, outcome: Outcome) -> None:
+        begun = self._items.get(live.id, {}).pop(serial, None)
+        if begun is not None:
+            self._offer(_item(live.document, serial, begun, self._clock.now(), outcome))
+
+    # Attempts
+
+    def ending(self, job: Job, event: life.Event, pilots: Mapping[PilotId, PilotRecord], flow: str) -> None:
+        """An attempt is about to be over as the event says; the job is still as it was."""
+        if job.state is not JobState.RUNNING or not isinstance(event, (life.Ended, life.PutBack)):
+            return
+        serial = serial_of(job.id)
+        begun = self._items.get(job.case, {}).get(serial)
+        if begun is not None:  # which may have been heard of no sooner than when this server took the case over
+            begun.at = min(begun.at, job.created_at)
+        pilot = pilots.get(job.pilot) if job.pilot is not None else None
+        for span in _attempt(job, serial, event, pilot, flow):
+            self._offer(span)
+
+    def dressed(self, job: Job) -> dict[str, str]:
+        """The job's environment, with where its spans belong. What the flow says itself about that is left alone."""
+        return {"TRACEPARENT": ids.traceparent(job.case, job.id, job.fence), **job.spec.env}
+
+    # Repairs and cases
+
+    def repaired(self, decision: Decision) -> None:
+        if decision.exlet:
+            self._offer(_repair(decision, decision.ended_at or self._clock.now()))
+
+    def case_over(self, document: CaseDocument) -> None:
+        """Items that nobody waits for any more are over with it."""
+        for serial, begun in self._items.pop(document.id, {}).items():
+            self._offer(_item(document, serial, begun, document.ended_at, None))
+        self._offer(_case(document))
+
+
+def _case(document: CaseDocument) -> Span:
+    parent = b""
+    if document.parent is not None:
+        parent = ids.item_span(document.parent, document.parent_serial)
+    elif document.decision:
+        parent = ids.repair_span(document.decision)
+    return Span(
+        trace=ids.trace_of_case(document.id),
+        id=ids.case_span(document.id),
+        parent=parent,
+        name=f"case {document.flow}",
+        start=document.started_at,
+        end=document.ended_at,
+        attributes={
+            "mendflow.case": document.id,
+            "mendflow.flow": document.flow,
+            "mendflow.status": document.status,
+            **fault_attributes(document.fault),
+        },
+        error=document.fault.message if document.fault is not None else "",
+    )
+
+
+def _item(document: CaseDocument, serial: int, begun: Begun, now: Instant, outcome: Outcome | None) -> Span:
+    """Without an outcome its case was over first."""
+    fault = outcome.fault if outcome is not None else None
+    return Span(
+        trace=ids.trace_of_case(document.id),
+        id=ids.item_span(document.id, serial),
+        parent=ids.case_span(document.id),
+        name=f"{begun.kind} {begun.item}",
+        start=begun.at,
+        end=now,
+        attributes={
+            "mendflow.case": document.id,
+            "mendflow.flow": document.flow,
+            "mendflow.item": begun.item,
+            "mendflow.serial": serial,
+            "mendflow.end": "cancelled" if outcome is None else "failed" if fault is not None else "completed",
+            **fault_attributes(fault, outcome.exit_code if outcome is not None else None),
+        },
+        error=fault.message if fault is not None else "",
+    )
+
+
+def _attempt(job: Job, serial: int, event: life.Event, pilot: PilotRecord | None, flow: str) -> list[Span]:
+    """The attempt, and its parts one after the other."""
+    assert isinstance(event, (life.Ended, life.PutBack)) and job.history
+    outcome = event.outcome if isinstance(event, life.Ended) else Outcome(fault=event.fault, measures=event.measures)
+    held, trace, own = job.history[-1], ids.trace_of_case(job.case), ids.attempt_span(job.id, job.fence)
+    began = min(job.available_at, held.granted_at)
+    attributes = {
+        "mendflow.case": job.case,
+        "mendflow.flow": flow,
+        "mendflow.item": job.spec.item,
+        "mendflow.job": job.id,
+        "mendflow.attempt": job.tries,
+        "mendflow.pilot": held.pilot,
+        "mendflow.host": held.host,
+        "mendflow.site": held.site,
+        "mendflow.end": event.end,
+        **fault_attributes(outcome.fault, outcome.exit_code),
+    }
+    attempt = Span(
+        trace=trace,
+        id=own,
+        parent=ids.item_span(job.case, serial),
+        name=f"attempt {job.tries} of {job.spec.item}",
+        start=began,
+        end=event.at,
+        attributes=attributes,
+        error=outcome.fault.message if outcome.fault is not None else "",
+    )
+    parts = [("queue", began, held.granted_at), *_run(outcome.measures, pilot, held.granted_at, event.at)]
+    return [attempt, *(_part(job, trace, own, name, start, end) for name, start, end in parts)]
+
+
+def _part(job: Job, trace: bytes, parent: bytes, name: str, start: Instant, end: Instant) -> Span:
+    return Span(trace=trace, id=ids.part_span(job.id, job.fence, name), parent=parent, name=name, start=start, end=end)
+
+
+def _run(
+    measures: Measures, pilot: PilotRecord | None, granted_at: Instant, at: Instant
+) -> list[tuple[str, Instant, Instant]]:
+    """Getting ready, running, and bringing home what came out; nothing of an attempt that its pilot did not report."""
+    if pilot is None or not pilot.sent_at or not measures.started_at or not measures.ended_at:
+        return []
+    over_ms = pilot.seen_at - pilot.sent_at
+    started = min(max(measures.started_at + over_ms, granted_at), at)
+    ended = min(max(measures.ended_at + over_ms, started), at)
+    return [("stage-in", granted_at, started), ("run", started, ended), ("stage-out", ended, at)]
+
+
+def _repair(decision: Decision, ended_at: Instant) -> Span:
+    found = decision.conclusion
+    links: tuple[bytes, ...] = ()
+    if decision.type is ExceptionType.ABORT:
+        links = tuple(ids.attempt_span(job, fence) for job, fence in _failed(decision.id))
+    return Span(
+        trace=ids.trace_of_case(decision.case),
+        id=ids.repair_span(decision.id),
+        parent=ids.item_span(decision.case, decision.serial) if decision.serial else ids.case_span(decision.case),
+        links=links,
+        name=f"repair {decision.exlet}",
+        start=decision.at,
+        end=ended_at,
+        attributes={
+            "mendflow.case": decision.case,
+            "mendflow.flow": decision.flow,
+            "mendflow.item": decision.item or "",
+            "mendflow.exception": decision.type.value,
+            "mendflow.rules": found.rules if found is not None else "",
+            "mendflow.rule": found.rule if found is not None else 0,
+            "mendflow.exlet": decision.exlet,
+            "mendflow.outcome": decision.result or decision.state,
+            **fault_attributes(decision.fault),
+        },
+        error=decision.note if decision.state == "failed" else "",
+    )
+
+
+def _failed(decision: str) -> list[tuple[JobId, int]]:
+    """The attempt that an abort is about: its event is named after the job and the fence."""
+    job, _, rest = decision.partition(":")
+    fence = rest.partition(":")[0].partition("/")[0]
+    return [(JobId(job), int(fence))] if fence.isdigit() else []

@@ -1,1 +1,0 @@
-"""Whoever speaks with flows in messages: what comes in for them, and whom they call."""

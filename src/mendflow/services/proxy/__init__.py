@@ -1,5 +1,0 @@
-"""A transparent proxy between the flow manager and whoever executes jobs: it listens, and mends what fails."""
-
-from mendflow.services.proxy.proxy import Proxy
-
-__all__ = ["Proxy"]

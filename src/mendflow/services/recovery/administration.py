@@ -1,0 +1,356 @@
+"""What people do with exceptions and rules: look, add, try, raise, mend, reject.
+
+Everything here ends in the same two places as what the engine tells: a version of a rule set, and a decision from which
+a repair follows. A decision that takes another's place has its id with a number behind it, so that what was held for
+the first is let go when the last is over."""
+
+import secrets
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Final, Literal
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.mending import BY_HAND, Conclusion, Decision, ExceptionType, XEvent
+from mendflow.core.model.problems import Conflict, Invalid, Mistake, NotFound
+from mendflow.core.model.repair_views import TriggerView
+from mendflow.core.model.rules import HOUSE
+from mendflow.core.model.values import Value, check_value
+from mendflow.core.rules import (
+    Draft,
+    add,
+    replace_exlet,
+    triggers,
+    with_exlet,
+)
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.engine_interfaces import Engine
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.notices import Notices
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.flows import Flows
+from mendflow.services.cases.live_case import LiveCase, name_of
+from mendflow.services.recovery.decisions import Mended
+from mendflow.services.recovery.exception_service import ExceptionService
+from mendflow.services.recovery.levels import Levels
+from mendflow.services.recovery.rejections import Rejections, successor
+from mendflow.services.recovery.rules.editor import RuleOffice, Wish
+from mendflow.stores.contract import Where
+
+__all__ = ["Administration", "Wish"]
+
+TRIGGER_CHARS_MAX: Final = 200
+SAID_BYTES_MAX: Final = 65_536
+NOTICES_ASKED: Final = 200
+"""A notice that was posted before a crash is among these."""
+
+
+class Administration(RuleOffice):
+    def __init__(
+        self,
+        service: ExceptionService,
+        manager: FlowManager,
+        flows: Flows,
+        ledger: Ledger,
+        notices: Notices,
+        clock: Clock,
+        levels: Levels,
+    ) -> None:
+        super().__init__(service.rules, service.decisions, flows, clock)
+        self._rejections = Rejections(service, ledger, clock)
+        self._service = service
+        self._manager = manager
+        self._notices = notices
+        self._levels = levels
+
+    async def resume(self, roots: Collection[CaseId]) -> None:
+        """After these trees of cases were taken up: finish what people had asked for and what was not done yet."""
+        decisions = self._decisions.of_trees(roots)
+        self._rejections.resume(decisions)
+        for decision in decisions:
+            if decision.state == "waiting" and decision.safeguard:
+                self._service.later(self._guard(decision, again=True))
+
+    # From outside
+
+    async def triggers(self, case: str, item: str = "") -> list[TriggerView]:
+        """What the rules of this case know by name, of the case and of an item, or of all its items."""
+        live = self._manager.live.get(CaseId(case))
+        if live is None:
+            raise Conflict(f"case {case} is not running, so nothing can happen to it any more")
+        if item:
+            _demand_live(live, item)
+        tasks = [name_of(item)] if item else sorted(live.tally.names())
+        found: dict[tuple[str, str, str], TriggerView] = {}
+        for name in (live.document.flow, HOUSE):
+            rules = self._rules.newest_or_empty(name)
+            levels: list[tuple[Literal["case", "item"], str, ExceptionType]] = []
+            if not item:
+                levels.append(("case", "", ExceptionType.CASE_EXTERNAL))
+            levels += [("item", task, ExceptionType.ITEM_EXTERNAL) for task in tasks]
+            for level, task, type in levels:
+                for each in triggers(rules, type, task):
+                    view = TriggerView(trigger=each.name, level=level, task=task, rules=name)
+                    found.setdefault((level, task, each.name), view)
+        return list(found.values())
+
+    async def raise_exception(
+        self, case: str, trigger: str, item: str = "", *, who: str = "", data: Value = None
+    ) -> Decision:
+        """Somebody says that something happened. What no rule knows suspends the case, as a safeguard, and waits for a
+        person to make the exlet."""
+        if not trigger or len(trigger) > TRIGGER_CHARS_MAX:
+            raise Invalid(
+                f"say what happened in a few words: {len(trigger)} characters, of 1 to {TRIGGER_CHARS_MAX}",
+                field="trigger",
+            )
+        event = self._external(CaseId(case), item, trigger, data, who)
+        context = await self._service.contexts.of(event, await self._service.facts(event), 0)
+        verdict = self._rules.judge(event.type, event.flow, event.task, context)
+        decision = self._service.new_decision(event, context, verdict.conclusion)
+        decision.trials, decision.note = verdict.trials, f"raised by {who}" if who else ""
+        if verdict.conclusion is not None:
+            return await self._service.carry_on(decision, verdict.conclusion, context) or decision
+        if trigger in {each.trigger for each in await self.triggers(case, item)}:
+            decision.state = "passive" if verdict.trials else "ignored"
+            self._decisions.record(decision)
+            return decision
+        decision.state, decision.safeguard = "waiting", f"waiting:{decision.id}"
+        self._decisions.begin(decision)
+        await self._guard(decision)
+        return decision
+
+    async def _guard(self, decision: Decision, *, again: bool = False) -> None:
+        """Suspend the case of an unexpected exception and tell the administrator, once."""
+        if decision.state != "waiting":
+            return
+        await self._engine(decision).suspend(decision.case, None, holder=decision.safeguard, by=f"{decision.id}/guard")
+        about = f"{decision.case}:{decision.item}" if decision.item else decision.case
+        data = msgspec.json.encode(decision.context.get("case", {}).get("data")).decode()[:500]
+        message = (
+            f"unexpected: {decision.context.get('trigger')!r:.{TRIGGER_CHARS_MAX}} was raised on {about}, and no rule"
+            f" knows it. The case is suspended; `mendflow mend {decision.case}` handles it. Its data: {data}"
+        )
+        if again and any(message == notice.message for notice in await self._notices.latest(NOTICES_ASKED)):
+            return
+        self._notices.post(message, case=decision.case, item=decision.item)
+
+    def _external(self, case: CaseId, item: str, trigger: str, data: Value, who: str) -> XEvent:
+        live = self._manager.live.get(case)
+        if live is None or not live.document.live:
+            raise Conflict(f"case {case} is not running, so nothing can happen to it any more")
+        if item:
+            _demand_live(live, item)
+        if problem := check_value(data):
+            raise Invalid(f"what was said of it cannot be kept: {problem}", field="data")
+        if (size := len(msgspec.json.encode(data))) > SAID_BYTES_MAX:
+            raise Invalid(
+                f"what was said of it has {size} bytes, of {SAID_BYTES_MAX} at most; say where the rest is to be found",
+                field="data",
+            )
+        type = ExceptionType.ITEM_EXTERNAL if item else ExceptionType.CASE_EXTERNAL
+        return XEvent(
+            id=f"{case}/{type.value}/{secrets.token_hex(4)}",
+            type=type,
+            case=case,
+            flow=live.document.flow,
+            item=ItemId(item) if item else None,
+            task=name_of(item) if item else "",
+            serial=self._serial(case, item),
+            facts={"trigger": trigger, "data": {"said": {} if data is None else data, "by": who}},
+        )
+
+    def _serial(self, case: CaseId, item: str) -> int:
+        live = self._manager.live[case]
+        found = live.case.instances.get(live.case.index.items.get(item, 0))
+        return getattr(found, "serial", 0)
+
+    # By hand
+
+    async def mend(
+        self,
+        case: str,
+        *,
+        exlet: str,
+        steps: Flow | None = None,
+        condition: str = "",
+        item: str = "",
+        decision: str = "",
+        rules: str = "",
+        note: str = "",
+        who: str = "",
+    ) -> Decision:
+        """Make the exlet, and with a condition the rule, and apply them now: to what waits in the case, or to the case
+        as it is."""
+        waiting = await self._waiting(CaseId(case), decision)
+        if waiting is not None:
+            await self._demand_running(waiting)
+        at_hand = waiting or await self._as_it_is(CaseId(case), item, who)
+        name = rules or at_hand.flow
+        try:
+            if condition:
+                wish = Wish(condition=condition, exlet=exlet, steps=steps, decision=at_hand.id, rules=name, note=note)
+                said = await self._ruled(at_hand, wish, who)
+            else:
+                said = await self._made_from_newest(partial(self._ordered, at_hand, exlet, steps, name, who))
+        except Mistake:
+            if waiting is None:
+                self._decisions.withdraw(at_hand)
+            raise
+        return await self._apply(at_hand, said, note)
+
+    async def apply(self, decision: str, *, who: str = "") -> Decision | None:
+        """Ask the rules again, as they are now, about a decision that waits: for a rule, or with its exlet in a level.
+        None if they conclude nothing, or what they did before."""
+        found = await self._decisions.reopen(decision)
+        if found.state != "waiting" and not self.in_level(found.exlet_case):
+            raise Conflict(f"decision {decision} does not wait: it is {found.state}")
+        await self._demand_running(found)
+        said = self._rules.judge(found.type, found.flow, found.task, found.context).conclusion
+        if said is None or found.state == "waiting":
+            return await self._apply(found, said, "") if said is not None else None
+        if found.conclusion is not None and _same(said, found.conclusion):
+            return None
+        return await self._rejections.reject(found, said, f"another rule applies, by {who}" if who else "")
+
+    def in_level(self, exlet: CaseId | None) -> bool:
+        """Whether this exlet waits in a level for its time."""
+        return exlet is not None and self._levels.waits(f"{exlet}/")
+
+    async def reject(
+        self,
+        decision: str,
+        *,
+        exlet: str,
+        steps: Flow | None = None,
+        condition: str = "",
+        note: str = "",
+        who: str = "",
+    ) -> Decision:
+        """A choice was wrong. The case stands still while the rule is corrected and the right exlet, or worklet, takes
+        the place of the wrong one; then it goes on."""
+        wrong = await self._decisions.reopen(decision)
+        if wrong.state == "rejected":
+            raise Conflict(
+                f"decision {decision} has nothing to reject: it is rejected already; {wrong.replaced_by} took its place"
+            )
+        if wrong.conclusion is None:
+            raise Conflict(f"decision {decision} has nothing to reject: {wrong.state}; `mendflow mend` makes an exlet")
+        if await self._engine(wrong).facts(wrong.case) is None:
+            raise Conflict(f"case {wrong.case} is over; correct the rule with `mendflow rules add`")
+        said = await self._made_from_newest(lambda: self._corrected(wrong, exlet, steps, condition, note, who))
+        return await self._rejections.reject(wrong, said, note or f"rejected by {who}")
+
+    async def _corrected(
+        self, wrong: Decision, exlet: str, steps: Flow | None, condition: str, note: str, who: str
+    ) -> Conclusion:
+        said = wrong.conclusion
+        assert said is not None
+        before, now = self._rules.newest_or_empty(said.rules), self._clock.now()
+        if (known := self._known_rule(before, wrong, condition, exlet, steps)) is not None:
+            return replace(said, version=before.version, task=known.tree, rule=known.rule, exlet=exlet, trail=())
+        await self._demand_worklet(before, wrong.type, exlet, steps)
+        draft = Draft(condition=condition, exlet=exlet, steps=steps, author=who, at=now, note=note)
+        if condition:
+            grown = add(before, wrong.type, wrong.task, wrong.context, draft)
+            made, tree, rule = grown.rule_set, grown.tree, grown.rule
+        else:
+            tree, rule = said.task, said.rule
+            made = replace_exlet(before, wrong.type, tree, rule, exlet, steps=steps, author=who, at=now)
+        note = note or f"rule {said.rule} corrected"
+        put = await self._rules.put(made, author=who, note=note, expected=before.version)
+        return replace(said, version=put.version, task=tree, rule=rule, exlet=exlet, trail=())
+
+    async def _apply(self, at_hand: Decision, said: Conclusion, note: str) -> Decision:
+        if at_hand.state != "waiting":
+            after = successor(at_hand, said, self._clock)
+            after.safeguard, after.note = at_hand.safeguard or at_hand.exlet_case or "", note
+            return await self._service.carry_on(after, said, after.context) or after
+        at_hand.state, at_hand.exlet, at_hand.conclusion = "running", said.exlet, said
+        at_hand.note, at_hand.taken_up_at = note or at_hand.note, self._clock.now()
+        self._decisions.open.pop(at_hand.id, None)
+        return await self._service.carry_on(at_hand, said, at_hand.context) or at_hand
+
+    async def _ruled(self, at_hand: Decision, wish: Wish, who: str) -> Conclusion:
+        added = await self.add_rule(wish, who=who)
+        return Conclusion(
+            rules=added.rule_set.name,
+            version=added.rule_set.version,
+            type=at_hand.type,
+            task=added.tree,
+            rule=added.rule,
+            exlet=wish.exlet,
+        )
+
+    async def _ordered(self, at_hand: Decision, exlet: str, steps: Flow | None, name: str, who: str) -> Conclusion:
+        """No rule, only the exlet; one that is new goes into the set, so that it can be found again."""
+        sets = [self._rules.newest_or_empty(each) for each in (name, HOUSE)]
+        if steps is not None and sets[0].exlets.get(exlet) == steps:
+            found = sets[0]  # made before: nothing changes
+        elif steps is not None:
+            made = with_exlet(sets[0], exlet, steps, author=who, at=self._clock.now())
+            note = f"exlet {exlet} made for {at_hand.case}"
+            found = await self._rules.put(made, author=who, note=note, expected=sets[0].version)
+        else:
+            known = next((each for each in sets if exlet in each.exlets), None)
+            if known is None:
+                raise NotFound(f"there is no exlet {exlet!r} in the rules of {name}, nor in the house's")
+            found = known
+        return Conclusion(
+            rules=found.name,
+            version=found.version,
+            type=at_hand.type,
+            task=at_hand.task,
+            rule=BY_HAND,
+            exlet=exlet,
+            ordered_by=who,
+        )
+
+    async def _waiting(self, case: CaseId, decision: str) -> Decision | None:
+        """The decision that was named, else the oldest that waits in the case."""
+        if decision:
+            return await self._decisions.reopen(decision)
+        waiting = [each for each in self._decisions.under_way(Mended("", case)) if each.state == "waiting"]
+        return min(waiting, key=lambda each: each.at, default=None)
+
+    async def _demand_running(self, decision: Decision) -> None:
+        """Of a case that is over nothing can be mended; what waited in it waits no longer."""
+        if await self._engine(decision).facts(decision.case) is not None:
+            return
+        if decision.state == "waiting":
+            self._decisions.end(decision, "ignored", "")
+        raise Conflict(
+            f"case {decision.case} is over, so nothing of it can be mended; make a rule for later cases with"
+            " `mendflow rules add`"
+        )
+
+    async def _as_it_is(self, case: CaseId, item: str, who: str) -> Decision:
+        event = self._external(case, item, "", None, who)
+        context = await self._service.contexts.of(event, await self._service.facts(event), 0)
+        decision = self._service.new_decision(event, context, None)
+        decision.state = "waiting"
+        self._decisions.draft(decision)
+        return decision
+
+    # Decisions
+
+    async def decisions(self, where: Sequence[Where] = (), *, limit: int = 100, offset: int = 0) -> list[Decision]:
+        return await self._decisions.search(where, limit=limit, offset=offset)
+
+    async def decision(self, id: str) -> Decision:
+        return await self._decisions.get(id)
+
+    def _engine(self, decision: Decision) -> Engine:
+        return self._service.engine(decision)
+
+
+def _demand_live(live: LiveCase, item: str) -> None:
+    if item not in live.case.index.items:
+        raise NotFound(f"case {live.id} has no live item {item!r}; `mendflow items {live.id}` lists them")
+
+
+def _same(one: Conclusion, other: Conclusion) -> bool:
+    return (one.rules, one.task, one.rule, one.exlet) == (other.rules, other.task, other.rule, other.exlet)

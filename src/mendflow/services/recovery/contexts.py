@@ -1,0 +1,326 @@
+"""The context of an exception: what conditions and exlets can ask for.
+
+    case      id, flow, version, status, age_ms, data (inputs and variables), parent, mends, depth, engine, undoable
+              (how much of what it completed can be undone), and jobs, what finished items left:
+              case.jobs.NAME.outputs, .files, .exit_code
+    item      id, name, kind, status, data, outputs, attempts (those of its job since it last began, and one for
+              each restart before), age_ms, caught (the flow has a handler for the fault)
+    items     the status of every item of the case, by its name
+    job       id, command, cpus, memory_bytes, disk_bytes, gpus, wall_ms, site_asked, hosts_asked, system_asked,
+              machine_asked, expected_ms, priority, owner, exit_code, signal, stage, log_tail, peak_bytes,
+              memory_now_bytes, cpu_ms, ran_ms, waiting_ms, site, pilot, host, failures, losses, attempts, retries,
+              level, generation, final, sources_left, hosts (all that have failed it), avoid_hosts, domain
+    fault     name (also `type`), category, family, recoverable, reason, infrastructure, message, file, stage,
+              exit_code, signal, data
+    outcome   ok, outputs, exit_code
+    values    what the running job reported of itself
+    measures  of the running job, so far
+    history   case, flow, task, exlets, results, cause, host: see past.py
+    site      name, pilots, slots, slots_free, largest (cpus, memory_bytes, disk_bytes, gpus of one pilot)
+    capacity  pilots, hosts, slots, slots_free, cpus, memory_bytes, gpus, waiting, running, sites, largest, domains (the
+              other ones that jobs can go to), levels (how many there are to wait in)
+    now       milliseconds since 1970
+    trigger   what somebody said has happened
+    timed_out the item whose time is over
+    pattern   how the job's conversation runs
+    event     id, type, data (what somebody said of a trigger)
+    sources   whatever else was registered, by name
+
+All roots are always there, empty where they mean nothing, so that a condition need not ask first. What sounds like a
+secret is hidden in all of them. The whole is bounded: it is kept with the decision."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final, Protocol
+
+import msgspec
+
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.ids import Instant, ItemId, JobId
+from mendflow.core.model.mending import ExceptionType, XEvent
+from mendflow.core.model.problems import Mistake
+from mendflow.core.model.values import Value, check_value
+from mendflow.core.recovery.classify import classify
+from mendflow.core.recovery.discretion import discreet
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
+from mendflow.services.recovery.decisions import signature_of
+from mendflow.services.recovery.statistics import Past
+
+CONTEXT_BYTES_MAX: Final = 32 * 1024
+TEXT_CHARS_MAX: Final = 2_000
+LIST_LENGTH_MAX: Final = 200
+SOURCE_MS_MAX: Final = 2_000
+"""A source that takes longer is not waited for: somebody holds a failed job until the rules have been asked."""
+
+_JOB: Final[dict[str, Value]] = {
+    "id": "",
+    "command": "",
+    "cpus": 0.0,
+    "memory_bytes": 0,
+    "disk_bytes": 0,
+    "gpus": 0,
+    "wall_ms": 0,
+    "site_asked": "",
+    "hosts_asked": [],
+    "system_asked": "",
+    "machine_asked": "",
+    "expected_ms": 0,
+    "priority": 0,
+    "owner": "",
+    "exit_code": None,
+    "signal": None,
+    "stage": "",
+    "log_tail": "",
+    "peak_bytes": 0,
+    "memory_now_bytes": 0,
+    "cpu_ms": 0,
+    "ran_ms": 0,
+    "waiting_ms": 0,
+    "site": "",
+    "pilot": "",
+    "host": "",
+    "failures": 0,
+    "losses": 0,
+    "attempts": 0,
+    "retries": 0,
+    "level": 0,
+    "generation": 1,
+    "final": True,
+    "sources_left": 0,
+    "sources": [],
+    "hosts": [],
+    "avoid_hosts": [],
+    "domain": "",
+}
+_LARGEST: Final[dict[str, Value]] = {"cpus": 0.0, "memory_bytes": 0, "disk_bytes": 0, "gpus": 0}
+_NO_CAPACITY: Final[dict[str, Value]] = {
+    "pilots": 0,
+    "hosts": 0,
+    "sites": [],
+    "domains": [],
+    "largest": _LARGEST,
+    "levels": 0,
+}
+_NO_SITE: Final[dict[str, Value]] = {"name": "", "pilots": 0, "slots": 0, "slots_free": 0, "largest": _LARGEST}
+
+
+class Source(Protocol):
+    """Another source of facts. Asked once for each exception that has rules; what it raises is not let through."""
+
+    async def facts(self, event: XEvent) -> Value: ...
+
+
+class Places(Protocol):
+    """What there is to run jobs on."""
+
+    def capacity(self) -> dict[str, Value]: ...
+    def site(self, name: str) -> dict[str, Value]:
+        """One site; of all pilots together if the name is empty."""
+        ...
+
+
+Attempts = Callable[[JobId], Awaitable[int]]
+"""How often the job of that id was tried."""
+Began = Callable[[XEvent, str], Awaitable[Instant]]
+"""When the item of an exception began, by its kind; 0 if nobody knows."""
+
+
+class Contexts:
+    def __init__(
+        self,
+        clock: Clock,
+        past: Past,
+        places: Places | None = None,
+        attempts: Attempts | None = None,
+        began: Began | None = None,
+    ) -> None:
+        self._clock = clock
+        self._past = past
+        self._places = places
+        self._attempts = attempts
+        self._began = began
+        self.sources: dict[str, Source] = {}
+
+    def register(self, name: str, source: Source) -> None:
+        """Let conditions ask for `sources.NAME`."""
+        if not name.isidentifier():
+            raise Mistake(f"{name!r} is no name for a source; use letters, digits and _, a letter first")
+        self.sources[name] = source
+
+    async def of(self, event: XEvent, facts: CaseFacts | None, depth: int) -> dict[str, Value]:
+        """All that is known about an exception."""
+        now, given = self._clock.now(), event.facts
+        item = _item(event, facts, now)
+        job = {**_JOB, **await self._tried(event, facts), **_map(given.get("job"))}
+        if (known := find_item(facts, event)) is not None:
+            job["level"] = max(job["level"], known.level)
+        item["attempts"] = item["attempts"] or _begun(event, facts, job)
+        item["age_ms"] = item["age_ms"] or await self._age_ms(event, str(item["kind"]), now)
+        signature = signature_of(event)
+        await self._past.ready(event, fresh=facts is not None and facts.begun_here)
+        context: dict[str, Value] = {
+            "case": _case(event, facts, now, depth),
+            "item": item,
+            "items": facts.statuses if facts else {},
+            "job": job,
+            "fault": _fault(event.fault),
+            "outcome": {"ok": event.fault is None, "outputs": None, "exit_code": None, **_map(given.get("outcome"))},
+            "values": _map(given.get("values")),
+            "measures": _map(given.get("measures")),
+            "history": self._past.facts(event, signature, str(job["host"])),
+            "site": self._places.site(str(job["site"])) if self._places else _NO_SITE,
+            "capacity": {**_NO_CAPACITY, **(self._places.capacity() if self._places else {})},
+            "now": now,
+            "trigger": given.get("trigger", ""),
+            "timed_out": given.get("timed_out", ""),
+            "pattern": given.get("pattern", ""),
+            "event": {"id": event.id, "type": event.type.value, "data": given.get("data")},
+        }
+        context["sources"] = {name: await _asked(source, event) for name, source in self.sources.items()}
+        plain: dict[str, Value] = msgspec.to_builtins(context)
+        return {**discreet(plain), "items": plain["items"]}  # by the names of items, whose states are no secrets
+
+    async def _age_ms(self, event: XEvent, kind: str, now: Instant) -> int:
+        if self._began is None or event.item is None or event.type is ExceptionType.ITEM_PRE:
+            return 0
+        began = await self._began(event, kind)
+        return max(0, now - began) if began else 0
+
+    async def _tried(self, event: XEvent, facts: CaseFacts | None) -> dict[str, Value]:
+        """Of a job that went out, and of which whoever tells of it has not said how often it was tried: so it is with
+        one whose files could not be brought, which is begun again where others are submitted again."""
+        known = find_item(facts, event)
+        told = "attempts" in _map(event.facts.get("job")) or event.type is ExceptionType.ITEM_PRE
+        if told or event.engine or known is None or known.kind != "job" or not event.serial or self._attempts is None:
+            return {}
+        id = JobId(f"{event.case}/{event.serial}")
+        return {"id": id, "attempts": await self._attempts(id), "generation": 1 + known.restarts}
+
+
+async def _asked(source: Source, event: XEvent) -> Value:
+    try:
+        found = await asyncio.wait_for(source.facts(event), SOURCE_MS_MAX / 1000)
+    except Exception:  # noqa: BLE001 - whatever a registered source does, an exception must be decided
+        return None
+    return None if check_value(found) else found
+
+
+def _map(value: Value) -> dict[str, Value]:
+    return value if isinstance(value, dict) else {}
+
+
+def _case(event: XEvent, facts: CaseFacts | None, now: int, depth: int) -> dict[str, Value]:
+    known = facts or CaseFacts(case=event.case, flow=event.flow, version="", status="", started_at=0)
+    return {
+        "id": event.case,
+        "flow": event.flow,
+        "version": known.version,
+        "status": known.status,
+        "age_ms": now - known.started_at if known.started_at else 0,
+        "data": known.data,
+        "jobs": known.jobs,
+        "parent": known.parent,
+        "mends": known.mends,
+        "depth": depth,
+        "engine": event.engine,
+        "undoable": known.undoable,
+    }
+
+
+def _item(event: XEvent, facts: CaseFacts | None, now: int) -> dict[str, Value]:
+    nobody = ItemFacts(item=event.item or ItemId(""), task=event.task, kind="", status="")
+    known = find_item(facts, event) or nobody
+    outputs = _map(event.facts.get("outcome")).get("outputs")
+    return {
+        "id": known.item,
+        "name": event.task or known.task,
+        "kind": known.kind,
+        "status": known.status,
+        "data": {**known.data, **_map(outputs)},
+        "outputs": outputs,
+        "attempts": known.attempts,
+        "age_ms": now - known.started_at if known.started_at else 0,
+        "serial": event.serial,
+        "caught": _is_caught(event.fault, facts.catches if facts is not None else []),
+    }
+
+
+def _begun(event: XEvent, facts: CaseFacts | None, job: dict[str, Value]) -> Value:
+    """By our own count: the attempts since it last began, and one for each restart before."""
+    known = find_item(facts, event)
+    if known is None or known.kind == "job":
+        tries = job["attempts"]
+    else:
+        tries = 0 if event.type is ExceptionType.ITEM_PRE else 1
+    return tries + (known.restarts if known is not None else 0)
+
+
+def _is_caught(fault: Fault | None, catches: list[str]) -> bool:
+    """Whether the flow has a handler for this fault."""
+    return fault is not None and (fault.name in catches or "*" in catches)
+
+
+def find_item(facts: CaseFacts | None, event: XEvent) -> ItemFacts | None:
+    if facts is None or event.item is None:
+        return None
+    return next((each for each in facts.items if each.item == event.item), None)
+
+
+def _fault(fault: Fault | None) -> dict[str, Value]:
+    if fault is None:
+        return {
+            "name": "",
+            "type": "",
+            "category": "",
+            "message": "",
+            "recoverable": False,
+            "infrastructure": False,
+            "family": "",
+        }
+    told = classify(fault)
+    return {
+        "name": fault.name,
+        "type": fault.name,
+        "category": fault.category.value,
+        "recoverable": told.recoverable,
+        "family": told.family,
+        "reason": told.reason,
+        "infrastructure": fault.infrastructure,
+        "message": fault.message[:TEXT_CHARS_MAX],
+        "file": fault.file,
+        "stage": told.stage,
+        "exit_code": fault.exit_code,
+        "signal": fault.signal,
+        "data": fault.data,
+    }
+
+
+def bounded(context: Mapping[str, Value]) -> dict[str, Value]:
+    """The context as it is kept: long texts keep their ends, long lists their beginnings, and when it is still too
+    large, its largest roots are left out by name."""
+    kept = {root: _shortened(value) for root, value in context.items()}
+    sizes = {root: len(msgspec.json.encode(value)) for root, value in kept.items()}
+    left_out: list[str] = []
+    for root in sorted(sizes, key=lambda each: -sizes[each]):
+        if sum(sizes.values()) <= CONTEXT_BYTES_MAX:
+            break
+        left_out.append(root)
+        value = kept[root]
+        kept[root] = {key: part for key, part in value.items() if _small(part)} if isinstance(value, dict) else None
+        sizes[root] = len(msgspec.json.encode(kept[root]))
+    return {**kept, "left_out": sorted(left_out)} if left_out else kept
+
+
+def _small(value: Value) -> bool:
+    return not isinstance(value, (dict, list)) or len(msgspec.json.encode(value)) <= 256
+
+
+def _shortened(value: Value) -> Value:
+    if isinstance(value, str):
+        return value if len(value) <= TEXT_CHARS_MAX else f"…{value[-TEXT_CHARS_MAX:]}"
+    if isinstance(value, list):
+        return [_shortened(each) for each in value[:LIST_LENGTH_MAX]]
+    if isinstance(value, dict):
+        return {key: _shortened(each) for key, each in list(value.items())[:LIST_LENGTH_MAX]}
+    return value

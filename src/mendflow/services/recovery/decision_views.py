@@ -1,0 +1,143 @@
+"""Decisions as people see them: with the conditions that were asked on the way, taken from the version that decided."""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+import msgspec
+
+from mendflow.core.expressions.conditions import Known, condition_of
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.mending import BY_HAND, Conclusion, Decision
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.repair_views import Candidate, DecisionView, TrailStep
+from mendflow.core.model.rules import Rule
+from mendflow.core.model.values import Value
+from mendflow.core.recovery.discretion import discreet
+from mendflow.core.rules.candidates import CODES, TELLING, candidates, leaves, order_of
+from mendflow.core.rules.evaluation import looking_into
+from mendflow.services.recovery.failures import group_id
+from mendflow.services.recovery.rules.store import RuleBook
+
+VALUES_MAX = 20
+CANDIDATES_MAX = 12
+VALUE_CHARS_MAX = 120
+EXACT = CODES | {"trigger", "file"}
+"""What names a cause, where a category or a stage holds for many."""
+
+MOSTLY = 0.5
+"""A value is telling if at least this share of the samples has it."""
+
+
+class Conditions:
+    """The rules of the versions that decided, each version read once."""
+
+    def __init__(self, rules: RuleBook) -> None:
+        self._rules = rules
+        self._known: dict[tuple[str, int, str, str], Mapping[int, Rule]] = {}
+
+    async def of(self, said: Conclusion) -> Mapping[int, Rule]:
+        key = (said.rules, said.version, said.type.value, said.task)
+        if key not in self._known:
+            try:
+                found = (await self._rules.version(said.rules, said.version)).trees.get(said.type, {}).get(said.task)
+            except NotFound:
+                found = None
+            self._known[key] = found.rules if found else {}
+        return self._known[key]
+
+
+async def view_of(decision: Decision, conditions: Conditions, *, whole: bool = False) -> DecisionView:
+    said = decision.conclusion
+    by_hand = said is not None and said.rule == BY_HAND
+    rules = await conditions.of(said) if said else {}
+    decided = rules.get(said.rule) if said else None
+    return DecisionView(
+        id=decision.id,
+        case=decision.case,
+        flow=decision.flow,
+        type=decision.type,
+        at=decision.at,
+        state=decision.state,
+        item=decision.item,
+        task=decision.task,
+        job=decision.job,
+        engine=decision.engine,
+        fault=discreet_fault(decision.fault) if decision.fault is not None else None,
+        group=group_id(decision.type, decision.signature),
+        rules=said.rules if said and not by_hand else "",
+        version=said.version if said and not by_hand else 0,
+        tree=said.task if said else "",
+        rule=said.rule if said and not by_hand else None,
+        ordered_by=said.ordered_by if said else "",
+        trigger=str(decision.context.get("trigger") or ""),
+        condition=decided.condition if decided else "",
+        exlet=decision.exlet,
+        exlet_case=decision.exlet_case,
+        trail=_trail(said, rules) if said else [],
+        others=said.others if said else 0,
+        trials=decision.trials,
+        ended_at=decision.ended_at,
+        result=decision.result,
+        note=decision.note,
+        replaced_by=decision.replaced_by,
+        context=decision.context if whole else {},
+    )
+
+
+def discreet_fault(fault: Fault) -> Fault:
+    """The fault as it is shown: what came with it may have secrets."""
+    return msgspec.structs.replace(fault, data=discreet({"data": fault.data})["data"])
+
+
+def _trail(said: Conclusion, rules: Mapping[int, Rule]) -> list[TrailStep]:
+    return [
+        TrailStep(
+            rule=tested.rule,
+            held=tested.held,
+            condition=rules[tested.rule].condition if tested.rule in rules else "",
+            values=tested.values,
+            error=tested.error,
+        )
+        for tested in said.trail
+    ]
+
+
+def telling_values(samples: Sequence[Decision]) -> dict[str, dict[str, int]]:
+    """Values that most samples share, by path, what says why before what says where. Empty values tell nothing."""
+    counted: dict[str, Counter[str]] = {}
+    for sample in samples:
+        for path, value in leaves(sample.context).items():
+            if value not in (None, "", 0, 0.0, False, [], {}):
+                counted.setdefault(path, Counter())[_shown(value)] += 1
+    told = {
+        path: values
+        for path, values in counted.items()
+        if values.most_common(1)[0][1] >= MOSTLY * len(samples)
+        and path.partition(".")[0] not in ("capacity", "history")
+    }
+    order = sorted(told, key=lambda path: (path.rpartition(".")[2] not in TELLING, order_of(path), path))
+    return {path: dict(told[path].most_common(4)) for path in order[:VALUES_MAX]}
+
+
+def telling_conditions(
+    samples: Sequence[Decision], neighbour: Mapping[str, Value] | None, others: Sequence[Decision] = ()
+) -> list[Candidate]:
+    """Conditions that hold for the newest sample and not for the neighbour: first those that hold for most samples, of
+    these the ones that hold for the fewest failures of other causes, and of these what names the cause exactly."""
+    found = candidates(samples[0].context, neighbour, CANDIDATES_MAX * 2)
+    counted = [(each, _holds_in(each.condition, samples)) for each in found]
+    narrow = {each.condition: _holds_in(each.condition, others) for each in found}
+    best = sorted(
+        counted,
+        key=lambda pair: (-pair[1], narrow[pair[0].condition], pair[0].path.rpartition(".")[2] not in EXACT),
+    )[:CANDIDATES_MAX]
+    return [Candidate(condition=each.condition, reason=f"holds in {number} of {len(samples)}") for each, number in best]
+
+
+def _holds_in(condition: str, samples: Sequence[Decision]) -> int:
+    made = condition_of(condition)
+    return sum(made.holds(Known(looking_into(sample.context)))[0] for sample in samples)
+
+
+def _shown(value: Value) -> str:
+    return value[:VALUE_CHARS_MAX] if isinstance(value, str) else msgspec.json.encode(value).decode()[:VALUE_CHARS_MAX]

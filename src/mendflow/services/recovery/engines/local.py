@@ -1,0 +1,232 @@
+"""Interfaces A and B of this very server's engine: what exlets do to its cases becomes commands in their journals.
+
+A case that has ended in the engine and whose end was not told yet can still be held, written to and removed: what is
+done to it then stands in its document, because its journal takes no more."""
+
+from collections.abc import Iterator
+from typing import Final
+
+from mendflow.core.engine import Case, case_data, find_item, item_data, undoable
+from mendflow.core.engine.catching import caught_around
+from mendflow.core.engine.messages import (
+    Cancel,
+    Command,
+    ForceComplete,
+    ForceFail,
+    RemoveItem,
+    RestartItem,
+    Resume,
+    Suspend,
+    WriteData,
+)
+from mendflow.core.model.faults import Fault
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, ItemId
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import Hold
+from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.flows import Flows
+from mendflow.services.cases.interception_points import Checkpoints, standing
+from mendflow.services.cases.live_case import CASE_KIND, Ending, LiveCase, name_of
+from mendflow.services.cases.suspensions import holds_of
+
+ITEMS_MAX: Final = 500
+ENVIRONMENTS_MAX: Final = 200
+"""A case may have any number of items; a context shows these many at most."""
+
+
+class LocalEngine:
+    def __init__(self, *, manager: FlowManager, flows: Flows, ledger: Ledger, checkpoints: Checkpoints) -> None:
+        self._manager = manager
+        self._flows = flows
+        self._ledger = ledger
+        self._checkpoints = checkpoints
+
+    # A
+
+    async def put_flow(self, flow: Flow) -> None:
+        await self._flows.deploy(flow)
+
+    async def flows(self) -> list[str]:
+        return [view.name for view in self._flows.all()]
+
+    # B
+
+    async def cases_of(self, flow: str) -> list[CaseId]:
+        return [id for id, live in self._manager.live.items() if live.document.flow == flow and live.document.live]
+
+    async def facts(self, case: CaseId, item: ItemId | None = None) -> CaseFacts | None:
+        live = self._manager.live.get(case)
+        return facts_of(live, item) if live is not None else None
+
+    async def suspended(self, case: CaseId, item: ItemId | None) -> bool:
+        live = self._manager.live.get(case)
+        return live is not None and standing(live, item)
+
+    async def suspend(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool:
+        if (ending := self._ending(case, by)) is not None:
+            ending.holders = [*ending.holders, holder]
+            return True
+        return await self._do(case, Suspend(item=item, holder=holder, by=by))
+
+    async def resume(self, case: CaseId, item: ItemId | None, *, holder: str, by: str) -> bool:
+        if (ending := self._ending(case, by)) is not None:
+            ending.holders = [each for each in ending.holders if each != holder]
+            await self._checkpoints.recheck(self._manager.live[case])
+            return True
+        return await self._do(case, Resume(item=item, holder=holder, by=by))
+
+    async def cancel(self, case: CaseId, *, reason: str, by: str) -> bool:
+        if (ending := self._ending(case, by)) is not None:
+            ending.removed = reason or "the case was removed"
+            return True
+        return await self._do(case, Cancel(reason=reason, by=by))
+
+    async def restart(
+        self, case: CaseId, item: ItemId, *, by: str, values: dict[str, Value] | None = None, level: int = 0
+    ) -> bool:
+        return await self._do(case, RestartItem(item=item, values=values or {}, level=level, by=by))
+
+    async def complete(self, case: CaseId, item: ItemId, outputs: Value, *, by: str) -> bool:
+        return await self._do(case, ForceComplete(item=item, outputs=outputs, by=by))
+
+    async def fail(self, case: CaseId, item: ItemId, fault: Fault, *, proceed: bool, by: str) -> bool:
+        return await self._do(case, ForceFail(item=item, fault=fault, proceed=proceed, by=by))
+
+    async def remove(self, case: CaseId, item: ItemId, *, by: str) -> bool:
+        return await self._do(case, RemoveItem(item=item, by=by))
+
+    async def write(self, case: CaseId, item: ItemId | None, values: dict[str, Value], *, by: str) -> bool:
+        if (ending := self._ending(case, by)) is not None:
+            ending.outputs = {**ending.outputs, **values}
+            return True
+        return await self._do(case, WriteData(values=values, item=item, held=self._has_not_gone_out(case, item), by=by))
+
+    def _has_not_gone_out(self, case: CaseId, item: ItemId | None) -> bool:
+        live = self._manager.live.get(case)
+        return (
+            live is not None
+            and item is not None
+            and any(held.patient and held.item == item for held in live.held.values())
+        )
+
+    async def release(self, event: str) -> None:
+        await self._checkpoints.release(event)
+
+    async def _do(self, case: CaseId, command: Command) -> bool:
+        try:
+            await self._manager.command(case, command)
+        except (Conflict, NotFound):
+            return False  # it is over, or so already
+        return True
+
+    async def held_by(self, holder: str, case: CaseId) -> list[Hold]:
+        live = self._manager.live.get(case)
+        by = f"exlet {holder}"
+        return [each for each in holds_of(live, self._manager.live) if each.by == by] if live is not None else []
+
+    def at_its_end(self, case: CaseId) -> LiveCase | None:
+        """The case, if it has ended in the engine and that is not told yet."""
+        live = self._manager.live.get(case)
+        return live if live is not None and live.case.over and live.document.live else None
+
+    async def let_go_of_end(self, live: LiveCase) -> None:
+        """Whoever held the end of the case holds it no longer."""
+        if live.document.ending is not None and live.document.ending.holders:
+            live.document.ending.holders = []
+            self._ledger.touch(CASE_KIND, live.id, live.document)
+        await self._checkpoints.recheck(live)
+
+    def _ending(self, case: CaseId, by: str) -> Ending | None:
+        """What is kept of a case that is over in the engine and not told to be; None for all others, and for what was
+        done before by the same step."""
+        live = self.at_its_end(case)
+        if live is None:
+            return None
+        if live.document.ending is None:
+            live.document.ending = Ending()
+        ending = live.document.ending
+        self._ledger.touch(CASE_KIND, case, live.document)
+        if by and by in ending.done:
+            return Ending()
+        ending.done = [*ending.done, by] if by else ending.done
+        return ending
+
+
+def facts_of(live: LiveCase, item: ItemId | None = None) -> CaseFacts:
+    """The case as its context shows it, the item asked about first."""
+    case, document = live.case, live.document
+    at_hand = case.instances.get(case.index.items.get(item, 0)) if item else None
+    variables, results = _visible(case, at_hand.env) if at_hand is not None else _all_visible(case)
+    variables.pop("inputs", None)
+    held = document.status if case.over else case.status
+    return CaseFacts(
+        case=live.id,
+        flow=document.flow,
+        version=document.digest,
+        status=held,
+        started_at=document.started_at,
+        data={**case_data(case), **variables, **(case.outputs if case.over else {})},
+        parent=document.parent,
+        mends=document.mends,
+        items=list(_items(case, item)),
+        statuses=live.tally.statuses(),
+        jobs=results,
+        undoable=undoable(case),
+        begun_here=live.begun_here,
+        catches=caught_around(case, item) if item is not None else [],
+    )
+
+
+def _visible(case: Case, env: int) -> tuple[dict[str, Value], dict[str, Value]]:
+    """Variables and results that an item sees, the nearer ones first."""
+    variables: dict[str, Value] = {}
+    results: dict[str, Value] = {}
+    while env:
+        found = case.envs[env]
+        variables = {**found.variables, **variables}
+        results = {**found.results, **results}
+        env = found.parent
+    return variables, results
+
+
+def _all_visible(case: Case) -> tuple[dict[str, Value], dict[str, Value]]:
+    """Variables and results of a whole case, the outer ones first."""
+    variables: dict[str, Value] = {}
+    results: dict[str, Value] = {}
+    for found, _ in zip(case.envs.values(), range(ENVIRONMENTS_MAX), strict=False):
+        variables = {**found.variables, **variables}
+        results = {**found.results, **results}
+    return variables, results
+
+
+def _items(case: Case, first: ItemId | None) -> Iterator[ItemFacts]:
+    names = [first] if first in case.index.items else []
+    for name in case.index.items:
+        if len(names) >= ITEMS_MAX:
+            break
+        if name != first:
+            names.append(ItemId(name))
+    for each in names:
+        assert each is not None
+        if (known := item_facts(case, each)) is not None:
+            yield known
+
+
+def item_facts(case: Case, item: ItemId) -> ItemFacts | None:
+    live = find_item(case, item)
+    if live is None:
+        return None
+    return ItemFacts(
+        item=item,
+        task=name_of(item),
+        kind=live.kind,
+        status="suspended" if live.suspended else live.phase,
+        serial=live.serial,
+        data=item_data(case, item),
+        restarts=case.restarts.get(case.index.items[item], 0),
+        level=case.levels.get(case.index.items[item], 0),
+    )

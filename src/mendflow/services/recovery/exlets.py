@@ -1,0 +1,183 @@
+"""The cases of exlets: which flow an exlet is, what its case is called, and how it begins.
+
+An exlet's case has the id of the case that it mends and a number of its own, `CASE.x1`, so that the hierarchy can be
+read from the id. It is linked to what it mends, and to the decision behind it. How many there were of an item is
+counted: rules that send an item round for ever are stopped by that number. Until then they do it at a walk: an exlet
+that the same rule has started for the item too often within a moment waits for its turn."""
+
+import re
+from collections import Counter, deque
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId, Instant, ItemId
+from mendflow.core.model.mending import Conclusion, Decision
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.values import Value
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.flows import Flows
+from mendflow.services.cases.live_case import CASE_KIND, CaseDocument
+from mendflow.services.recovery.contexts import bounded
+from mendflow.services.recovery.decisions import DecisionBook
+from mendflow.services.recovery.rules.store import RuleBook
+from mendflow.stores.contract import Store
+
+TURNS_MAX: Final = 3
+TURNS_MS: Final = 1_000
+"""So many exlets a rule starts for one item within so long; the next one begins when that is over."""
+
+_Rule = tuple[ItemId, str, str, str, int]
+"""A rule and the item that it is about: the set, the type, the tree and the number."""
+
+_STRANGE: Final = re.compile(r"[^\w.-]")
+_LEVEL: Final = re.compile(r"\.x(\d+)(?=\.|$)")
+
+
+def depth_of(case: CaseId) -> int:
+    """How many exlets stand above this case in its own name."""
+    return len(_LEVEL.findall(case))
+
+
+class _Mended(msgspec.Struct):
+    """What is read of an exlet's case to count it."""
+
+    mends_item: ItemId | None = None
+
+
+class _Count:
+    """The exlets of one case: the highest number, and how many there were of each item."""
+
+    def __init__(self) -> None:
+        self.highest = 0
+        self.of_item: Counter[ItemId | None] = Counter()
+        self.told: set[ItemId | None] = set()  # of these the administrator knows that there were too many
+        self.turns: dict[_Rule, deque[Instant]] = {}  # when the last exlets of each rule began, or will
+
+    def add(self, number: int, item: ItemId | None) -> None:
+        self.highest = max(self.highest, number)
+        self.of_item[item] += 1
+
+
+_decode = msgspec.json.Decoder(_Mended).decode
+
+
+class Exlets:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        manager: FlowManager,
+        flows: Flows,
+        rules: RuleBook,
+        decisions: DecisionBook,
+    ) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._manager = manager
+        self._flows = flows
+        self._rules = rules
+        self._decisions = decisions
+        self._counts: dict[str, _Count] = {}
+
+    async def find(self, said: Conclusion) -> Flow | None:
+        """An exlet of the set, or a flow that is deployed by that name."""
+        found = await self._rules.exlet(said)
+        if found is not None:
+            return found
+        try:
+            return (await self._flows.find(said.exlet))[0]
+        except NotFound:
+            return None
+
+    async def next_case(self, decision: Decision) -> CaseId:
+        """The id of the next exlet's case."""
+        stem = stem_of(decision)
+        count = await self._count(stem, decision)
+        count.add(count.highest + 1, decision.item)
+        return CaseId(f"{stem}.x{count.highest}")
+
+    async def repairs(self, decision: Decision) -> int:
+        """How many exlets there were already for the decision's item."""
+        return (await self._count(stem_of(decision), decision)).of_item[decision.item]
+
+    async def turn(self, decision: Decision, said: Conclusion) -> Instant:
+        """When the exlet may begin: when it was decided on, unless the same rule has just mended the item too often.
+        What a person orders begins at once."""
+        if decision.item is None or said.ordered_by:
+            return decision.at
+        rule = (decision.item, said.rules, said.type.value, said.task, said.rule)
+        turns = (await self._count(stem_of(decision), decision)).turns.setdefault(rule, deque(maxlen=TURNS_MAX))
+        at = max(decision.at, turns[0] + TURNS_MS) if len(turns) == TURNS_MAX else decision.at
+        turns.append(at)
+        return at
+
+    async def first_told(self, decision: Decision) -> bool:
+        """Whether this is the first time that somebody must hear of too many repairs of the item."""
+        told = (await self._count(stem_of(decision), decision)).told
+        first = decision.item not in told
+        told.add(decision.item)
+        return first
+
+    async def _count(self, stem: str, decision: Decision) -> _Count:
+        """How far the numbers go is read from the store once, unless the mended case began with these services and goes
+        on: of one that is over, whose forgotten jobs may still fail, the numbers were forgotten."""
+        live = self._manager.live.get(decision.case) if not decision.engine else None
+        if live is not None and live.begun_here and live.document.live:
+            self._counts.setdefault(stem, _Count())
+        if stem not in self._counts:
+            counted = await self._counted(stem)
+            self._counts.setdefault(stem, counted)
+        return self._counts[stem]
+
+    async def _counted(self, stem: str) -> _Count:
+        await self._ledger.settled()
+        own = re.compile(re.escape(stem) + r"\.x(\d+)")
+        known: dict[str, ItemId | None] = {}
+        async for found in self._store.scan(CASE_KIND, f"{stem}.x"):
+            known[found.id] = _decode(found.body).mends_item
+        known |= {each.exlet_case: each.item for each in self._decisions.open.values() if each.exlet_case is not None}
+        count = _Count()
+        for id, item in known.items():
+            if (match := own.fullmatch(id)) is not None:
+                count.add(int(match[1]), item)
+        return count
+
+    async def begin(self, decision: Decision, exlet: Flow | None, context: dict[str, Value]) -> None:
+        """Start the exlet's case. Raises a Mistake if it cannot even start."""
+        assert decision.exlet_case is not None
+        if exlet is None:
+            raise NotFound(f"the exlet {decision.exlet} is nowhere")
+        mended = self._manager.live.get(decision.case) if not decision.engine else None
+        document = CaseDocument(
+            id=decision.exlet_case,
+            flow=exlet.name,
+            digest=self._flows.digest(exlet),
+            inputs=inputs_for(exlet, context),
+            owner=mended.document.owner if mended is not None else "",
+            mends=decision.case,
+            mends_item=decision.item,
+            mends_engine=decision.engine,
+            decision=decision.id,
+        )
+        await self._manager.begin(document, exlet, {})
+
+    def forget(self, case: CaseId) -> None:
+        """The case is over, and nothing more mends it."""
+        self._counts.pop(case, None)
+
+
+def stem_of(decision: Decision) -> str:
+    """What the exlet's id begins with. Ids of foreign cases may hold anything."""
+    return f"{decision.engine}.{_STRANGE.sub('_', decision.case)}" if decision.engine else decision.case
+
+
+def inputs_for(exlet: Flow, context: dict[str, Value]) -> dict[str, Value]:
+    """An exlet wants the context. Any other flow gets of the case's data what it has inputs for."""
+    if "context" in exlet.inputs:
+        return {"context": bounded(context)}
+    data = {**context["case"]["data"], **context["item"]["data"]}
+    return {name: data[name] for name in exlet.inputs if name in data}

@@ -1,0 +1,74 @@
+"""A failed attempt, as the proxy tells of it, becomes an exception event."""
+
+from mendflow.core.engine.messages import ItemFailed
+from mendflow.core.model.jobs import Outcome, sources_of
+from mendflow.core.model.mending import ExceptionType, XEvent
+from mendflow.core.model.values import Value
+from mendflow.core.recovery.ids import serial_of
+from mendflow.services.base.contracts import Failure
+from mendflow.services.cases.live_case import CaseDocument, name_of
+from mendflow.services.recovery.interception_rules import job_facts_of, outcome_facts
+
+
+def event_of(failure: Failure, flow: str) -> XEvent:
+    """The id names the attempt: the same failure told again has the same one."""
+    serial = serial_of(failure.job)
+    return XEvent(
+        id=f"{failure.id or f'{failure.real}:{failure.attempts}'}/{ExceptionType.ABORT.value}",
+        type=ExceptionType.ABORT,
+        case=failure.case,
+        flow=flow,
+        item=failure.spec.item,
+        task=name_of(failure.spec.item),
+        serial=serial,
+        facts={"job": _job(failure), "outcome": outcome_facts(failure.outcome), "pattern": failure.pattern},
+        fault=failure.fault,
+        job=failure.job,
+    )
+
+
+def early_failure(document: CaseDocument, order: ItemFailed) -> XEvent:
+    """An item that failed before anything was ordered, as when its inputs cannot be worked out."""
+    return XEvent(
+        id=f"{document.id}/{order.item}/{ExceptionType.ABORT.value}",
+        type=ExceptionType.ABORT,
+        case=document.id,
+        flow=document.flow,
+        item=order.item,
+        task=name_of(order.item),
+        facts={"outcome": {"ok": False}},
+        fault=order.fault,
+    )
+
+
+def _job(failure: Failure) -> dict[str, Value]:
+    spec, fault, outcome = failure.spec, failure.fault, failure.outcome
+    own = max(failure.attempts - failure.losses, 0)
+    left = len(sources_of(spec, fault.file)) - 1 if fault.file else 0
+    return {
+        **job_facts_of(spec),
+        **measured(outcome),
+        "id": failure.job,
+        "exit_code": outcome.exit_code if outcome.exit_code is not None else fault.exit_code,
+        "signal": fault.signal,
+        "stage": failure.stage or fault.stage,
+        "log_tail": outcome.log_tail or fault.log_tail,
+        "site": failure.site,
+        "pilot": failure.pilot,
+        "host": failure.host,
+        "failures": own,
+        "losses": failure.losses,
+        "attempts": failure.attempts,
+        "level": failure.level,
+        "generation": failure.generation,
+        "final": failure.final,
+        "domain": failure.domain,
+        "hosts": list(failure.hosts),
+        "sources_left": max(left, 0),
+        "sources": list(sources_of(spec, fault.file)) if fault.file else [],
+    }
+
+
+def measured(outcome: Outcome) -> dict[str, Value]:
+    measures = outcome.measures
+    return {"peak_bytes": measures.peak_bytes, "cpu_ms": measures.cpu_ms, "ran_ms": measures.ran_ms}

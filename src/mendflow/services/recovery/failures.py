@@ -1,0 +1,195 @@
+"""Failures grouped by their cause, over all cases.
+
+Every decision keeps the signature of its cause. To group them, each is read once, and only a few small fields of it are
+decoded: contexts, which are most of a decision, are passed over. Samples of one group are then read whole."""
+
+import asyncio
+import hashlib
+from collections import Counter, defaultdict
+from collections.abc import AsyncIterator
+from typing import NamedTuple
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.mending import BY_HAND, DecisionState, ExceptionType
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.repair_views import FailureGroup, Handling
+from mendflow.services.recovery.decisions import DECISION_KIND
+from mendflow.stores.contract import Store
+
+ID_CHARS = 8
+NAMES_MAX = 20
+BREATH_EVERY = 2_000
+"""So many decisions are read before others have their turn."""
+
+
+class _Fault(msgspec.Struct):
+    category: str = ""
+
+
+class _Conclusion(msgspec.Struct):
+    rules: str = ""
+    task: str = ""
+    rule: int = 0
+    exlet: str = ""
+    passive: bool = False
+
+
+class _Key(NamedTuple):
+    """Who took a failure up, and how."""
+
+    rules: str
+    rule: int
+    exlet: str
+    passive: bool
+
+
+class Brief(msgspec.Struct):
+    """The fields of a decision that grouping wants."""
+
+    id: str
+    case: CaseId
+    flow: str
+    type: ExceptionType
+    at: Instant
+    state: DecisionState
+    task: str = ""
+    signature: str = ""
+    result: str = ""
+    exlet: str = ""
+    exlet_case: CaseId | None = None
+    fault: _Fault | None = None
+    conclusion: _Conclusion | None = None
+    trials: list[_Conclusion] = []
+
+
+RETRIED = "retried"
+THE_QUEUE = "the queue"
+"""What no rule took up, and whoever executes jobs tried again by itself."""
+
+_decode = msgspec.json.Decoder(Brief).decode
+
+
+def group_id(type: ExceptionType, signature: str) -> str:
+    """A short name for a cause."""
+    return hashlib.sha256(f"{type.value} {signature}".encode()).hexdigest()[:ID_CHARS]
+
+
+async def briefs(store: Store, *, selections: bool = False) -> AsyncIterator[Brief]:
+    """Every failure that was decided about. Selections are no failures."""
+    read = 0
+    async for found in store.scan(DECISION_KIND):
+        brief = _decode(found.body)
+        if selections or brief.type is not ExceptionType.SELECTION:
+            yield brief
+        read += 1
+        if read % BREATH_EVERY == 0:
+            await asyncio.sleep(0)
+
+
+class _Gathering:
+    """One cause, as far as it has been read."""
+
+    def __init__(self, first: Brief) -> None:
+        self.type = first.type
+        self.signature = first.signature
+        self.category = first.fault.category if first.fault else ""
+        self.count = self.waiting = self.unhandled = 0
+        self.first_at = self.last_at = first.at
+        self.cases: set[CaseId] = set()
+        self.flows: Counter[str] = Counter()
+        self.tasks: Counter[str] = Counter()
+        self.handled: dict[_Key, Counter[str]] = {}
+
+    def take(self, brief: Brief) -> None:
+        self.count += 1
+        self.cases.add(brief.case)
+        self.flows[brief.flow] += 1
+        self.tasks[brief.task] += 1
+        self.first_at = min(self.first_at, brief.at)
+        self.last_at = max(self.last_at, brief.at)
+        self.waiting += brief.state == "waiting"
+        retried = brief.state in ("ignored", "passive") and brief.result == RETRIED
+        self.unhandled += brief.state in ("ignored", "passive") and not retried
+        for trial in brief.trials:
+            key = _Key(trial.rules, trial.rule, trial.exlet, True)
+            self.handled.setdefault(key, Counter())["on trial"] += 1
+        said = brief.conclusion
+        if retried:
+            self.handled.setdefault(_Key("", 0, THE_QUEUE, False), Counter())["tried again"] += 1
+        elif said is not None or brief.exlet:
+            ruled = said is not None and said.rule != BY_HAND
+            key = (
+                _Key(said.rules, said.rule, brief.exlet, said.passive)
+                if said and ruled
+                else _Key("", 0, brief.exlet, False)
+            )
+            self.handled.setdefault(key, Counter())[brief.result or brief.state] += 1
+
+    def group(self) -> FailureGroup:
+        return FailureGroup(
+            id=group_id(self.type, self.signature),
+            type=self.type,
+            category=self.category,
+            message=self.signature.partition(": ")[2] or self.signature,
+            count=self.count,
+            cases=len(self.cases),
+            first_at=self.first_at,
+            last_at=self.last_at,
+            flows=_names(self.flows),
+            tasks=_names(self.tasks),
+            waiting=self.waiting,
+            unhandled=self.unhandled,
+            handled=sorted(map(_handling, self.handled.items()), key=lambda handling: -handling.count),
+        )
+
+
+def _names(counted: Counter[str]) -> list[str]:
+    return [name for name, _ in counted.most_common(NAMES_MAX) if name]
+
+
+def _handling(found: tuple[_Key, Counter[str]]) -> Handling:
+    key, results = found
+    return Handling(
+        rules=key.rules,
+        rule=key.rule,
+        exlet=key.exlet,
+        count=results.total(),
+        results=dict(results.most_common()),
+        passive=key.passive,
+    )
+
+
+async def grouped(store: Store, *, since: Instant = 0, flow: str = "", limit: int = 100) -> list[FailureGroup]:
+    """The most frequent causes first."""
+    gathered: dict[tuple[ExceptionType, str], _Gathering] = {}
+    async for brief in briefs(store):
+        if brief.at >= since and (not flow or brief.flow == flow):
+            cause = gathered.get((brief.type, brief.signature))
+            if cause is None:
+                cause = gathered[brief.type, brief.signature] = _Gathering(brief)
+            cause.take(brief)
+    found = sorted(gathered.values(), key=lambda cause: (-cause.count, -cause.last_at))
+    return [cause.group() for cause in found[:limit]]
+
+
+async def group_named(store: Store, name: str) -> tuple[FailureGroup, list[Brief]]:
+    """The group whose id begins so, and its failures, the newest first."""
+    ids: dict[tuple[ExceptionType, str], str] = {}
+    groups: dict[str, list[Brief]] = defaultdict(list)
+    async for brief in briefs(store):
+        id = ids.get((brief.type, brief.signature))
+        if id is None:
+            id = ids[brief.type, brief.signature] = group_id(brief.type, brief.signature)
+        if name and id.startswith(name):
+            groups[id].append(brief)
+    if not groups:
+        raise NotFound(f"there is no group {name!r} of failures; `mendflow failures` lists them", group=name)
+    if len(groups) > 1:
+        raise NotFound(f"several groups begin with {name!r}: {', '.join(sorted(groups))}; give more", group=name)
+    [members] = groups.values()
+    cause = _Gathering(members[0])
+    for member in members:
+        cause.take(member)
+    return cause.group(), sorted(members, key=lambda member: -member.at)

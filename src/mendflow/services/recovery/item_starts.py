@@ -1,0 +1,44 @@
+"""When an item began: its job was submitted, its task offered, its call started.
+
+The engine has no clock, so it does not know. Whoever executes the item noted the moment when it was asked to, under the
+item's serial: there it is read, from memory while it is under way, else as it was written."""
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant, JobId
+from mendflow.core.model.mending import XEvent
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.user_tasks import TASK_KIND
+from mendflow.services.scheduling.pilot_scheduler import JOB_KIND, QueueAndPilots
+from mendflow.stores.contract import Store
+
+
+class _Begun(msgspec.Struct):
+    """What is read of a job or a task."""
+
+    created_at: Instant = 0
+    offered_at: Instant = 0
+
+
+_decode = msgspec.json.Decoder(_Begun).decode
+
+
+class Beginnings:
+    def __init__(self, store: Store, manager: FlowManager, meta: QueueAndPilots) -> None:
+        self._store = store
+        self._manager = manager
+        self._meta = meta
+
+    async def of(self, event: XEvent, kind: str) -> Instant:
+        """When the item of an exception last began; 0 if nobody knows, or it has not."""
+        if not event.serial or event.engine:
+            return 0
+        id = f"{event.case}/{event.serial}"
+        if kind == "call":
+            called = await self._manager.document(CaseId(f"{event.case}.{event.serial}"))
+            return called.started_at if called is not None else 0
+        if kind == "job" and (job := self._meta.jobs.get(JobId(id))) is not None:
+            return job.created_at
+        found = await self._store.get(TASK_KIND if kind == "task" else JOB_KIND, id)
+        begun = _decode(found.body) if found is not None else _Begun()
+        return begun.created_at or begun.offered_at

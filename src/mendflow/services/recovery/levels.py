@@ -1,0 +1,208 @@
+"""Levels: queues where failed jobs wait before they are tried again, each with its own wait.
+
+An entry has a key, and the same key given twice is one entry. In recoverable mode it is a document from the moment that
+`enter` has returned until what was to be done with it is done; in express mode it lives in memory only, and whoever
+ordered it orders it again after a crash. What is due is handed to one callback, and taken out when that has returned:
+a crash in between hands it over once more, under the same key, so whoever gets it does it once."""
+
+import asyncio
+import heapq
+import logging
+from collections.abc import Awaitable, Callable, Collection, Sequence
+from typing import Final, Literal
+
+import msgspec
+
+from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId
+from mendflow.core.model.problems import Invalid, Mistake, StoreUnavailable
+from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.cluster import only, root_of
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.ledger import Ledger
+from mendflow.stores.contract import Store
+
+log = logging.getLogger("mendflow.levels")
+
+LEVEL_KIND: Final = "level"
+DEFAULT_WAITS_MS: Final = (60_000, 600_000, 3_600_000)
+_LONGEST_SLEEP_MS = 60_000
+
+Mode = Literal["recoverable", "express"]
+
+
+class LevelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that waits in a level, and until when."""
+
+    key: str
+    level: int
+    job: JobId
+    case: CaseId
+    item: ItemId
+    entered_at: Instant
+    due_at: Instant
+    mode: Mode = "recoverable"
+
+
+Due = Callable[[LevelEntry], Awaitable[None]]
+_decode = msgspec.json.Decoder(LevelEntry).decode
+
+
+class Levels:
+    """`waits_ms` are those of the levels 1, 2, ...; what enters a level beyond the last waits as long as in the last.
+    `due` is set by whoever wires."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        homes: HomeBook,
+        waits_ms: Sequence[int] = DEFAULT_WAITS_MS,
+    ) -> None:
+        assert waits_ms, "there is at least one level"
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._homes = homes
+        self.waits_ms = tuple(waits_ms)
+        self.due: Due = _nobody
+        self._entries: dict[str, LevelEntry] = {}
+        self._heap: list[tuple[Instant, str]] = []
+        self._changed = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._soon = Soon(ledger)
+
+    async def load(self, roots: Collection[CaseId]) -> None:
+        """Take up what waits on disk for these trees of cases. Before anybody enters: an exlet that is taken up gives
+        its orders again, and what waits already must be known then."""
+        async for found in self._store.scan(LEVEL_KIND, only(roots)):
+            if root_of(found.id) in roots:
+                self._ledger.known(LEVEL_KIND, found.id, found.version)
+                self._wait(_decode(found.body))
+
+    def start(self) -> None:
+        """Watch the clock."""
+        self._task = asyncio.create_task(self._run(), name="levels")
+
+    async def stop(self) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._soon.stop()
+
+    async def enter(
+        self,
+        key: str,
+        *,
+        level: int,
+        job: JobId,
+        case: CaseId,
+        item: ItemId,
+        mode: Mode = "recoverable",
+        wait_ms: int | None = None,
+    ) -> LevelEntry:
+        """Let it wait in a level. What waits already under this key goes on waiting as it does."""
+        if level < 1:
+            raise Invalid(f"levels count from 1; there is no level {level}", field="level")
+        entry = self._entries.get(key)
+        if entry is None:
+            now = self._clock.now()
+            due_at = now + max(0, self.wait_ms(level) if wait_ms is None else wait_ms)
+            entry = LevelEntry(
+                key=key, level=level, job=job, case=case, item=item, entered_at=now, due_at=due_at, mode=mode
+            )
+            self._entries[key] = entry
+            if mode == "recoverable":
+                self._homes.hold(key, f"level {key}")
+                self._ledger.touch(LEVEL_KIND, key, entry)
+                await self._ledger.settled()
+            self._wait(entry)
+        return entry
+
+    def wait_ms(self, level: int) -> int:
+        return self.waits_ms[min(level, len(self.waits_ms)) - 1]
+
+    def leave(self, key: str) -> bool:
+        """Take it out before its time: nobody wants it any more. Whether it was there."""
+        entry = self._entries.pop(key, None)
+        if entry is not None and entry.mode == "recoverable":
+            self._ledger.drop(LEVEL_KIND, key)
+            self._homes.let_go(key, f"level {key}")
+        return entry is not None
+
+    def waits(self, prefix: str) -> bool:
+        """Whether anything whose key begins so is here."""
+        return any(key.startswith(prefix) for key in self._entries)
+
+    def leave_all(self, prefix: str) -> None:
+        """Take out all whose keys begin so."""
+        for key in [key for key in self._entries if key.startswith(prefix)]:
+            self.leave(key)
+
+    def drain(self, level: int | None = None) -> int:
+        """Let go now what waits in a level, or in all; how many."""
+        now = self._clock.now()
+        waiting = [entry for entry in self.entries(level) if entry.due_at > now]
+        for entry in waiting:
+            self._wait(msgspec.structs.replace(entry, due_at=now))
+        return len(waiting)
+
+    def counts(self) -> dict[int, int]:
+        """How many wait in each level; those that ship are there with none, too."""
+        counts = dict.fromkeys(range(1, len(self.waits_ms) + 1), 0)
+        for entry in self._entries.values():
+            counts[entry.level] = counts.get(entry.level, 0) + 1
+        return counts
+
+    def entries(self, level: int | None = None) -> list[LevelEntry]:
+        """What waits, the next one first."""
+        found = [entry for entry in self._entries.values() if level is None or entry.level == level]
+        return sorted(found, key=lambda entry: (entry.due_at, entry.key))
+
+    def _wait(self, entry: LevelEntry) -> None:
+        self._entries[entry.key] = entry
+        if entry.mode == "recoverable":
+            self._homes.hold(entry.key, f"level {entry.key}")
+        heapq.heappush(self._heap, (entry.due_at, entry.key))
+        if self._heap[0] == (entry.due_at, entry.key):
+            self._changed.set()
+
+    async def _run(self) -> None:
+        while True:
+            self._changed.clear()
+            while (entry := self._next()) is not None:
+                # Each by itself: one that waits for a foreign engine must not hold up the others.
+                self._soon.do(self._let_go(entry))
+            wait_ms = min(self._heap[0][0] - self._clock.now(), _LONGEST_SLEEP_MS) if self._heap else _LONGEST_SLEEP_MS
+            try:
+                # Not wait_for: before Python 3.12 it may swallow the cancellation that ends this loop.
+                async with asyncio.timeout(max(wait_ms, 0) / 1000):
+                    await self._changed.wait()
+            except TimeoutError:
+                pass
+
+    def _next(self) -> LevelEntry | None:
+        """The next entry whose time has come. An entry that was drained, or has left, is passed over."""
+        now = self._clock.now()
+        while self._heap and self._heap[0][0] <= now:
+            due_at, key = heapq.heappop(self._heap)
+            entry = self._entries.get(key)
+            if entry is not None and entry.due_at == due_at:
+                return entry
+        return None
+
+    async def _let_go(self, entry: LevelEntry) -> None:
+        with self._ledger.whole():  # where the store is away everything is read again, and with it this entry
+            try:
+                await self.due(entry)
+            except StoreUnavailable:
+                raise
+            except Mistake as mistake:
+                log.warning("what waited as %s in level %d has nowhere to go: %s", entry.key, entry.level, mistake)
+        self.leave(entry.key)
+
+
+async def _nobody(entry: LevelEntry) -> None:
+    raise AssertionError(f"nobody takes what is due in level {entry.level}")

@@ -1,0 +1,81 @@
+"""What exlets say to their primitives, made into what is done: changes of a job, a level, a fault.
+
+Values come from expressions that somebody wrote, so each is checked, and what makes no sense is refused with a sentence
+that fails the exlet."""
+
+import msgspec
+
+from mendflow.core.engine.messages import DoMend
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.mending import Decision
+from mendflow.core.model.problems import Invalid, Mistake
+from mendflow.core.model.values import Value
+from mendflow.services.base.contracts import Change, SubmissionFailed
+from mendflow.services.recovery.levels import Mode
+
+
+def failed(order: DoMend, problem: Mistake | SubmissionFailed) -> Outcome:
+    said = problem.message if isinstance(problem, Mistake) else problem.fault.message
+    message = f"{order.do.value} could not be done: {said}"
+    return Outcome(fault=Fault(name="mendFailed", category=Category.FLOW, message=message))
+
+
+def level_of(said: Value, decision: Decision | None, levels: int) -> int:
+    """The level that an exlet names; none, or 0, is the one after the last that the job has been through. Raises
+    Invalid where there is no such level: what has waited in the last one is beyond recovery."""
+    if not isinstance(said, int) or isinstance(said, bool) or said < 0:
+        raise Invalid(f"a level is a number from 1 on, or 0 for the next, not {said!r:.80}", field="level")
+    job = decision.context.get("job") if decision is not None else None
+    before = job.get("level", 0) if isinstance(job, dict) else 0
+    if said > levels:
+        raise Invalid(f"there are {levels} levels to wait in, and no level {said}", field="level")
+    if not said and before >= levels:
+        raise Invalid(f"it has waited in all of the {levels} levels", field="level")
+    return said or int(before) + 1
+
+
+def mode_of(said: Value) -> Mode:
+    if said == "express" or said == "recoverable":
+        return "express" if said == "express" else "recoverable"
+    raise Invalid(f"a level's mode is recoverable or express, not {said!r:.80}", field="mode")
+
+
+def fault_for(decision: Decision | None, order: DoMend) -> Fault:
+    """The fault at hand, or the one that the exlet says."""
+    known = decision.fault if decision is not None else None
+    said = order.settings.get("message")
+    name = order.settings.get("fault")
+    if known is None:
+        message = str(said or "an exlet made it fail")
+        return Fault(name=str(name or "failed"), category=Category.FLOW, message=message)
+    return msgspec.structs.replace(known, name=str(name or known.name), message=str(said or known.message))
+
+
+def change_of(settings: dict[str, Value]) -> Change:
+    """What is to be other in a job, from what an exlet said. Raises Invalid where that makes no sense."""
+    names = ("resources", "env", "avoid_hosts", "sources", "domain", "wait_ms")
+    given = {name: settings[name] for name in names if settings.get(name) is not None}
+    if isinstance(given.get("avoid_hosts"), str):
+        given["avoid_hosts"] = [given["avoid_hosts"]]
+    if isinstance(given.get("env"), dict):
+        given["env"] = {key: value if isinstance(value, str) else str(value) for key, value in given["env"].items()}
+    if isinstance(given.get("wait_ms"), float):
+        given["wait_ms"] = int(given["wait_ms"])
+    try:
+        return msgspec.convert(given, Change)
+    except msgspec.ValidationError as error:
+        raise Invalid(f"a job cannot be changed so: {error}") from error
+
+
+def next_source(decision: Decision | None) -> dict[str, str]:
+    """The next place where the file that the fault is about can be had."""
+    file = decision.fault.file if decision is not None and decision.fault is not None else ""
+    job = decision.context.get("job") if decision is not None else None
+    sources = job.get("sources") if isinstance(job, dict) else None
+    return {file: str(sources[1])} if file and isinstance(sources, list) and len(sources) > 1 else {}
+
+
+def last_host(decision: Decision | None) -> str:
+    job = decision.context.get("job") if decision is not None else None
+    return str(job.get("host", "")) if isinstance(job, dict) else ""

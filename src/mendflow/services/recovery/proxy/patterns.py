@@ -1,0 +1,68 @@
+"""The repository of patterns as a server has it: those that ship with the product, and what was stored beside them."""
+
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from mendflow.core.model.problems import Conflict, Invalid
+from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flows import TRIES
+from mendflow.stores.contract import Store
+
+PATTERN_KIND: Final = "pattern"
+
+
+class StoredPattern(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """A document: one pattern, of a conversation or of a repair."""
+
+    conversation: JobPattern | None = None
+    repair: FaultPattern | None = None
+
+
+_decode = msgspec.json.Decoder(StoredPattern).decode
+
+
+class PatternBook:
+    """`patterns` is what holds now; `told` hears of every change, so what is added holds at once."""
+
+    def __init__(
+        self, store: Store, ledger: Ledger, shipped: Patterns, told: Callable[[Patterns], None] | None = None
+    ) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._told = told
+        self.patterns = shipped
+
+    async def start(self) -> None:
+        async for found in self._store.scan(PATTERN_KIND):
+            self._merge(_decode(found.body))
+
+    async def add(self, pattern: JobPattern | FaultPattern) -> None:
+        """Add a pattern, or put it in the place of one by the same name."""
+        if not pattern.name:
+            raise Invalid("a pattern needs a name", field="name")
+        if isinstance(pattern, JobPattern):
+            if problem := check_pattern(pattern.messages):
+                raise Invalid(problem, field="messages")
+            stored = StoredPattern(conversation=pattern)
+        else:
+            stored = StoredPattern(repair=pattern)
+        await self._put(pattern.name, stored)
+        self._merge(stored)
+
+    async def _put(self, name: str, stored: StoredPattern) -> None:
+        """Who puts it last is right."""
+        for _ in range(TRIES):
+            found = await self._store.get(PATTERN_KIND, name)
+            if await self._ledger.put_now(PATTERN_KIND, name, stored, found.version if found else 0) is not None:
+                return
+        raise Conflict(f"pattern {name} is changed by several at once, again and again; add it once more")
+
+    def _merge(self, stored: StoredPattern) -> None:
+        conversations = (stored.conversation,) if stored.conversation is not None else ()
+        repairs = (stored.repair,) if stored.repair is not None else ()
+        self.patterns = self.patterns.with_more(Patterns(conversations, repairs))
+        if self._told is not None:
+            self._told(self.patterns)

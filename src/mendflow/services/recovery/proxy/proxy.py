@@ -1,0 +1,344 @@
+"""The proxy's two faces: a meta-scheduler for the flow manager, and mendable jobs for the primitives of exlets.
+
+It hears every call and every end. What goes well passes through: an entry in a dict while the job is under way, and
+nothing else. What fails is told to `repairs` first; if somebody mends it the flow hears nothing, and when the job is
+submitted again under another id, everything that the flow asks of the id it knows is asked of the newest. Neither
+neighbour knows: the flow manager sees the contract it always saw, and each meta-scheduler sees ordinary jobs."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+
+from msgspec.structs import replace
+
+from mendflow.core.model.ids import CaseId, JobId
+from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.problems import NotFound
+from mendflow.core.recovery.conversation import Conversation, Held, Message
+from mendflow.core.recovery.decided import Decided
+from mendflow.core.recovery.ids import known_id
+from mendflow.core.recovery.patterns import NO_PATTERNS, Patterns
+from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.contracts import (
+    Callback,
+    CapacityReport,
+    Change,
+    Clock,
+    MetaScheduler,
+    NewJob,
+    Repairs,
+    Status,
+    SubmissionFailed,
+)
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.recovery.proxy.conversations import Talks
+from mendflow.services.recovery.proxy.resubmission import NOBODY, Recovery
+from mendflow.services.recovery.proxy.watched_job import Watched
+from mendflow.stores.contract import Store
+
+
+class Proxy:
+    """`inner` are the meta-schedulers by the names of their domains; the one without a name is our own queue. Without
+    `repairs` it hears and passes on."""
+
+    def __init__(
+        self,
+        *,
+        inner: Mapping[str, MetaScheduler],
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        patterns: Patterns = NO_PATTERNS,
+        repairs: Repairs = NOBODY,
+    ) -> None:
+        self.inner = inner
+        self._queue = inner[""]
+        self._ledger = ledger
+        self._watched: dict[JobId, Watched] = {}
+        self._talks = Talks(store, ledger)
+        self._troubled = self._talks.open
+        self._soon = Soon(ledger)
+        self.recovery = Recovery(
+            inner=inner, ledger=ledger, clock=clock, talks=self._talks, watched=self._watched, patterns=patterns
+        )
+        self.recovery.heard = self._listener = self._heard
+        self.recovery.repairs = repairs
+
+    @property
+    def repairs(self) -> Repairs:
+        return self.recovery.repairs
+
+    @repairs.setter
+    def repairs(self, repairs: Repairs) -> None:
+        self.recovery.repairs = repairs
+
+    def use(self, patterns: Patterns) -> None:
+        """Recognise conversations by these from now on."""
+        self.recovery.patterns = patterns
+
+    async def stop(self) -> None:
+        await self._soon.stop()
+
+    # The meta-scheduler's face
+
+    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+        watched = self._watched
+        for new in jobs:
+            if new.id not in watched:
+                watched[new.id] = Watched(new)
+        if again:
+            jobs = [new for new in jobs if not await self._take_up(new)]
+        if jobs:
+            try:
+                await self._queue.submit(jobs, again=again)
+            except SubmissionFailed as failed:
+                await self._not_taken(jobs, failed)
+
+    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+        """The call is held open here, not there: the job that it waits for may be another than the one it began
+        with."""
+        over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        async def tell(_: JobId, outcome: Outcome) -> None:
+            if not over.done():
+                over.set_result(outcome)
+
+        watched = self._watched[job.id] = Watched(job)
+        watched.waiter = over
+        await self.submit([job], again=again)
+        await self.subscribe(job.id, tell)
+        return await over
+
+    async def status(self, id: JobId) -> Status:
+        watched = self._watched.get(id)
+        if watched is None:
+            return await self._last_status(id)
+        watched.polled = True
+        talk = self._talks.get(id)
+        if watched.outcome is not None or watched.failing or (talk is not None and talk.held is not None):
+            return self._standing(watched)
+        domain, real = _newest(id, talk)
+        try:
+            found = await self.recovery.at(domain).status(real)
+        except SubmissionFailed as failed:
+            await self.recovery.failed(watched, Outcome(fault=failed.fault), stage="polling")
+            return self._standing(watched)
+        except NotFound:
+            if talk is None:
+                raise
+            return self._standing(watched)  # its newest submission is on its way there
+        if found.outcome is not None and found.outcome.fault is not None:
+            await self._heard_of_trouble(real, found.outcome)
+            return self._standing(watched)
+        if found.outcome is not None and watched.callback is None:
+            self._forget(id)
+        return _as_known(found, id, talk)
+
+    async def subscribe(self, id: JobId, callback: Callback) -> None:
+        watched = self._watched.get(id)
+        if watched is None:
+            await self._queue.subscribe(id, callback)
+            return
+        watched.callback = callback
+        if watched.outcome is not None:
+            self._soon.do(self.recovery.tell(watched, watched.outcome))
+            return
+        talk = self._troubled.get(id)
+        try:
+            if talk is None:
+                await self._queue.subscribe(id, self._listener)
+            elif talk.held is None:
+                await self.recovery.at(talk.domain).subscribe(talk.newest, self._listener)
+        except SubmissionFailed as failed:
+            await self.recovery.failed(watched, Outcome(fault=failed.fault), stage="notification")
+
+    async def suspend(self, id: JobId) -> None:
+        talk = self._steered(id, suspended=True)
+        if talk is None or talk.held is None:
+            domain, real = _newest(id, talk)
+            await self.recovery.at(domain).suspend(real)
+
+    async def resume(self, id: JobId) -> None:
+        talk = self._steered(id, suspended=False)
+        if talk is None or talk.held is None:
+            domain, real = _newest(id, talk)
+            await self.recovery.at(domain).resume(real)
+
+    async def cancel(self, id: JobId, *, reason: str = "") -> None:
+        watched = self._watched.get(id)
+        domain, real = _newest(id, self._forget(id))
+        if watched is not None and watched.waiter is not None:
+            watched.waiter.cancel()  # the call will not return: whoever cancels no longer waits
+        await self.recovery.at(domain).cancel(real, reason=reason)
+
+    async def capacity(self) -> CapacityReport:
+        return await self._queue.capacity()
+
+    # What the meta-scheduler asks of it
+
+    async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
+        """Whether somebody mends a job whose attempt failed, so that the queue need not try it again."""
+        known = known_id(job.id)
+        watched, talk = self._watched.get(known), self._talks.get(known)
+        if watched is None:
+            return False
+        if talk is not None and (talk.newest != job.id or talk.held is not None):
+            return True  # it was mended before the queue could write down that it ended
+        return await self.recovery.attempt_failed(watched, job, outcome)
+
+    # Mendable jobs
+
+    async def resubmit(self, id: JobId, change: Change, *, key: str, decided: Decided | None = None) -> None:
+        await self.recovery.resubmit(id, change, key, decided)
+
+    async def repoll(self, id: JobId, *, key: str) -> None:
+        await self.recovery.ask_again(id, Message.REPOLL, key)
+
+    async def reregister(self, id: JobId, *, key: str) -> None:
+        await self.recovery.ask_again(id, Message.REREGISTER, key)
+
+    async def pass_on(self, id: JobId, *, decided: Decided | None = None) -> None:
+        await self.recovery.pass_on(id, decided)
+
+    async def ended_well(self, id: JobId) -> bool | None:
+        if id in self._watched:
+            return None
+        try:
+            outcome = (await self._last_status(id)).outcome
+        except NotFound:
+            return None
+        return outcome.ok if outcome is not None else None
+
+    def standing(self, id: JobId) -> str:
+        """`held` while a failure of it is kept from the flow, `running` while it is under way; empty if the flow waits
+        for no such job."""
+        watched, talk = self._watched.get(id), self._talks.get(id)
+        if watched is None:
+            return ""
+        return "held" if watched.outcome is None and talk is not None and talk.held is not None else "running"
+
+    def conversation(self, id: JobId) -> Conversation | None:
+        """What went wrong with a job that is under way, and what was done about it."""
+        return self._talks.get(id)
+
+    async def last_conversation(self, id: JobId) -> Conversation | None:
+        """The same, also for a job that is over."""
+        return await self._talks.look_up(id)
+
+    # Listening
+
+    async def _heard(self, real: JobId, outcome: Outcome) -> None:
+        watched = self._watched.get(real)
+        if watched is None or outcome.fault is not None or real in self._troubled:
+            await self._heard_of_trouble(real, outcome)
+            return
+        if watched.callback is None:
+            watched.outcome = outcome
+            return
+        del self._watched[real]
+        await watched.callback(real, outcome)
+
+    async def _heard_of_trouble(self, real: JobId, outcome: Outcome) -> None:
+        """Something failed, or ended that had failed before. What is not the newest submission has been overtaken, and
+        a failure that is held is known already."""
+        known = known_id(real)
+        watched, talk = self._watched.get(known), self._talks.get(known)
+        if watched is None or watched.outcome is not None or watched.failing:
+            return
+        if talk is not None and (talk.newest != real or talk.held is not None):
+            return
+        if outcome.fault is None:
+            await self.recovery.tell(watched, outcome)
+        else:
+            await self.recovery.failed(watched, outcome, stage="execution")
+
+    async def _not_taken(self, jobs: Sequence[NewJob], failed: SubmissionFailed) -> None:
+        """Nobody took these jobs. If nobody mends that either, whoever submitted them hears it as he would have without
+        us; where only some are mended, the others are told when they are asked for."""
+        outcome = Outcome(fault=failed.fault)
+        mended = [await self.recovery.failed(self._watched[new.id], outcome, stage="submission") for new in jobs]
+        if not any(mended):
+            for new in jobs:
+                self._forget(new.id)
+            raise failed
+
+    async def _take_up(self, new: NewJob) -> bool:
+        """After a crash: whether the job has a conversation, and so is followed from there."""
+        talk = await self._talks.take_up(CaseId(new.case), new.id)
+        if talk is None:
+            return False
+        await self.recovery.take_up(self._watched[new.id], talk)
+        return True
+
+    async def _last_status(self, id: JobId) -> Status:
+        """Of a job that nobody waits for any more. If it had failed, its newest submission knows how it ended."""
+        talk = await self._talks.look_up(id)
+        if talk is None:
+            return await self._queue.status(id)
+        try:
+            return _as_known(await self.recovery.at(talk.domain).status(talk.newest), id, talk)
+        except NotFound:
+            if talk.held is not None:
+                return _ended(id, talk, talk.held.outcome)
+            return Status(job=id, state=JobState.AVAILABLE, attempts=talk.attempts, reason="it is submitted again")
+
+    async def attempts(self, id: JobId) -> int:
+        """How often a job was tried, in all its submissions; 0 if there is none of that id. Changes nothing."""
+        talk = await self._talks.look_up(id)
+        if talk is not None and talk.domain:
+            return talk.attempts + 1  # another domain is not asked for a number
+        try:
+            return (await self._last_status(id)).attempts
+        except NotFound:
+            return 0
+
+    def _standing(self, watched: Watched) -> Status:
+        """What a poller hears of a job that ended, or whose failure is being mended."""
+        id, outcome, talk = watched.new.id, watched.outcome, self._talks.get(watched.new.id)
+        if outcome is not None:
+            self._forget(id)
+            return _ended(id, talk, outcome)
+        held = talk.held if talk is not None else None
+        said = held.outcome.fault.message if held is not None and held.outcome.fault is not None else "it failed"
+        attempts = talk.attempts if talk is not None else 0
+        return Status(job=id, state=JobState.AVAILABLE, attempts=attempts, reason=f"it is being mended: {said}")
+
+    def _steered(self, id: JobId, *, suspended: bool) -> Conversation | None:
+        """Remember that a job is suspended whose next submission is yet to come."""
+        talk = self._talks.get(id)
+        if talk is not None and talk.suspended != suspended:
+            talk = replace(talk, suspended=suspended)
+            self._talks.keep(talk)
+        return talk
+
+    def _forget(self, id: JobId) -> Conversation | None:
+        """Nobody waits for this job any more."""
+        self._watched.pop(id, None)
+        return self._talks.close(id)
+
+
+def _newest(id: JobId, talk: Conversation | None) -> tuple[str, JobId]:
+    """The domain and the id of the submission that matters."""
+    return (talk.domain, talk.newest) if talk is not None else ("", id)
+
+
+def _as_known(found: Status, id: JobId, talk: Conversation | None) -> Status:
+    if talk is None:
+        return found
+    return replace(found, job=id, attempts=talk.earlier_attempts + found.attempts)
+
+
+def _ended(id: JobId, talk: Conversation | None, outcome: Outcome) -> Status:
+    state = JobState.COMPLETED if outcome.ok else JobState.FAILED
+    held = talk.held if talk is not None else None
+    where = held if held is not None else Held(outcome=outcome, stage="")
+    attempts = talk.attempts if talk is not None else 0
+    return Status(
+        job=id,
+        state=state,
+        attempts=attempts,
+        outcome=outcome,
+        reason=state.value,
+        pilot=where.pilot,
+        host=where.host,
+        site=where.site,
+    )

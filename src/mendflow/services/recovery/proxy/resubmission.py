@@ -1,0 +1,303 @@
+"""What the proxy does when a job has failed: it asks whether somebody mends it, and carries out what they decide.
+
+The failure is held before anybody is asked, because a repair may act before the asker has its answer. What is done is
+on disk before it is acknowledged, and a repair that comes again under the same key is done once. A new submission is
+written into the conversation first and handed over second: a crash between the two is made up for when the flow, or
+the repair, asks again."""
+
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Final
+
+from msgspec.structs import replace
+
+from mendflow.core.model.faults import Category, Fault, Stage
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.recovery.change import changed
+from mendflow.core.recovery.conversation import Conversation, Held, Message, begin
+from mendflow.core.recovery.decided import Decided
+from mendflow.core.recovery.patterns import Patterns, recognise
+from mendflow.services.base.contracts import (
+    Change,
+    Clock,
+    Failure,
+    MetaScheduler,
+    NewJob,
+    Repairs,
+    Status,
+    SubmissionFailed,
+)
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.recovery.proxy.conversations import Talks
+from mendflow.services.recovery.proxy.watched_job import Watched
+
+OUR_QUEUE: Final = "."
+LOST_ANSWERS: Final = frozenset({"submission", "polling", "notification"})
+"""Stages where an answer may be lost and the job not. Who asks again after another failure is told the same again."""
+
+_STAGES: Final[dict[str, str]] = {Stage.STAGE_IN: "staging", Stage.STAGE_OUT: "staging", Stage.SUBMISSION: "submission"}
+
+Heard = Callable[[JobId, Outcome], Awaitable[None]]
+
+
+class Nobody:
+    """Mends nothing."""
+
+    async def failed(self, failure: Failure) -> bool:
+        return False
+
+
+NOBODY: Final = Nobody()
+
+
+class Recovery:
+    def __init__(
+        self,
+        *,
+        inner: Mapping[str, MetaScheduler],
+        ledger: Ledger,
+        clock: Clock,
+        talks: Talks,
+        watched: dict[JobId, Watched],
+        patterns: Patterns,
+    ) -> None:
+        self._inner = inner
+        self._ledger = ledger
+        self._clock = clock
+        self._talks = talks
+        self._watched = watched
+        self.patterns = patterns
+        self.repairs: Repairs = NOBODY
+        self.heard: Heard
+
+    def at(self, domain: str) -> MetaScheduler:
+        found = self._inner.get(domain)
+        if found is None:
+            message = f"there is no domain {domain!r} here any more"
+            raise SubmissionFailed(Fault(name="noSuchDomain", category=Category.SCHEDULER_DOWN, message=message))
+        return found
+
+    # A failure
+
+    async def failed(self, watched: Watched, outcome: Outcome, *, stage: str) -> bool:
+        """Whether somebody mends it; otherwise the flow has heard of it."""
+        talk = self._talk(watched)
+        watched.failing = True
+        last = await self._last(talk) if stage == "execution" else _nothing_known(talk.newest)
+        watched.failing = False
+        if self._watched.get(talk.job) is not watched:
+            return False  # the flow went on without it
+        held = Held(outcome=outcome, stage=_stage(outcome, stage), host=last.host, site=last.site, pilot=last.pilot)
+        self._note(watched, talk.fail(held, attempts=last.attempts, losses=last.losses))
+        return await self._ask(watched)
+
+    async def attempt_failed(self, watched: Watched, job: Job, outcome: Outcome) -> bool:
+        """The same for an attempt that would be followed by another. If nobody mends it, or could be asked, it was
+        never said."""
+        before, last = self._talks.get(watched.new.id), job.history[-1]
+        stage = _stage(outcome, "execution")
+        held = Held(outcome=outcome, stage=stage, host=last.host, site=last.site, pilot=last.pilot, final=False)
+        talk = self._note(watched, self._talk(watched).fail(held, attempts=job.tries, losses=job.losses))
+        mended = False
+        try:
+            mended = await self.repairs.failed(self._failure(watched, talk))
+        finally:
+            if mended:
+                self._keep(talk.job)
+            elif before is not None:
+                self._talks.note(before)
+            else:
+                self._talks.close(talk.job)
+        return mended
+
+    async def take_up(self, watched: Watched, talk: Conversation) -> None:
+        """After a crash: follow the newest submission, or ask again who mends its failure, which is decided once. An
+        attempt whose failure is held, and which the queue has not ended yet, is ended now."""
+        if talk.held is None:
+            await self._hand_over(watched, talk)
+            return
+        if not talk.held.final:
+            inner, new = self.at(talk.domain), self._newest(watched, talk)
+            await inner.submit([new], again=True)
+            await inner.cancel(new.id)
+        await self._ask(watched)
+
+    async def tell(self, watched: Watched, outcome: Outcome) -> None:
+        """Let the flow hear how the job ended, under the id that it knows. Whoever polls hears it when he asks."""
+        known = watched.new.id
+        watched.outcome = outcome
+        if watched.callback is not None:
+            self._watched.pop(known, None)
+            await watched.callback(known, outcome)
+            self._talks.close(known)
+
+    async def pass_on(self, id: JobId, decided: Decided | None = None) -> None:
+        """Let the flow hear of the failure that is held, unless it is one of a later submission, which others mend."""
+        watched, talk = self._watched.get(id), self._talks.get(id)
+        if watched is None or watched.outcome is not None or talk is None or talk.held is None:
+            return
+        if decided is not None and talk.overtook(decided):
+            return
+        self._talks.note(talk.hear(Message.FORCE_FAIL))
+        await self.tell(watched, talk.held.outcome)
+
+    async def _ask(self, watched: Watched) -> bool:
+        known = watched.new.id
+        talk = self._talks.get(known)
+        assert talk is not None
+        if await self.repairs.failed(self._failure(watched, talk)):
+            self._keep(known)
+            return True
+        await self.pass_on(known)
+        return False
+
+    async def _last(self, talk: Conversation) -> Status:
+        try:
+            return await self.at(talk.domain).status(talk.newest)
+        except (NotFound, SubmissionFailed):
+            return _nothing_known(talk.newest)
+
+    def _talk(self, watched: Watched) -> Conversation:
+        return self._talks.get(watched.new.id) or begin(watched.new.id, watched.new.case, watched.said)
+
+    def _note(self, watched: Watched, talk: Conversation) -> Conversation:
+        talk = replace(talk, pattern=recognise(self.patterns, watched.said) or talk.pattern)
+        self._talks.note(talk)
+        return talk
+
+    def _keep(self, known: JobId) -> None:
+        """It is being mended, or may have been mended already."""
+        talk = self._talks.get(known)
+        if talk is not None:
+            self._talks.keep(talk)
+
+    # What repairs do
+
+    async def resubmit(self, id: JobId, change: Change, key: str, decided: Decided | None = None) -> None:
+        """Submit the job again, changed. One that is still under way is ended first. Nothing happens if the flow waits
+        for it no longer, if it was done before, or if others have submitted again what this was decided about."""
+        watched = self._watched.get(id)
+        if watched is None or watched.outcome is not None:
+            return
+        before = self._talk(watched)
+        if key not in before.keys and (decided is None or not before.overtook(decided)):
+            talk = self._changed(watched, before, change, key, cause=decided.event if decided is not None else key)
+            self._talks.keep(talk)
+            if before.held is None:
+                await self.at(before.domain).cancel(before.newest)
+            await self._hand_over(watched, talk)
+        elif before.held is None:
+            await self._hand_over(watched, before)
+        await self._ledger.settled()
+
+    async def ask_again(self, id: JobId, message: Message, key: str) -> None:
+        """Poll for the newest submission, or register for its end, once more: an answer was lost. Refused for a job
+        that is known to have failed, because it would say so again."""
+        watched = self._watched.get(id)
+        if watched is None or watched.outcome is not None:
+            return
+        talk = self._talk(watched)
+        if key in talk.keys:
+            return
+        if talk.held is not None and talk.held.stage not in LOST_ANSWERS:
+            raise Conflict(f"job {talk.newest} has failed, and would only say so again; re-submit it")
+        talk = talk.ask_again(message, key)
+        self._talks.keep(talk)
+        try:
+            await self._ask_for(watched, talk, message)
+        except SubmissionFailed as failed:
+            stage = "polling" if message is Message.REPOLL else "notification"
+            await self.failed(watched, Outcome(fault=failed.fault), stage=stage)
+        await self._ledger.settled()
+
+    async def _ask_for(self, watched: Watched, talk: Conversation, message: Message) -> None:
+        inner = self.at(talk.domain)
+        try:
+            if message is Message.REPOLL:
+                found = await inner.status(talk.newest)
+                if found.outcome is not None:
+                    await self.heard(talk.newest, found.outcome)
+                    return
+            if message is Message.REREGISTER or watched.callback is not None:
+                await inner.subscribe(talk.newest, self.heard)
+        except NotFound as error:
+            fault = Fault(name="neverArrived", category=Category.NETWORK, message=f"it never arrived: {error.message}")
+            raise SubmissionFailed(fault) from error
+
+    def _changed(self, watched: Watched, talk: Conversation, change: Change, key: str, *, cause: str) -> Conversation:
+        domain = "" if change.domain == OUR_QUEUE else change.domain or talk.domain
+        if domain not in self._inner:
+            known = ", ".join(sorted(repr(name) if name else f"'{OUR_QUEUE}' (our own queue)" for name in self._inner))
+            raise NotFound(f"there is no domain {domain!r} to submit to; there are {known}")
+        spec = changed(
+            talk.spec or watched.new.spec,
+            resources=change.resources,
+            env=change.env,
+            avoid_hosts=change.avoid_hosts,
+            sources=change.sources,
+            transfer=change.transfer,
+        )
+        not_before = self._clock.now() + change.wait_ms if change.wait_ms > 0 else 0
+        return talk.send_again(
+            key=key,
+            cause=cause,
+            spec=spec,
+            domain=domain,
+            level=change.level,
+            not_before=not_before,
+            staged=change.restage,
+        )
+
+    def _newest(self, watched: Watched, talk: Conversation) -> NewJob:
+        return NewJob(talk.newest, talk.case, talk.spec or watched.new.spec, not_before=talk.not_before)
+
+    async def _hand_over(self, watched: Watched, talk: Conversation) -> None:
+        """Give the newest submission to its domain, which knows one that it has been given before."""
+        try:
+            inner = self.at(talk.domain)
+            await inner.submit([self._newest(watched, talk)], again=True)
+            if self._watched.get(talk.job) is not watched:
+                await inner.cancel(talk.newest)  # the flow went on without it while it was handed over
+                return
+            if talk.suspended:
+                await inner.suspend(talk.newest)
+            if watched.callback is not None:
+                await inner.subscribe(talk.newest, self.heard)
+        except SubmissionFailed as failed:
+            await self.failed(watched, Outcome(fault=failed.fault), stage="submission")
+
+    def _failure(self, watched: Watched, talk: Conversation) -> Failure:
+        held = talk.held
+        assert held is not None and held.outcome.fault is not None
+        return Failure(
+            id=f"{talk.newest}:{talk.attempts}:{talk.told}",
+            job=talk.job,
+            real=talk.newest,
+            case=talk.case,
+            spec=talk.spec or watched.new.spec,
+            fault=held.outcome.fault,
+            outcome=held.outcome,
+            generation=talk.generation,
+            attempts=talk.attempts,
+            losses=talk.losses,
+            level=talk.level,
+            host=held.host,
+            site=held.site,
+            pilot=held.pilot,
+            pattern=talk.pattern,
+            stage=held.stage,
+            domain=talk.domain,
+            hosts=talk.hosts,
+            final=held.final,
+        )
+
+
+def _stage(outcome: Outcome, stage: str) -> str:
+    """The stage of the conversation: what the attempt's own says, where that is about files or handing over."""
+    fault = outcome.fault
+    return _STAGES.get(fault.stage, stage) if fault is not None else stage
+
+
+def _nothing_known(job: JobId) -> Status:
+    return Status(job=job, state=JobState.AVAILABLE)

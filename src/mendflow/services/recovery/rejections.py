@@ -1,0 +1,115 @@
+"""Rejecting a choice: the wrong exlet, or worklet, is stopped, what it held goes on, and the right one takes its place.
+
+That takes many steps in several cases. So the wish is on disk first, in the one document of the wrong decision, and
+leaves it when all is done: a server that is stopped in between finds it there and takes every step again. Each of them
+counts once, however often it is taken."""
+
+from collections.abc import Iterable
+
+from msgspec.structs import replace
+
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.mending import Conclusion, Decision, ExceptionType
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.engine_interfaces import Engine
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.recovery.decisions import TRIED_AGAIN
+from mendflow.services.recovery.exception_service import ExceptionService
+
+
+class Rejections:
+    def __init__(self, service: ExceptionService, ledger: Ledger, clock: Clock) -> None:
+        self._service = service
+        self._decisions = service.decisions
+        self._ledger = ledger
+        self._clock = clock
+
+    def resume(self, decisions: Iterable[Decision]) -> None:
+        """After a start: finish what was under way."""
+        for decision in decisions:
+            if decision.correction is not None:
+                self._service.later(self._again(decision))
+
+    async def _again(self, wrong: Decision) -> None:
+        await self._finish(wrong)
+
+    async def reject(self, wrong: Decision, right: Conclusion, note: str) -> Decision:
+        """Let this conclusion take the place of a decision; gives what stands in its place, of a worklet the wrong
+        decision, which says what was chosen then."""
+        wrong.state, wrong.correction, wrong.note = "rejected", right, note
+        wrong.replaced_by, wrong.ended_at = successor_id(wrong), self._clock.now()
+        wrong.result = "rejected" if wrong.result in ("", TRIED_AGAIN) else wrong.result
+        self._decisions.begin(wrong)
+        await self._ledger.settled()
+        return await self._finish(wrong)
+
+    async def _finish(self, wrong: Decision) -> Decision:
+        """Every step of it, whichever were taken before."""
+        engine, holder = self._service.engine(wrong), f"reject:{wrong.id}"
+        stands = wrong
+        if await engine.facts(wrong.case) is not None:
+            await engine.suspend(wrong.case, None, holder=holder, by=f"{wrong.id}/reject")
+            if wrong.type is not ExceptionType.SELECTION:
+                stands = await self._replace(wrong, engine)
+            elif wrong.item is not None:
+                await engine.restart(wrong.case, wrong.item, by=f"{wrong.id}/again")
+            await engine.resume(wrong.case, None, holder=holder, by=f"{wrong.id}/replaced")
+            if wrong.type is ExceptionType.SELECTION:
+                await self._chosen_again(wrong, engine)
+            await self._ledger.settled()
+        wrong.correction = None
+        self._decisions.close(wrong)
+        return stands
+
+    async def _chosen_again(self, wrong: Decision, engine: Engine) -> None:
+        """The call was restarted: its worklet is cancelled, and the rules are asked again, for another serial."""
+        facts = await engine.facts(wrong.case, wrong.item)
+        serial = next((each.serial for each in facts.items if each.item == wrong.item), 0) if facts else 0
+        wrong.replaced_by = f"{wrong.case}/{serial}/{ExceptionType.SELECTION.value}"
+
+    async def _replace(self, wrong: Decision, engine: Engine) -> Decision:
+        assert wrong.correction is not None
+        if wrong.exlet_case is not None:
+            await self._service.engines[""].cancel(wrong.exlet_case, reason=wrong.note, by=f"{wrong.id}/wrong")
+            await self._undo_holds(wrong, engine, wrong.exlet_case)
+        begun = await self._decisions.find(wrong.replaced_by)
+        if begun is not None:
+            return begun
+        right = successor(wrong, wrong.correction, self._clock)
+        return await self._service.carry_on(right, wrong.correction, right.context) or right
+
+    async def _undo_holds(self, wrong: Decision, engine: Engine, holder: CaseId) -> None:
+        """What the wrong exlet suspended goes on: cases of the flow, and items of the case."""
+        by = f"{wrong.id}/undo"
+        for case in {*await engine.cases_of(wrong.flow), wrong.case}:
+            await engine.resume(case, None, holder=holder, by=by)
+        facts = await engine.facts(wrong.case, wrong.item)
+        for each in facts.items if facts is not None else ():
+            if each.status == "suspended":
+                await engine.resume(wrong.case, each.item, holder=holder, by=by)
+
+
+def successor_id(before: Decision) -> str:
+    base, _, number = before.id.partition("!")
+    return f"{base}!{int(number or 1) + 1}"
+
+
+def successor(before: Decision, said: Conclusion, clock: Clock) -> Decision:
+    """A decision in the place of another."""
+    return replace(
+        before,
+        id=successor_id(before),
+        at=clock.now(),
+        state="running",
+        exlet=said.exlet,
+        conclusion=said,
+        exlet_case=None,
+        taken_up_at=0,
+        ended_at=0,
+        result="",
+        note="",
+        replaced_by="",
+        correction=None,
+        removes=False,
+        trials=[],
+    )

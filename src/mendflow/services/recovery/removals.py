@@ -1,0 +1,68 @@
+"""Removed cases: what mends one is stopped, with the reason, and with all that it has called and submitted.
+
+Whether a case was removed is read from its document each time, and nothing is noted here: so the same is found at the
+end of the case, before an exlet begins, and after a start in the middle of either."""
+
+from mendflow.core.model.mending import Decision, ExceptionType
+from mendflow.core.recovery.decided import event_of_decision
+from mendflow.services.base.engine_interfaces import Engine
+from mendflow.services.base.events import Happenings
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.live_case import CaseDocument
+from mendflow.services.recovery.decisions import DecisionBook, Mended
+from mendflow.services.recovery.statistics import Past
+
+
+class Removals:
+    def __init__(
+        self,
+        *,
+        manager: FlowManager,
+        decisions: DecisionBook,
+        past: Past,
+        happenings: Happenings,
+        engines: dict[str, Engine],
+    ) -> None:
+        self._manager = manager
+        self._decisions = decisions
+        self._past = past
+        self._happenings = happenings
+        self._engines = engines
+
+    async def over(self, document: CaseDocument) -> None:
+        """A case is over: nothing in it waits for a person any more, and what mends a removed one is stopped."""
+        for decision in self._decisions.under_way(Mended("", document.id)):
+            if decision.state == "waiting":
+                self._decisions.end(decision, "ignored", "")
+            elif decision.type is not ExceptionType.SELECTION and (reason := await self.reason(decision)):
+                await self.stop(decision, reason)
+
+    async def reason(self, decision: Decision) -> str:
+        """Why nothing is to be mended any more: the case was removed since, and not by this very exlet. Empty if it is
+        not so. A job that nobody waits for may fail, and be mended, when its case is long over."""
+        if decision.engine or decision.removes:
+            return ""
+        document = await self._manager.document(decision.case)
+        if document is None:
+            return ""
+        at_its_end = document.ending.removed if document.live and document.ending is not None else ""
+        if not at_its_end and (document.status != "cancelled" or decision.at > document.ended_at):
+            return ""
+        said = at_its_end or (document.fault.message if document.fault is not None else "")
+        return f"case {document.id}, which it was to mend, was removed" + (f": {said}" if said else "")
+
+    async def stop(self, decision: Decision, reason: str) -> None:
+        """Stop the exlet, and with it all that it has called and submitted. One that has not begun never does."""
+        if decision.state == "running" and decision.exlet_case in self._manager.live:
+            await self._engines[""].cancel(decision.exlet_case, reason=reason, by=f"{decision.id}/stop")
+
+    async def end(self, decision: Decision, reason: str) -> None:
+        """Nobody needs to hear of it: who removed the case knows. If its end was held, it is told now."""
+        if decision.state == "running":
+            decision.note = f"exlet {decision.exlet} was stopped: {reason}"
+            self._decisions.end(decision, "failed", "removed")
+            self._past.ended(decision)
+            words = f"{decision.exlet}: stopped"
+            self._happenings.tell(decision.ended_at, "repair", decision.case, decision.item, "failed", words)
+            if decision.type is ExceptionType.CASE_POST:
+                await self._engines[decision.engine].release(event_of_decision(decision.id))

@@ -1,0 +1,215 @@
+"""Rules as people work on them: looked at, added for a case at hand, tried on the past, restored."""
+
+from collections.abc import Awaitable, Callable
+from typing import Final, NamedTuple, TypeVar
+
+import msgspec
+
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.mending import CASE_LEVEL, Decision, ExceptionType
+from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.core.model.repair_views import RuleChanged, RuleNamed
+from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.values import Value
+from mendflow.core.rules import (
+    Candidate,
+    Draft,
+    Place,
+    Standing,
+    Tried,
+    add,
+    candidates,
+    neighbouring,
+    place,
+    promote,
+    retire,
+    standing,
+    tried_before,
+    try_rule,
+)
+from mendflow.services.base.contracts import Clock
+from mendflow.services.cases.flows import TRIES, Flows
+from mendflow.services.recovery.decisions import DecisionBook
+from mendflow.services.recovery.rules.store import Outdated, RuleBook
+from mendflow.stores.contract import Where
+
+TRIED_MAX: Final = 10_000
+
+
+T = TypeVar("T")
+
+
+class Wish(msgspec.Struct, frozen=True, kw_only=True):
+    """A rule that somebody wants. With a `decision` that is the case at hand, which says flow, type and task; without
+    one, those are said here. `steps` is a new exlet, named `exlet`."""
+
+    condition: str
+    exlet: str
+    steps: Flow | None = None
+    decision: str = ""
+    rules: str = ""
+    type: ExceptionType | None = None
+    task: str = ""
+    passive: bool = False
+    note: str = ""
+
+
+class Added(NamedTuple):
+    """The version that the rule is in, its number there and its tree, where it went, and what else would have told its
+    case from the neighbour's."""
+
+    rule_set: RuleSet
+    type: ExceptionType
+    tree: str
+    rule: int
+    place: Place
+    candidates: list[Candidate]
+    promoted: bool = False  # it was there, on trial
+
+
+class Known(NamedTuple):
+    """A rule of a set that is there already."""
+
+    tree: str
+    rule: int
+
+
+class RuleOffice:
+    def __init__(self, rules: RuleBook, decisions: DecisionBook, flows: Flows, clock: Clock) -> None:
+        self._rules = rules
+        self._decisions = decisions
+        self._flows = flows
+        self._clock = clock
+
+    def rule_sets(self) -> list[RuleSet]:
+        return self._rules.all()
+
+    async def rules(self, name: str, version: int | None = None) -> RuleSet:
+        return self._rules.newest(name) if version is None else await self._rules.version(name, version)
+
+    async def rule_versions(self, name: str) -> list[RuleSet]:
+        return await self._rules.versions(name)
+
+    async def put_rules(self, rules: RuleSet, *, who: str, note: str = "", expected: int | None = None) -> RuleSet:
+        return await self._rules.put(rules, author=who, note=note, expected=expected)
+
+    async def restore_rules(self, name: str, version: int, *, who: str) -> RuleSet:
+        return await self._rules.restore(name, version, author=who)
+
+    async def add_rule(self, wish: Wish, *, who: str) -> Added:
+        """Add a rule for the case at hand. It holds at once. Wished for again, as after a lost answer, it is there."""
+        return await self._made_from_newest(lambda: self._add_rule(wish, who))
+
+    async def promote_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        """Put a rule that was on trial in force."""
+        return await self._made_from_newest(lambda: self._promote(name, meant, who))
+
+    async def _promote(self, name: str, meant: RuleNamed, who: str) -> RuleChanged:
+        before = self._rules.newest(name)
+        at = standing(before, meant.rule, meant.type, meant.task)
+        made = promote(before, at.type, at.tree, at.rule, author=who, at=self._clock.now())
+        return await self._changed(before, made, at, who, meant.note or f"rule {at.rule} is in force")
+
+    async def retire_rule(self, name: str, meant: RuleNamed, *, who: str) -> RuleChanged:
+        """Take a rule out of use."""
+        return await self._made_from_newest(lambda: self._retire(name, meant, who))
+
+    async def _retire(self, name: str, meant: RuleNamed, who: str) -> RuleChanged:
+        before = self._rules.newest(name)
+        at = standing(before, meant.rule, meant.type, meant.task)
+        made = retire(before, at.type, at.tree, at.rule, exceptions=meant.exceptions, author=who, at=self._clock.now())
+        return await self._changed(before, made, at, who, meant.note or f"rule {at.rule} is out of use")
+
+    async def _changed(self, before: RuleSet, made: RuleSet, at: Standing, who: str, note: str) -> RuleChanged:
+        put = await self._rules.put(made, author=who, note=note, expected=before.version)
+        return RuleChanged(rules=put.name, version=put.version, type=at.type, task=at.tree, rule=at.rule)
+
+    async def _made_from_newest(self, change: Callable[[], Awaitable[T]]) -> T:
+        """Do what changes a set as it is; again, if somebody else has changed it meanwhile."""
+        for _ in range(TRIES):
+            try:
+                return await change()
+            except Outdated as outdated:
+                message = outdated.message
+        raise Conflict(message)
+
+    async def _add_rule(self, wish: Wish, who: str) -> Added:
+        before, type, task, context = await self._at_hand(wish)
+        found = place(before, type, task, context or {})
+        if wish.decision and not wish.passive:
+            at_hand = await self._decisions.get(wish.decision)
+            if (known := self._known_rule(before, at_hand, wish.condition, wish.exlet, wish.steps)) is not None:
+                return Added(before, type, known.tree, known.rule, found, [])
+        await self._demand_worklet(before, type, wish.exlet, wish.steps)
+        trial = tried_before(before, type, task, context, self._draft(wish, who)) if not wish.passive else None
+        if trial is not None:
+            meant = RuleNamed(rule=trial.rule, type=type, task=trial.tree, note=wish.note)
+            changed = await self._promote(before.name, meant, who)
+            return Added(self._rules.newest(before.name), type, changed.task, changed.rule, found, [], promoted=True)
+        told_apart = candidates(context, neighbouring(before, type, found)) if context else []
+        grown = add(before, type, task, context, self._draft(wish, who))
+        note = wish.note or f"rule {grown.rule} added: {wish.exlet}"
+        made = await self._rules.put(grown.rule_set, author=who, note=note, expected=before.version)
+        return Added(made, type, grown.tree, grown.rule, found, told_apart)
+
+    async def _demand_worklet(self, rules: RuleSet, type: ExceptionType, exlet: str, steps: Flow | None) -> None:
+        """Refuse a selection of a flow that is nowhere: it would fail every case that it is chosen for."""
+        if type is not ExceptionType.SELECTION or not exlet or steps is not None or exlet in rules.exlets:
+            return
+        try:
+            await self._flows.look_again(exlet)
+            await self._flows.find(exlet)
+        except NotFound as missing:
+            raise Invalid(missing.message, field="exlet") from None
+
+    async def try_rule(self, wish: Wish, *, limit: int = TRIED_MAX) -> tuple[Tried, list[Decision]]:
+        """Play a rule against the newest past exceptions of its type; nothing changes. Also those it was played
+        against."""
+        before, type, task, context = await self._at_hand(wish)
+        where = [Where("type", type.value)]
+        if before.name != HOUSE:
+            where.append(Where("flow", before.name))
+        past = await self._decisions.search(where, limit=limit)
+        return try_rule(before, type, task, self._draft(wish, ""), past, context), past
+
+    async def candidates(self, decision: str) -> list[Candidate]:
+        """Conditions that hold for a decision's case and not for the neighbouring cornerstone."""
+        found = await self._decisions.get(decision)
+        before = self._rules.newest_or_empty(found.flow)
+        there = place(before, found.type, found.task, found.context)
+        return candidates(found.context, neighbouring(before, found.type, there))
+
+    def _known_rule(
+        self, rules: RuleSet, at_hand: Decision, condition: str, exlet: str, steps: Flow | None
+    ) -> Known | None:
+        """The rule that decides about the case at hand, if that says what is wished for already. Without a condition
+        any will do that concludes the exlet."""
+        found = place(rules, at_hand.type, at_hand.task, at_hand.context)
+        if found.neighbour is None:
+            return None
+        rule = rules.trees[at_hand.type][found.tree].rules[found.neighbour]
+        same = rule.exlet == exlet and (not condition or rule.condition == condition)
+        own = "" if at_hand.type in CASE_LEVEL else at_hand.task or HOUSE
+        if not same or found.tree != own or (steps is not None and rules.exlets.get(exlet) != steps):
+            return None
+        return Known(found.tree, rule.id)
+
+    async def _at_hand(self, wish: Wish) -> tuple[RuleSet, ExceptionType, str, dict[str, Value] | None]:
+        if wish.decision:
+            found = await self._decisions.get(wish.decision)
+            return self._rules.newest_or_empty(wish.rules or found.flow), found.type, found.task, found.context
+        if wish.type is None or not wish.rules:
+            raise Invalid("say which decision the rule is for, or the rule set and the type", field="decision")
+        task = "" if wish.type in CASE_LEVEL else wish.task
+        return self._rules.newest_or_empty(wish.rules), wish.type, task, None
+
+    def _draft(self, wish: Wish, who: str) -> Draft:
+        return Draft(
+            condition=wish.condition,
+            exlet=wish.exlet,
+            steps=wish.steps,
+            author=who,
+            at=self._clock.now(),
+            note=wish.note,
+            passive=wish.passive,
+        )

@@ -1,0 +1,264 @@
+"""The rule sets: every version of each as a document, the newest compiled and in memory.
+
+A version never changes, so what was decided by one can always be looked up. A new version holds from the moment it is
+put, for all cases, running ones included; an exception that was told before has its decision already. `watched` is what
+makes rules free where there are none: by flow, the types of exception that somebody has rules for."""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Iterator
+from typing import Final
+
+import msgspec
+from msgspec.structs import replace
+
+from mendflow.core.engine import compile_flow
+from mendflow.core.engine.plan import below
+from mendflow.core.expressions.conditions import condition_flaw
+from mendflow.core.model.flow import Flow, Mend
+from mendflow.core.model.mending import Conclusion, ExceptionType
+from mendflow.core.model.problems import BadRules, Conflict, NotFound
+from mendflow.core.model.rules import HOUSE, RuleSet
+from mendflow.core.model.values import Value
+from mendflow.core.recovery.steps import misplaced, step_problems
+from mendflow.core.rules import CompiledRules, Verdict, compiled, demand_valid, looking_into
+from mendflow.core.rules.validity import shape_problems
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flows import TRIES, check_names
+from mendflow.services.cases.interception_points import Points
+from mendflow.stores.contract import Document, Store
+
+log = logging.getLogger("mendflow.rules")
+
+RULES_KIND: Final = "rules"
+JUDGED_AT_ONCE: Final = 20
+VERSION_KIND: Final = "rules-version"
+
+_decode = msgspec.json.Decoder(RuleSet).decode
+
+
+class Outdated(Conflict):
+    """The set is not any more what the change was made from."""
+
+
+def version_id(name: str, version: int) -> str:
+    return f"{name}/{version:08}"
+
+
+class Watched(dict[str, Points]):
+    """The types that a flow has rules for: its own and the house's. A flow without rules of its own has the house's."""
+
+    def __init__(self, house: frozenset[ExceptionType], flows: Iterable[tuple[str, frozenset[ExceptionType]]]) -> None:
+        super().__init__({flow: Points(types | house) for flow, types in flows})
+        self._house = Points(house)
+
+    def __missing__(self, flow: str) -> Points:
+        return self._house
+
+
+class RuleBook:
+    """`house` are the rules that ship with the product: version 0 of the house's set, until somebody changes it.
+    `shared`: other servers may change rules as well."""
+
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, house: RuleSet | None = None) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._shipped = replace(house, name=HOUSE, version=0) if house is not None else RuleSet(name=HOUSE)
+        self._sets: dict[str, CompiledRules] = {HOUSE: compiled(self._shipped)}
+        self._read: dict[str, int] = {}  # the versions of the documents that the sets were read from
+        self.shared = False
+        self.watched = Watched(frozenset(), ())
+        self.changed: Callable[[], None] = _nobody
+        self._watch()
+
+    async def start(self) -> None:
+        """Read the newest of each set, again where others may have changed it."""
+        for found in [each async for each in self._store.scan(RULES_KIND)]:
+            await self._take(found)
+        self._watch()
+
+    async def look_again(self, flow: str) -> None:
+        """Before something is decided, where others may have changed rules: read what is newer than we know."""
+        newer = [
+            each
+            for each in await self._store.get_many(RULES_KIND, [flow, HOUSE])
+            if self._read.get(each.id) != each.version
+        ]
+        for found in newer:
+            await self._take(found)
+        if newer:
+            self._watch()
+
+    async def _take(self, found: Document) -> None:
+        if self._read.get(found.id, 0) > found.version:
+            return
+        self._read[found.id] = found.version
+        try:
+            self._sets[found.id] = compiled(_decode(found.body))
+            await self._complete(self._sets[found.id].rule_set)
+        except msgspec.MsgspecError:
+            log.exception("the rule set %s cannot be read; put it again", found.id)
+
+    async def _complete(self, newest: RuleSet) -> None:
+        """The newest version is written before it takes its place among all versions: a crash may be in between."""
+        id = version_id(newest.name, newest.version)
+        if await self._store.get(VERSION_KIND, id) is None:
+            await self._ledger.put_now(VERSION_KIND, id, newest, 0)
+
+    def _watch(self) -> None:
+        types = {name: types_of(each.rule_set) for name, each in self._sets.items()}
+        house = types.pop(HOUSE)
+        self.watched = Watched(house, types.items())
+        self.changed()
+
+    # Asking
+
+    def judge(
+        self, type: ExceptionType, flow: str, task: str, context: dict[str, Value], *, own_only: bool = False
+    ) -> Verdict:
+        """What the flow's rules conclude, else the house's. Rules on trial are asked in both."""
+        lookup, trials = looking_into(context), list[Conclusion]()
+        for name in (flow,) if own_only else (flow, HOUSE):
+            found = self._sets.get(name)
+            if found is None:
+                continue
+            verdict = found.judge(type, task, lookup)
+            trials += verdict.trials
+            if verdict.conclusion is not None:
+                return Verdict(verdict.conclusion, trials)
+        return Verdict(None, trials)
+
+    def has(self, type: ExceptionType, flow: str, *, own_only: bool = False) -> bool:
+        if not own_only:
+            return type in self.watched[flow]
+        own = self._sets.get(flow)
+        return own is not None and bool(own.rule_set.trees.get(type))
+
+    async def exlet(self, conclusion: Conclusion) -> Flow | None:
+        """The exlet that was concluded, as that version of the set has it; None if the set does not hold it."""
+        newest = self._sets.get(conclusion.rules)
+        if newest is not None and newest.rule_set.version == conclusion.version:
+            return newest.rule_set.exlets.get(conclusion.exlet)
+        return (await self.version(conclusion.rules, conclusion.version)).exlets.get(conclusion.exlet)
+
+    # Looking
+
+    def all(self) -> list[RuleSet]:
+        return [each.rule_set for _, each in sorted(self._sets.items())]
+
+    def newest(self, name: str) -> RuleSet:
+        found = self._sets.get(name)
+        if found is None:
+            known = ", ".join(sorted(self._sets))
+            raise NotFound(f"flow {name!r} has no rules here (known: {known}); `mendflow rules add` makes some")
+        return found.rule_set
+
+    def newest_or_empty(self, name: str) -> RuleSet:
+        found = self._sets.get(name)
+        return found.rule_set if found is not None else RuleSet(name=name)
+
+    async def version(self, name: str, version: int) -> RuleSet:
+        newest = self._sets.get(name)
+        if newest is not None and newest.rule_set.version == version:
+            return newest.rule_set
+        if name == HOUSE and version == 0:
+            return self._shipped
+        await self._ledger.settled()
+        found = await self._store.get(VERSION_KIND, version_id(name, version))
+        if found is None:
+            raise NotFound(f"rule set {name!r} has no version {version}; `mendflow rules history` lists them")
+        return _decode(found.body)
+
+    async def versions(self, name: str) -> list[RuleSet]:
+        """Every version, the newest first."""
+        await self._ledger.settled()
+        found = [_decode(each.body) async for each in self._store.scan(VERSION_KIND, f"{name}/")]
+        found = [each for each in found if each.name == name]
+        shipped = [self._shipped] if name == HOUSE else []
+        if not found and not shipped:
+            self.newest(name)
+        return [*reversed(found), *shipped]
+
+    # Changing
+
+    async def put(self, rules: RuleSet, *, author: str = "", note: str = "", expected: int | None = None) -> RuleSet:
+        """Make this the next version of the set. It holds at once. Refused whole if anything in it is wrong, or if the
+        newest version is not the expected one."""
+        await _judged(rules)
+        self._demand_right(rules)
+        name = rules.name
+        for _ in range(TRIES):
+            if self.shared:
+                await self.look_again(name)
+            newest = self.newest_or_empty(name)
+            if expected is not None and newest.version != expected:
+                raise Outdated(f"rule set {name!r} is at version {newest.version}, not {expected}; look at it again")
+            made = replace(
+                rules,
+                version=newest.version + 1,
+                author=author or rules.author,
+                note=note or rules.note,
+                at=self._clock.now(),
+            )
+            if await self._put(made):
+                return made
+            await self.look_again(name)
+        raise Conflict(f"rule set {name!r} is changed by several at once, again and again; put it once more")
+
+    async def _put(self, made: RuleSet) -> bool:
+        """Whether nobody else was faster."""
+        version = await self._ledger.put_now(RULES_KIND, made.name, made, self._read.get(made.name, 0))
+        if version is None:
+            return False
+        if self._read.get(made.name, 0) < version:
+            self._sets[made.name], self._read[made.name] = compiled(made), version
+            self._watch()
+        await self._ledger.put_now(VERSION_KIND, version_id(made.name, made.version), made, 0)
+        return True
+
+    @staticmethod
+    def _demand_right(rules: RuleSet) -> None:
+        demand_valid(rules)
+        for exlet in rules.exlets.values():
+            check_names(exlet)
+            compile_flow(exlet)
+        if problems := list(_step_problems(rules)):
+            raise BadRules(problems=problems)
+
+    async def restore(self, name: str, version: int, *, author: str = "") -> RuleSet:
+        """Make an earlier version the next one."""
+        wanted = await self.version(name, version)
+        return await self.put(wanted, author=author, note=f"version {version} again")
+
+
+def _nobody() -> None: ...
+
+
+async def _judged(rules: RuleSet) -> None:
+    """Judge conditions a few at a time, so that the others are served in between. What was found is remembered for
+    whoever asks for all of it; a tree that is none is refused without."""
+    trees = [tree for trees in rules.trees.values() for tree in trees.values()]
+    if any(shape_problems(tree) for tree in trees):
+        return
+    conditions = [rule.condition for tree in trees for rule in tree.rules.values()]
+    for number, condition in enumerate(conditions, 1):
+        condition_flaw(condition)
+        if number % JUDGED_AT_ONCE == 0:
+            await asyncio.sleep(0)
+
+
+def _step_problems(rules: RuleSet) -> Iterator[str]:
+    """What is wrong with the primitives of the set's exlets, by themselves and where rules conclude them."""
+    steps = {name: [each for each in below(exlet) if isinstance(each, Mend)] for name, exlet in rules.exlets.items()}
+    for name, found in steps.items():
+        yield from (f"exlet {name}: {problem}" for problem in step_problems(found))
+    for type, trees in rules.trees.items():
+        concluded = {rule.exlet: None for tree in trees.values() for rule in tree.rules.values()}
+        for name in concluded:
+            yield from (f"exlet {name}: {problem}" for problem in misplaced(type, steps.get(name, ())))
+
+
+def types_of(rules: RuleSet) -> frozenset[ExceptionType]:
+    return frozenset(type for type, trees in rules.trees.items() if any(tree.rules for tree in trees.values()))

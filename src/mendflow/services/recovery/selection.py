@@ -1,0 +1,61 @@
+"""Selection: a call that leaves its worklet to the rules gets the one that they conclude.
+
+What was chosen is a decision like any other, under the call's own serial: a call that is ordered again after a crash
+gets the same worklet, and a choice that was wrong can be rejected. The call is then restarted, and asks again."""
+
+from mendflow.core.engine.messages import StartCalled
+from mendflow.core.model.flow import Flow
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.mending import Decision, ExceptionType, XEvent
+from mendflow.core.model.problems import NotFound
+from mendflow.services.cases.flows import Flows
+from mendflow.services.cases.interception_points import event_id
+from mendflow.services.cases.live_case import LiveCase, name_of
+from mendflow.services.recovery.exception_service import ExceptionService
+
+
+class Selection:
+    def __init__(self, service: ExceptionService, flows: Flows) -> None:
+        self._service = service
+        self._flows = flows
+
+    async def select(self, live: LiveCase, order: StartCalled) -> Flow:
+        event = XEvent(
+            id=event_id(live.id, order.serial, ExceptionType.SELECTION),
+            type=ExceptionType.SELECTION,
+            case=live.id,
+            flow=live.document.flow,
+            item=order.item,
+            task=name_of(order.item),
+            serial=order.serial,
+        )
+        decision = await self._service.decisions.find(event.id) or await self._choose(event)
+        return await self._flow(decision)
+
+    def not_begun(self, case: CaseId, serial: int, reason: str) -> None:
+        """What was chosen is nowhere, or cannot begin: the decision has failed."""
+        service = self._service
+        decision = service.decisions.open.get(event_id(case, serial, ExceptionType.SELECTION))
+        if decision is not None and decision.state == "running":
+            decision.note = reason
+            service.decisions.end(decision, "failed", "failed")
+            service.past.ended(decision)
+
+    async def _choose(self, event: XEvent) -> Decision:
+        service = self._service
+        context = await service.contexts.of(event, await service.facts(event), 0)
+        said = service.rules.judge(event.type, event.flow, event.task, context).conclusion
+        if said is None:
+            raise NotFound(
+                f"no rule chooses a worklet for {event.item} in flow {event.flow}; `mendflow rules add` makes one"
+            )
+        decision = service.new_decision(event, context, said)
+        decision.exlet_case = CaseId(f"{event.case}.{event.serial}")
+        service.decisions.begin(decision)
+        service.past.decided(decision, "")
+        return decision
+
+    async def _flow(self, decision: Decision) -> Flow:
+        assert decision.conclusion is not None
+        found = await self._service.rules.exlet(decision.conclusion)
+        return found if found is not None else (await self._flows.find(decision.exlet))[0]

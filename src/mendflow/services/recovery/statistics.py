@@ -1,0 +1,113 @@
+"""What happened before, in numbers: of a flow, of its tasks, of a case, of causes and of hosts.
+
+Counts of a flow are read from the store when somebody first asks, and kept up in memory from then on. They are
+statistics: a search that lags a little makes them a little old, and no law hangs on them. What one engine says of its
+flows and cases is no part of another's past, whatever they are called."""
+
+from collections import Counter, deque
+from typing import Final
+
+from mendflow.core.model.ids import CaseId, Instant
+from mendflow.core.model.mending import Decision, ExceptionType, XEvent
+from mendflow.core.model.values import Value
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.live_case import CASE_KIND
+from mendflow.services.recovery.decisions import DECISION_KIND, Mended, mended_by
+from mendflow.stores.contract import Store, Where
+
+LATELY_MS: Final = 3_600_000
+KEPT_FAILURES_MAX: Final = 5_000
+CASES_MAX: Final = 20_000
+
+
+class _FlowPast:
+    def __init__(self) -> None:
+        self.cases: Counter[str] = Counter()  # by status
+        self.failures: Counter[str] = Counter()  # aborts, by task
+        self.exlets: Counter[str] = Counter()
+        self.results: Counter[str] = Counter()
+        self.causes: Counter[str] = Counter()  # by signature
+
+
+class Past:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._flows: dict[tuple[str, str], _FlowPast] = {}  # by engine and flow
+        self._cases: dict[Mended, Counter[str]] = {}
+        self._lately: deque[tuple[Instant, str, str, str]] = deque(maxlen=KEPT_FAILURES_MAX)
+
+    async def ready(self, event: XEvent, *, fresh: bool) -> None:
+        """Read what is not known yet. Of a `fresh` case, which began with these services, nothing is in the store that
+        they do not know."""
+        said_by = Where("engine", event.engine)
+        if (event.engine, event.flow) not in self._flows:
+            await self._ledger.settled()
+            past, of_flow = _FlowPast(), [Where("flow", event.flow), said_by]
+            aborts = [*of_flow, Where("type", ExceptionType.ABORT.value)]
+            if not event.engine:
+                past.cases.update(await self._store.count(CASE_KIND, of_flow[:1], by="status"))
+            past.failures.update(await self._store.count(DECISION_KIND, aborts, by="task"))
+            past.causes.update(await self._store.count(DECISION_KIND, aborts, by="signature"))
+            past.exlets.update(await self._store.count(DECISION_KIND, of_flow, by="exlet"))
+            past.results.update(await self._store.count(DECISION_KIND, of_flow, by="result"))
+            self._flows.setdefault((event.engine, event.flow), past)
+        case = Mended(event.engine, event.case)
+        if case not in self._cases:
+            known = fresh and not event.engine
+            of_case = [Where("case", event.case), said_by]
+            counted = {} if known else await self._store.count(DECISION_KIND, of_case, by="task")
+            if len(self._cases) >= CASES_MAX:
+                self._cases.clear()
+            self._cases.setdefault(case, Counter(counted))
+
+    def decided(self, decision: Decision, host: str) -> None:
+        """Something was decided; it counts from now on."""
+        if (past := self._flows.get((decision.engine, decision.flow))) is not None:
+            if decision.type is ExceptionType.ABORT:
+                past.failures[decision.task] += 1
+                past.causes[decision.signature] += 1
+            if decision.exlet:
+                past.exlets[decision.exlet] += 1
+        if (counted := self._cases.get(mended_by(decision))) is not None:
+            counted[decision.task] += 1
+        if decision.type is ExceptionType.ABORT:
+            job = f"{decision.engine}:{decision.case}/{decision.serial}"
+            self._lately.append((decision.at, host, job, decision.signature))
+
+    def ended(self, decision: Decision) -> None:
+        if decision.result and (past := self._flows.get((decision.engine, decision.flow))) is not None:
+            past.results[decision.result] += 1
+
+    def case_ended(self, flow: str, case: CaseId, status: str) -> None:
+        """A case of this very server is over."""
+        self._cases.pop(Mended("", case), None)
+        if (past := self._flows.get(("", flow))) is not None:
+            past.cases[status] += 1
+
+    def facts(self, event: XEvent, signature: str, host: str) -> dict[str, Value]:
+        """The root `history` of a context. Rates are from 0 to 1."""
+        past = self._flows.get((event.engine, event.flow)) or _FlowPast()
+        counted = self._cases.get(Mended(event.engine, event.case)) or Counter()
+        over = {status: past.cases[status] for status in ("completed", "failed", "cancelled")}
+        ended = sum(over.values())
+        since = self._clock.now() - LATELY_MS
+        on_host = [job for at, where, job, _ in self._lately if at >= since and host and where == host]
+        alike = [job for at, _, job, cause in self._lately if at >= since and cause == signature]
+        seen_on = {where for at, where, _, cause in self._lately if at >= since and cause == signature and where}
+        return {
+            "case": {"exceptions": counted.total(), "of_task": counted[event.task]},
+            "flow": {"cases": ended, **over, "failure_rate": over["failed"] / ended if ended else 0.0},
+            "task": {"failures": past.failures[event.task], "of_flow": past.failures.total()},
+            "exlets": dict(past.exlets.most_common(20)),
+            "results": dict(past.results),
+            "cause": {
+                "count": past.causes[signature],
+                "lately": len(alike),
+                "jobs_lately": len(set(alike)),
+                "hosts_lately": len(seen_on),
+            },
+            "host": {"failures_lately": len(on_host), "jobs_lately": len(set(on_host))},
+        }

@@ -1,0 +1,186 @@
+"""Unwinding: what a case has completed is undone, the last first, by a case of its own.
+
+The flow that undoes is made once and carried by that case's journal; only then is it noted in the mended case that
+these things are taken, in one event. So whatever happens in between, each is undone by this case and by nobody else: a
+crash neither skips one nor repeats one. What undoes a task that the flow itself says nothing about comes from a
+library, by the task's name."""
+
+from collections.abc import Sequence
+from typing import Final
+
+import msgspec
+
+from mendflow.core.engine import Completed, compensations
+from mendflow.core.engine.messages import MarkCompensated
+from mendflow.core.model.flow import Activity, Call, Flow, Input
+from mendflow.core.model.flow import Sequence as InOrder
+from mendflow.core.model.ids import CaseId, FlowName, Instant, ItemId
+from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.core.model.values import Value
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cases.flow_manager import FlowManager
+from mendflow.services.cases.flows import TRIES, Flows
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
+from mendflow.stores.contract import Store
+
+COMPENSATION_KIND: Final = "compensation"
+NUMBERS: Final = "numbers"
+LABEL_CHARS_MAX: Final = 100
+
+
+class Compensation(msgspec.Struct, kw_only=True):
+    """In the library: the flow that undoes a task. It gets what the task was given and what it left, by name."""
+
+    task: str
+    flow: str
+    author: str = ""
+    at: Instant = 0
+
+
+_decode = msgspec.json.Decoder(Compensation).decode
+
+
+class Library:
+    """Compensations by the name of the task."""
+
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, flows: Flows) -> None:
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._flows = flows
+        self._known: dict[str, Compensation] = {}
+
+    async def start(self) -> None:
+        """Read the library, again where others may have changed it."""
+        found = [each async for each in self._store.scan(COMPENSATION_KIND)]
+        self._known = {each.id: _decode(each.body) for each in found}
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """Tasks whose completion cases keep in mind."""
+        return tuple(sorted(self._known))
+
+    def all(self) -> list[Compensation]:
+        return [each for _, each in sorted(self._known.items())]
+
+    async def register(self, task: str, flow: str, *, who: str = "") -> Compensation:
+        """From now on this deployed flow undoes that task, in cases that begin from now on."""
+        self._flows.newest(flow)
+        made = Compensation(task=task, flow=flow, author=who, at=self._clock.now())
+        await self._put(task, made)
+        self._known[task] = made
+        return made
+
+    async def forget(self, task: str) -> None:
+        if not await self._put(task, None):
+            raise NotFound(f"there is no compensation for {task!r} in the library")
+        self._known.pop(task, None)
+
+    async def _put(self, task: str, made: Compensation | None) -> bool:
+        """Who puts it last is right. Whether there was something to be deleted."""
+        for _ in range(TRIES):
+            found = await self._store.get(COMPENSATION_KIND, task)
+            if found is None and made is None:
+                return False
+            version = found.version if found is not None else 0
+            if await self._ledger.put_now(COMPENSATION_KIND, task, made, version) is not None:
+                return True
+        raise Conflict(f"what undoes {task!r} is changed by several at once, again and again; say it once more")
+
+    def flow_for(self, task: str) -> Flow | None:
+        known = self._known.get(task)
+        try:
+            return self._flows.newest(known.flow).flow if known is not None else None
+        except NotFound:
+            return None
+
+
+class Unwinding:
+    def __init__(self, manager: FlowManager, flows: Flows, library: Library) -> None:
+        self._manager = manager
+        self._flows = flows
+        self._library = library
+
+    async def unwind(self, exlet: LiveCase, serial: int, case: CaseId) -> bool:
+        """Whether there is something to undo. The case that undoes it ends the exlet's item."""
+        id, by = CaseId(f"{exlet.id}.{serial}"), f"{exlet.id}/{serial}"
+        begun = await self._manager.document(id)
+        mended = self._manager.live.get(case)
+        if begun is None or (begun.live and id not in self._manager.live):
+            if mended is None or not (steps := self._steps(mended)):
+                return False
+            begun = await self._begin(exlet, serial, id, mended, steps)
+        if mended is not None and not mended.case.over:
+            await self._manager.command(case, MarkCompensated(numbers=tuple(begun.inputs[NUMBERS]), by=by))
+        return begun.live
+
+    def _steps(self, mended: LiveCase) -> list[tuple[Completed, Flow, dict[str, Value]]]:
+        """What there is to undo and how, the last first."""
+        found = []
+        for each in reversed(compensations(mended.case)):
+            if each.flow is not None:
+                found.append((each, each.flow, each.inputs))
+            elif (flow := self._library.flow_for(each.name)) is not None:
+                found.append((each, flow, inputs_of(flow, mended.id, each)))
+        return found
+
+    async def _begin(
+        self,
+        exlet: LiveCase,
+        serial: int,
+        id: CaseId,
+        mended: LiveCase,
+        steps: Sequence[tuple[Completed, Flow, dict[str, Value]]],
+    ) -> CaseDocument:
+        """The case that undoes is in the journal before anything of it starts, and so is the note of what it takes."""
+        flow = flow_of(mended.document.flow, steps)
+        inputs: dict[str, Value] = {f"given_{each.number}": given for each, _, given in steps}
+        document = CaseDocument(
+            id=id,
+            flow=flow.name,
+            digest=self._flows.digest(flow),
+            inputs={**inputs, NUMBERS: [each.number for each, _, _ in steps]},
+            parent=exlet.id,
+            parent_serial=serial,
+            owner=exlet.document.owner,
+        )
+        await self._manager.begin(document, flow, {}, later=True)
+        return document
+
+
+def flow_of(name: str, steps: Sequence[tuple[Completed, Flow, dict[str, Value]]]) -> Flow:
+    """One call after another. Flows are told apart by the number of what they undo."""
+    calls: list[Flow] = []
+    body: list[Activity] = []
+    for each, flow, given in steps:
+        called = msgspec.structs.replace(flow, name=FlowName(f"{flow.name}.{each.number}"))
+        calls.append(called)
+        inputs = {key: f"${{{{ inputs.given_{each.number}[{quoted(key)}] }}}}" for key in given}
+        body.append(Call(name=f"undo-{each.number}", label=label_of(each.item), flow=called.name, inputs=inputs))
+    declared = {f"given_{each.number}": Input(type="map") for each, _, _ in steps}
+    return Flow(
+        name=FlowName(f"{name}.unwind"),
+        body=InOrder(name="unwind", body=tuple(body)),
+        inputs={**declared, NUMBERS: Input(type="list")},
+        calls=tuple(calls),
+        description=f"undoes what a case of {name} has completed, the last first",
+    )
+
+
+def label_of(item: ItemId) -> str:
+    """What people see of an undone item. Brackets would look like turns of a loop in which it is undone."""
+    name, _, turns = item.removesuffix("]").partition("[")
+    return f"undo {name} {turns.replace(',', '.')}".strip()[:LABEL_CHARS_MAX]
+
+
+def inputs_of(flow: Flow, case: CaseId, done: Completed) -> dict[str, Value]:
+    """What a compensation of the library gets: what the task was given and left, as far as it has inputs for it."""
+    left = done.outputs if isinstance(done.outputs, dict) else {}
+    known = {"case": case, "item": done.item, "data": done.data, "outputs": done.outputs, **done.data, **left}
+    return {name: known[name] for name in flow.inputs if name in known}
+
+
+def quoted(text: str) -> str:
+    """A text as CEL writes it."""
+    return msgspec.json.encode(text).decode()

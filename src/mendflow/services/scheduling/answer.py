@@ -1,0 +1,74 @@
+"""An answer to a pilot while it gathers: verdicts, what is lost, jobs and orders; of this server and of those that it
+has asked on the pilot's behalf."""
+
+from mendflow.core.model.jobs import Resources
+from mendflow.core.model.sync import Assignment, AttemptRef, Order, Report, SyncAnswer, SyncRequest
+from mendflow.services.scheduling.cache_records import CacheBook
+
+
+class Said:
+    """`foreign` are reports about jobs of other servers, not judged yet; `strange` attempts that nobody has answered
+    for yet; `abroad` tells that the pilot has something of other servers: then it holds more than stands in this
+    server's book."""
+
+    __slots__ = ("abroad", "accepted", "foreign", "jobs", "lease_ms", "lost", "orders", "refused", "strange")
+
+    def __init__(self, lease_ms: int) -> None:
+        self.lease_ms = lease_ms
+        self.accepted: list[AttemptRef] = []
+        self.refused: list[AttemptRef] = []
+        self.lost: list[AttemptRef] = []
+        self.strange: list[AttemptRef] = []
+        self.foreign: list[Report] = []
+        self.jobs: list[Assignment] = []
+        self.orders: list[Order] = []
+        self.abroad = False
+
+    @property
+    def anything(self) -> bool:
+        """Whether there is something that the pilot should hear at once."""
+        return bool(self.jobs or self.orders or self.accepted or self.refused or self.lost)
+
+    def add(self, answer: SyncAnswer) -> None:
+        """What another server answers to the same request. What is strange to all is strange."""
+        self.lease_ms = min(self.lease_ms, answer.lease_ms)
+        self.accepted += answer.accepted
+        self.refused += answer.refused
+        self.lost += answer.lost
+        self.jobs += answer.jobs
+        self.orders += answer.orders
+        strange = set(answer.strange)
+        self.strange = [ref for ref in self.strange if ref in strange]
+        if answer.accepted or answer.refused:
+            judged = {*answer.accepted, *answer.refused}
+            self.foreign = [each for each in self.foreign if AttemptRef(each.job, each.fence) not in judged]
+
+    def used(self, request: SyncRequest) -> list[Resources]:
+        """What is taken of the pilot, by what it says itself and by what this answer brings."""
+        taken = request.taken
+        assert taken is not None
+        all_told = Resources(
+            cpus=taken.cpus, memory_bytes=taken.memory_bytes, disk_bytes=taken.disk_bytes, gpus=taken.gpus
+        )
+        return [all_told, *(each.spec.resources for each in self.jobs)]
+
+    def answer(
+        self, request: SyncRequest, servers: list[str], caches: CacheBook, *, idle_exit_ms: int = 0
+    ) -> SyncAnswer:
+        neighbours, mark = caches.neighbours(request)
+        return SyncAnswer(
+            serial=request.serial,
+            lease_ms=self.lease_ms,
+            jobs=self.jobs,
+            accepted=self.accepted,
+            refused=self.refused,
+            lost=self.lost,
+            orders=self.orders,
+            strange=self.strange,
+            servers=servers,
+            cache_seen=caches.seen(request.pilot),
+            neighbours=neighbours,
+            neighbours_mark=mark,
+            idle_exit_ms=idle_exit_ms,
+            holders=caches.holders(request, self.jobs) if self.jobs else [],
+        )

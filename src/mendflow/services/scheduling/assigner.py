@@ -1,0 +1,86 @@
+"""The desk at which pilots get jobs: what fits is taken from the queue, granted, and put into the answer."""
+
+from mendflow.core.model.ids import JobId
+from mendflow.core.model.jobs import Resources
+from mendflow.core.model.sync import Assignment, SyncRequest
+from mendflow.core.scheduling import batch
+from mendflow.core.scheduling import jobs as life
+from mendflow.services.base.contracts import Clock
+from mendflow.services.scheduling.answer import Said
+from mendflow.services.scheduling.pilot_records import Held, PilotRecord
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+
+EXPECTED_MS = 1_000
+"""For so long a pilot that has spoken is expected to ask."""
+
+
+class JobDesk:
+    def __init__(self, meta: QueueAndPilots, clock: Clock) -> None:
+        self._meta = meta
+        self._clock = clock
+
+    def expect(self, pilot: PilotRecord, request: SyncRequest) -> None:
+        """The pilot tells of jobs that have ended, and wants more. What follows from them is put into the queue while
+        its reports are heard, and reads what it has just made: nobody else gets that before it has asked."""
+        if request.reports and request.want > 0 and self._meta.caches.holds(pilot.id):
+            now = self._clock.now()
+            self._meta.queue.expect(pilot.offer((), rounds=1, now=now, idle_ms=EXPECTED_MS), request.want, now)
+
+    def hand_out(self, pilot: PilotRecord, request: SyncRequest, said: Said, idle_ms: int) -> None:
+        """Give the pilot what fits. If that is less than it wants, it counts as idle for so long."""
+        if self._meta.pilots.get(pilot.id) is not pilot:
+            return  # this server stood still for a whole lease in the middle of this, and has taken the pilot for gone
+        want = request.want - len(said.jobs)
+        if want <= 0 or not (len(self._meta.queue) or self._meta.caches.holds(pilot.id)):
+            pilot.unfed = want > 0
+            self._meta.queue.busy(pilot.id)
+            return
+        now, slots_open = self._clock.now(), pilot.slots_open()
+        taken = self._take(pilot, request, said, want, idle_ms)
+        pilot.unfed = len(taken) < want
+        if self._meta.queue.freed(now):
+            self._meta.wake_soon()
+        for place, id in enumerate(taken):
+            job = self._meta.jobs[id]
+            events = life.grant(
+                job,
+                pilot.id,
+                now=now,
+                host=pilot.host,
+                site=pilot.site,
+                token=pilot.owner,
+                serial=request.serial,
+                lease_ms=self._meta.leases.lease_ms,
+                because=self._meta.because(job),
+            )
+            self._meta.apply(job, events)
+            assert job.pilot == pilot.id
+            self._meta.leases.grant(pilot.id, id, job.fence, now=self._meta.steady())
+            pilot.held[id] = Held(request.serial, runs=place < slots_open)
+            self._meta.changed(job, told=True)
+            said.jobs.append(Assignment(id, job.fence, self._meta.dressed(job), job.tries))
+
+    def _take(self, pilot: PilotRecord, request: SyncRequest, said: Said, want: int, idle_ms: int) -> list[JobId]:
+        """What fits into the pilot. Of short jobs, which it fetches ahead, it gets no more than its share while other
+        pilots want some too."""
+        meta, now = self._meta, self._clock.now()
+        attempts, needs = self._in_use(pilot, request, said)
+        free_slots = max(0, request.capacity.slots - attempts)
+        most = want
+        if most > free_slots:
+            hungry = sum(other.want > 0 for other in meta.pilots.values()) or 1
+            most = min(most, max(free_slots, -(-len(meta.queue) // hungry)))
+        rounds = batch.rounds(most, request.capacity.slots)
+        offer = pilot.offer([] if most > free_slots else needs, rounds=rounds, now=now, idle_ms=idle_ms)
+        return meta.queue.take(offer, most, now)
+
+    def _in_use(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> tuple[int, list[Resources]]:
+        """How many attempts the pilot has, and what they take: as our book says, or as the pilot says itself where it
+        has others' attempts too. What we gave it and it has not named yet comes on top of that."""
+        jobs = self._meta.jobs
+        if request.taken is None or not (request.front or said.abroad):
+            return len(pilot.held), [jobs[id].spec.resources for id in pilot.held]
+        named = {beat.job for beat in request.running}
+        coming = [jobs[id].spec.resources for id in pilot.held if id not in named]
+        attempts = request.taken.attempts + len(coming) + len(said.jobs)
+        return attempts, [*said.used(request), *coming]

@@ -1,0 +1,109 @@
+"""What pilots tell of their caches, and what they are told because of it.
+
+A pilot tells what has changed since what this server says that it has. After a restart a server has nothing and says
+so, at once and not when the held answer is due: then it is told everything. Nothing here is written to disk, and
+nothing but the choice of pilots and jobs follows from it."""
+
+from itertools import islice
+
+import msgspec
+
+from mendflow.core.model.data import CacheCard, CacheNews, Holder, Neighbour
+from mendflow.core.model.ids import PilotId
+from mendflow.core.model.sync import Assignment, SyncRequest
+from mendflow.core.scheduling.caches import Caches, key_of
+from mendflow.services.scheduling.neighbours import Neighbourhood
+from mendflow.services.scheduling.pilot_records import PilotRecord
+
+PASSED_FILES_MAX = 4_096
+"""Of so many files of a pilot another server is told, when it has to be told everything."""
+
+HOLDERS_OF_MAX = 256
+"""Of so many files of the jobs in one answer is told who has them."""
+
+
+class CacheBook:
+    def __init__(self, caches: Caches) -> None:
+        self._caches = caches
+        self.neighbourhood = Neighbourhood()
+
+    def hear(self, pilot: PilotRecord, request: SyncRequest) -> None:
+        news = request.cache
+        if news is not None:
+            pilot.cache = msgspec.structs.replace(news, added=[], gone=[])  # all but what is in it
+            shares = news.folder and self.neighbourhood.sites.get(pilot.site) != "none"
+            self._caches.hear(pilot.id, news, f"{pilot.owner}\n{pilot.host}" if shares else "")
+            self.neighbourhood.meet(_card(pilot, pilot.cache))
+        elif not request.cache_version and pilot.cache is not None:
+            pilot.cache = None
+            self.forget(pilot.id)
+
+    def forget(self, id: PilotId) -> None:
+        self._caches.forget(id)
+        self.neighbourhood.leave(id)
+
+    def seen(self, pilot: PilotId) -> int:
+        """The version of its cache that this server has."""
+        shelf = self._caches.of(pilot)
+        return shelf.version if shelf is not None else 0
+
+    def holds(self, pilot: PilotId) -> bool:
+        """Whether the pilot has any files that jobs could be kept back for."""
+        shelf = self._caches.of(pilot)
+        return shelf is not None and bool(shelf.files)
+
+    def wants_more(self, pilot: PilotRecord, request: SyncRequest) -> bool:
+        """Whether the pilot is to be told at once what this server has; once for each state of its cache, since it may
+        have nothing more to say."""
+        if request.front or request.cache_version in (self.seen(pilot.id), pilot.cache_asked):
+            return False
+        pilot.cache_asked = request.cache_version
+        return True
+
+    def neighbours(self, request: SyncRequest) -> tuple[list[Neighbour] | None, int]:
+        """Those that the pilot may use, None if it knows them, and their mark."""
+        if request.front:
+            return None, 0
+        found, mark = self.neighbourhood.of(request.pilot)
+        return (None if mark == request.neighbours else found), mark
+
+    def holders(self, request: SyncRequest, jobs: list[Assignment]) -> list[Holder]:
+        """Which pilots of the site have what these jobs read and this pilot has not, a few for each file."""
+        if request.front or not self.neighbourhood.asks_site(request.pilot):
+            return []
+        own = self._caches.of(request.pilot)
+        wanted = {file.sha256: None for job in jobs for file in job.spec.inputs.values()}
+        return [
+            Holder(digest, neighbour)
+            for digest in islice(wanted, HOLDERS_OF_MAX)
+            if own is None or key_of(digest) not in own.files
+            for neighbour in self.neighbourhood.at_site(request.pilot, self._caches.holders(key_of(digest)))
+        ]
+
+    def passed(self, pilot: PilotRecord, request: SyncRequest, seen: int) -> CacheNews | None:
+        """What another server is told, which has seen that version of the pilot's cache."""
+        version = self.seen(pilot.id)
+        if seen == version or pilot.cache is None:
+            return None
+        news = request.cache
+        if news is not None and news.base == seen and news.version == version:
+            return news
+        told = self._caches.retold(pilot.id, PASSED_FILES_MAX)
+        shared = pilot.cache
+        if told is None:
+            return None
+        return msgspec.structs.replace(told, folder=shared.folder, address=shared.address, key=shared.key)
+
+    def cards(self, pilots: list[PilotRecord]) -> list[CacheCard]:
+        """How the caches of these pilots are shared, for other servers."""
+        return [_card(pilot, pilot.cache) for pilot in pilots if pilot.cache is not None]
+
+    def size(self, pilot: PilotId) -> tuple[int, int]:
+        """How many files a pilot has in its cache, and their bytes."""
+        shelf = self._caches.of(pilot)
+        return (len(shelf.files), shelf.bytes()) if shelf is not None else (0, 0)
+
+
+def _card(pilot: PilotRecord, cache: CacheNews) -> CacheCard:
+    near = Neighbour(pilot.id, pilot.host, cache.folder, cache.address, cache.key)
+    return CacheCard(near, pilot.owner, pilot.site)

@@ -1,0 +1,417 @@
+"""The server's side of the one exchange with pilots: hear what ended, see what runs, hand out what fits.
+
+Verdicts and jobs leave only after the ledger has settled. An attempt that its pilot no longer names was given up; one
+that the pilot names and that is not its own is lost to it, and the pilot kills it. When a pilot's lease ends, all that
+it holds goes back to the queue, charged to the infrastructure and not to the job.
+
+On a server that is not alone, some of what a pilot names may live elsewhere. Then the relay asks there, and this answer
+is put together from all; an exchange that another server passes on is handled like any other, only not passed on."""
+
+import asyncio
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+
+from mendflow.core.model.faults import Category, Fault
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.jobs import Job, JobState, Outcome
+from mendflow.core.model.problems import Forbidden, Invalid, Mistake, StoreUnavailable
+from mendflow.core.model.sync import (
+    SYNC_VERSION,
+    AttemptRef,
+    Beat,
+    Control,
+    Order,
+    Report,
+    SyncAnswer,
+    SyncRequest,
+    flaw,
+)
+from mendflow.core.model.values import check_value
+from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling.leases import Expired
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.notices import Notices
+from mendflow.services.cluster.relay import Relay, Round
+from mendflow.services.cluster.remote_pilots import Acquaintance
+from mendflow.services.scheduling.answer import Said
+from mendflow.services.scheduling.assigner import JobDesk
+from mendflow.services.scheduling.pilot_records import Held, PilotRecord
+from mendflow.services.scheduling.pilot_scheduler import JOB_KIND, QueueAndPilots
+from mendflow.stores.contract import Store
+
+_EXPIRY_CHECK_MS = 200
+DAMAGED_MAX = 8
+DAMAGED_REMEMBERED_MAX = 10_000
+"""Damaged replicas: told of for one job, and told of already."""
+
+STRANGE_MS = 250
+"""After so long a pilot is answered whose attempts, or reports, somebody else would have to answer for and does not."""
+
+IDLE_BETWEEN_MS = 1_000
+"""A pilot that was answered without a job asks again within this time."""
+
+_decode = msgspec.json.Decoder(Job).decode
+
+
+class Exchange:
+    def __init__(
+        self,
+        *,
+        meta: QueueAndPilots,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        notices: Notices,
+        relay: Relay | None = None,
+    ) -> None:
+        """Without a relay this server is alone, and decides about everything."""
+        self._meta = meta
+        self._relay = relay
+        self._acquaintance = None
+        if relay is not None:
+            self._acquaintance = Acquaintance(relay.membership, relay.neighbours, clock, meta)
+            relay.caches = meta.caches
+        self._desk = JobDesk(meta, clock)
+        self._store = store
+        self._ledger = ledger
+        self._clock = clock
+        self._notices = notices
+        self._task: asyncio.Task[None] | None = None
+        self._judging: set[JobId] = set()  # jobs of which somebody is asked whether another attempt is wanted
+        self._stopping = False
+        self._damaged: dict[str, None] = {}
+        self.beat: Callable[[JobId], None] | None = None  # whoever wants to know of each heartbeat
+        self.gone: Callable[[PilotRecord], None] | None = None  # ... and of each pilot that is gone without a word
+        self.idle_exit_ms: Callable[[str], int] | None = None  # after how long without a job such a pilot is to leave
+        self.submitted: Callable[[SyncRequest], None] | None = None  # ... and of what was submitted: it came, or goes
+
+    def start(self) -> None:
+        self._task = asyncio.create_task(self._watch_leases(), name="leases")
+        if self._acquaintance is not None:
+            self._acquaintance.start()
+
+    async def stop(self) -> None:
+        """End held exchanges with what there is, and watch no longer."""
+        self._stopping = True
+        for pilot in self._meta.pilots.values():
+            pilot.wake.set()
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        if self._relay is not None and self._acquaintance is not None:
+            await self._acquaintance.stop()
+            await self._relay.stop()
+
+    def let_go(self, id: PilotId | None) -> None:
+        """Answer at once what is held: of one pilot whose line was lost, so that no job is given into the void, or of
+        all."""
+        for pilot in self._meta.pilots.values():
+            if id is None or pilot.id == id:
+                pilot.released = True
+                pilot.wake.set()
+
+    def nudged(self, pilots: Iterable[PilotId], *, work: bool, by: str) -> None:
+        """Another server has something to say to pilots that ask here, or has jobs for whoever is idle."""
+        for id in pilots:
+            self.let_go(id)
+        if work and self._relay is not None:
+            self._relay.signs.nudged(by)
+            for pilot in self._meta.pilots.values():
+                if pilot.want > 0 and not pilot.front:
+                    pilot.wake.set()
+
+    async def sync(self, request: SyncRequest, who: str = "") -> SyncAnswer:
+        """A pilot's request, from itself or passed on by its front."""
+        pilot = self._admitted(request, who)
+        if request.serial <= pilot.newest:
+            return SyncAnswer(serial=request.serial, lease_ms=0)  # overtaken by a newer one that said more
+        if self._relay is not None:
+            self._relay.check_promise()
+            if not request.front and (pilot.front or not pilot.seen_at):
+                self._relay.arrived(pilot.id, request.serial)
+        if request.submission and self.submitted is not None and _is_news(pilot, request):
+            self.submitted(request)
+        pilot.hear(request, self._clock.now())
+        self._meta.caches.hear(pilot, request)
+        self._desk.expect(pilot, request)
+        with self._ledger.whole():
+            said = Said(self._meta.leases.lease_ms)
+            await self._hear_reports(pilot, request.reports, said)
+            await self._compare(pilot, request, said)
+            if request.leaving:
+                await self._farewell(pilot, request.leaves)
+            answer = await self._answer(pilot, request, who, said)
+        await self._ledger.settled()
+        if not request.leaving:
+            self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady())
+        if self._relay is not None:
+            self._relay.check_promise()
+        return answer
+
+    def _admitted(self, request: SyncRequest, who: str) -> PilotRecord:
+        if request.version != SYNC_VERSION:
+            raise Mistake(
+                f"pilot {request.pilot} speaks version {request.version} and this server {SYNC_VERSION};"
+                " use the same version of mendflow for both"
+            )
+        if wrong := flaw(request):
+            raise Invalid(f"this is no pilot's request: {wrong}", field=wrong.partition(" ")[0])
+        pilot = self._meta.pilot(request.pilot)
+        if not pilot.belongs_to(who):
+            raise Forbidden(f"pilot {request.pilot} belongs to the token {pilot.owner!r}; choose another --work folder")
+        return pilot
+
+    async def _answer(self, pilot: PilotRecord, request: SyncRequest, who: str, said: Said) -> SyncAnswer:
+        """Now, if there is something to say; else as soon as there is, or when the pilot wants to hear anyway."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        relay = None if request.front else self._relay
+        tour = None
+        if relay is not None and relay.concerned(pilot.id, request, said):
+            tour = await self._go_round(Round(relay, pilot, request, who, said), pilot, said)
+        until = began + self._hold_ms(request, said) / 1000
+        told_at_once = self._meta.caches.wants_more(pilot, request)
+        while True:
+            waits = relay is not None and said.strange  # for others: more jobs would only be killed with the rest
+            if not (request.leaving or self._stopping or waits):
+                self._desk.hand_out(pilot, request, said, self._hold_ms(request, said) + IDLE_BETWEEN_MS)
+            said.orders += pilot.take_orders()
+            if said.anything or self._stopping or request.leaving or told_at_once:
+                break
+            if relay is not None and pilot.unfed and not waits:
+                tour = tour or Round(relay, pilot, request, who, said)
+                if await tour.fetch(request.want) or said.anything:
+                    break
+            left_s = until - loop.time()
+            if left_s <= 0:
+                break
+            if not await self._meta.woken(pilot, left_s):
+                break
+            if pilot.newest != request.serial or pilot.released:
+                break
+        servers = relay.servers_for(request) if relay is not None else []
+        idle_ms = self.idle_exit_ms(request.submission) if request.submission and self.idle_exit_ms is not None else 0
+        return said.answer(request, servers, self._meta.caches, idle_exit_ms=idle_ms)
+
+    def _hold_ms(self, request: SyncRequest, said: Said) -> int:
+        """How long an answer may be held back. A pilot with attempts elsewhere is heard there only when it asks; and
+        when something is not answered for, it should ask again soon."""
+        lease_ms = self._meta.leases.lease_ms
+        if said.strange or said.foreign:
+            return min(request.wait_ms, STRANGE_MS)
+        return min(request.wait_ms, lease_ms // 6 if said.abroad else lease_ms // 3)
+
+    async def _go_round(self, tour: Round, pilot: PilotRecord, said: Said) -> Round:
+        await tour.go()
+        for report in tour.nobodys:
+            ref, accepted = AttemptRef(report.job, report.fence), await self._was_accepted(pilot, report)
+            if accepted is not None:
+                (said.accepted if accepted else said.refused).append(ref)
+        return tour
+
+    # Reports
+
+    async def _hear_reports(self, pilot: PilotRecord, reports: Iterable[Report], said: Said) -> None:
+        for report in reports:
+            if report.job in self._judging or self._meta.coming(report.job):
+                continue  # told again while it is judged, or too soon: the pilot will hear
+            if report.job not in self._meta.jobs and self._relay is not None and not self._relay.mine(report.job):
+                said.foreign.append(report)
+                continue
+            accepted = await self._hear(pilot, report)
+            if accepted is not None:
+                (said.accepted if accepted else said.refused).append(AttemptRef(report.job, report.fence))
+
+    async def _hear(self, pilot: PilotRecord, report: Report) -> bool | None:
+        job = self._meta.jobs.get(report.job)
+        if job is None:
+            return await self._was_accepted(pilot, report)
+        now, policy, outcome = self._clock.now(), self._meta.policy, _clean(report.outcome)
+        verdict = life.report(job, pilot.id, report.fence, outcome, now=now, policy=policy)
+        if not verdict.accepted:
+            self._meta.counts.reports_refused += 1
+            self._notices.post(verdict.reason, case=job.case, item=job.spec.item)
+        if verdict.events:
+            self._meta.counts.reported(job, outcome.measures, now=now, sent_at=pilot.sent_at)
+            self._tell_of_damage(job, outcome)
+            await self._end_attempt(job, verdict.events, outcome)
+        return verdict.accepted
+
+    def _tell_of_damage(self, job: Job, outcome: Outcome) -> None:
+        """The job had its files from elsewhere; but the next will stumble over the same replica. Told once of each."""
+        for replica in outcome.measures.damaged[:DAMAGED_MAX]:
+            if replica not in self._damaged:
+                self._damaged[replica] = None
+                text = f"{replica:.500}; another was read, and `mendflow data remove-replica` takes this one out"
+                self._notices.post(
+                    f"a replica is not what the catalogue says: {text}", case=job.case, item=job.spec.item
+                )
+        while len(self._damaged) > DAMAGED_REMEMBERED_MAX:
+            del self._damaged[next(iter(self._damaged))]
+
+    async def _end_attempt(self, job: Job, events: Sequence[life.Event], outcome: Outcome | None = None) -> None:
+        """The attempt is over as the events say; unless another would follow, and whoever mends the job takes it."""
+        self._meta.let_go(job)
+        failed = life.would_try_again(events)
+        if failed is not None and self._meta.attempt_failed is not None:
+            outcome = outcome or Outcome(fault=failed.fault)
+            fence, taken = job.fence, await self._asked(job, outcome)
+            if job.state is not JobState.RUNNING or job.fence != fence:
+                return  # it was cancelled meanwhile
+            events = [life.no_more(failed, outcome)] if taken else events
+        self._meta.apply(job, events)
+        await self._go_on(job)
+
+    async def _asked(self, job: Job, outcome: Outcome) -> bool:
+        assert self._meta.attempt_failed is not None
+        self._judging.add(job.id)
+        try:
+            return await self._meta.attempt_failed(job, outcome)
+        finally:
+            self._judging.discard(job.id)
+
+    async def _go_on(self, job: Job) -> None:
+        """After an attempt: the job is over, or it waits for the next one."""
+        if job.finished:
+            await self._meta.finish(job)
+        else:
+            self._meta.enqueue(job)
+            self._meta.changed(job, told=True)
+
+    async def _was_accepted(self, pilot: PilotRecord, report: Report) -> bool | None:
+        """A report that is told again, because the verdict did not reach the pilot. None if the document does not know
+        yet: then it is for the job's home to judge, and nobody else."""
+        await self._ledger.settled()
+        found = await self._store.get(JOB_KIND, report.job)
+        if found is None:
+            return False
+        now, policy = self._clock.now(), self._meta.policy
+        verdict = life.report(_decode(found.body), pilot.id, report.fence, report.outcome, now=now, policy=policy)
+        return None if verdict.events else verdict.accepted
+
+    # What the pilot holds
+
+    async def _compare(self, pilot: PilotRecord, request: SyncRequest, said: Said) -> None:
+        """What the pilot names and does not hold is lost to it, if it is ours; what it should name and does not, it
+        gave up."""
+        if self._meta.released:
+            self._meta.press_released(pilot)
+        lost = self._meta.leases.renew(pilot.id, request.running, now=self._meta.steady())
+        others = {(ref.job, ref.fence) for ref in lost}
+        named = set()
+        for beat in request.running:
+            if others and (beat.job, beat.fence) in others:
+                self._disown(beat, said)
+            else:
+                named.add(beat.job)
+                if pilot.held[beat.job].hear(beat):
+                    self._meta.moved(self._meta.jobs[beat.job])
+                if self.beat is not None:
+                    self.beat(beat.job)
+                self._align(pilot, beat)
+                if beat.log_tail:
+                    pilot.log_tails[beat.job] = beat.log_tail
+        for id in [id for id, held in pilot.held.items() if id not in named and _expected(held, request)]:
+            if id in pilot.held:
+                await self._given_up(pilot, id, request.leaves if request.leaving else None)
+
+    def _disown(self, beat: Beat, said: Said) -> None:
+        """An attempt that is not the pilot's by our book: lost to it, or another server's. One that is being killed
+        needs no word more."""
+        if beat.state != "ending":
+            ours = self._relay is None or self._relay.mine(beat.job)
+            (said.lost if ours else said.strange).append(AttemptRef(beat.job, beat.fence))
+
+    def _align(self, pilot: PilotRecord, beat: Beat) -> None:
+        """Say again what the pilot should do with an attempt, if it does something else: an order may have been lost
+        in a restart."""
+        suspended = self._meta.jobs[beat.job].suspended
+        if suspended == (beat.state == "suspended") or beat.state in ("staging", "keeping", "ending"):
+            return
+        order = Order(beat.job, beat.fence, Control.SUSPEND if suspended else Control.RESUME)
+        if order not in pilot.orders:
+            pilot.orders.append(order)
+
+    async def _given_up(self, pilot: PilotRecord, id: JobId, leaves: str | None = None) -> None:
+        """The pilot has read the answer that gave it this job, and does not name it; or it leaves, and says why. If it
+        never said that it had begun the job, nobody is charged."""
+        if self._meta.leases.ending(pilot.id, id):
+            return  # it was told to kill it, and names it no more while it does: the end of the term is what counts
+        job, begun = self._meta.jobs[id], pilot.held[id].begun
+        now = self._clock.now()
+        if begun and leaves is not None:
+            events = life.cut_short(job, leaves, now=now, policy=self._meta.policy)
+            if (lost := life.would_try_again(events)) is not None and lost.fault is not None:
+                self._notices.post(f"job {id}: {lost.fault.message}", case=job.case, item=job.spec.item)
+        elif begun:
+            events = life.lose(job, now=now, policy=self._meta.policy, why="the job was lost in a restart")
+        else:
+            events = life.release(job, job.fence, now=now)
+        await self._end_attempt(job, events)
+
+    async def _farewell(self, pilot: PilotRecord, why: str) -> None:
+        """A pilot that leaves has ended everything that it had started: the rest goes back."""
+        self._meta.leases.end_no_more(pilot.id)
+        while pilot.held:
+            await self._given_up(pilot, next(iter(pilot.held)), why)
+        self._meta.leases.leave(pilot.id)
+        self._meta.forget(pilot.id)
+
+    # Leases
+
+    async def _watch_leases(self) -> None:
+        while True:
+            await self._clock.sleep(_EXPIRY_CHECK_MS)
+            try:
+                for attempt in self._meta.leases.expired(now=self._meta.steady()):
+                    with self._ledger.whole():
+                        await self._expire(attempt)
+            except StoreUnavailable:
+                return  # the attempts are out of the leases, and not out of their jobs: everything is read again
+            for id in self._meta.leases.gone(now=self._meta.steady()):
+                if self.gone is not None and (pilot := self._meta.pilots.get(id)) is not None:
+                    self.gone(pilot)
+                self._meta.forget(id)
+                if self._relay is not None:
+                    self._relay.forget(id)
+            next_wake = self._meta.queue.next_wake()
+            now = self._clock.now()
+            if self._meta.queue.freed(now) or (next_wake is not None and next_wake <= now):
+                self._meta.queue.wake(now)  # though no pilot asks: whoever sends pilots must see that jobs wait
+                self._meta.wake_soon()
+
+    async def _expire(self, attempt: Expired) -> None:
+        job = self._meta.jobs.get(attempt.job)
+        if job is None or job.state is not JobState.RUNNING or job.fence != attempt.fence:
+            return  # it has ended while others were seen to
+        if job.id in self._judging:
+            return  # or is about to: its pilot has said how, and somebody is asked what to do about that
+        self._meta.counts.leases_lost += 1
+        why = "it was silent for a whole lease"
+        if job.released is None:
+            self._notices.post(f"job {job.id}: {why} on pilot {attempt.pilot}", case=job.case, item=job.spec.item)
+        await self._end_attempt(job, life.lose(job, now=self._clock.now(), policy=self._meta.policy, why=why))
+
+
+def _clean(outcome: Outcome) -> Outcome:
+    """What a pilot may tell: outputs that are no value are the job's fault, and are not let in; nor are values of that
+    kind that it reported of itself, which are nobody's fault."""
+    if outcome.values and check_value(outcome.values):
+        outcome = msgspec.structs.replace(outcome, values={})
+    problem = check_value(outcome.outputs)
+    if not problem:
+        return outcome
+    fault = Fault(name="notData", category=Category.OUTPUT, message=f"its outputs cannot be kept: {problem}")
+    return msgspec.structs.replace(outcome, outputs=None, files={}, fault=outcome.fault or fault)
+
+
+def _is_news(pilot: PilotRecord, request: SyncRequest) -> bool:
+    """Whether a pilot that was submitted comes, goes, or says that it cannot work; its front tells of that."""
+    comes = pilot.submission != request.submission
+    return not request.front and (comes or request.leaving or bool(request.unfit))
+
+
+def _expected(held: Held, request: SyncRequest) -> bool:
+    return held.since is not None and request.heard >= held.since

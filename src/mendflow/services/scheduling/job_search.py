@@ -1,0 +1,64 @@
+"""Jobs as people look for them: by what their documents say, and whether they run by what their pilots say.
+
+A document says that a job was granted. Of what was granted to a pilot ahead, only the pilot knows what has begun; so
+those that have not are shown as available, and found as that. A job that lives here is looked at in memory, which is
+never behind the store; each is given once, as it is when its turn comes."""
+
+import msgspec
+
+from mendflow.core.model.ids import Instant, JobId
+from mendflow.core.model.jobs import Job, JobState
+from mendflow.core.model.views import Counts, JobPage, JobQuery
+from mendflow.core.query.names import JOBS
+from mendflow.services.base import paging as searching
+from mendflow.services.base.paging import Paging, Wanted, equals
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.stores.contract import Document, Store
+
+_decode = msgspec.json.Decoder(Job).decode
+_encode = msgspec.json.Encoder().encode
+_RUNNING = b"running"
+
+
+def shown(meta: QueueAndPilots, job: Job) -> Job:
+    """The job as people see it."""
+    if job.state is JobState.RUNNING and not meta.runs(job):
+        return msgspec.structs.replace(job, state=JobState.AVAILABLE)
+    return job
+
+
+async def search(store: Store, meta: QueueAndPilots, query: JobQuery, now: Instant) -> JobPage:
+    """The newest first, if nothing else is said; of one moment, the last submitted first."""
+    found = await searching.find(store, _wanted(query, now), lambda document: _seen(meta, document))
+    return JobPage(rows=[_decode(body) for body in found.bodies], next=found.next, looked_at=found.looked_at)
+
+
+async def count(store: Store, meta: QueueAndPilots, query: JobQuery, by: str, now: Instant) -> Counts:
+    counts, place, looked_at = await searching.count(
+        store, _wanted(query, now), by, lambda document: _seen(meta, document)
+    )
+    return Counts(counts=counts, next=place, looked_at=looked_at)
+
+
+def _wanted(query: JobQuery, now: Instant) -> Wanted:
+    fields = {"case": query.case, "state": query.state, "owner": query.owner, "pilot": query.pilot, "name": query.name}
+    also = [equals(name, value) for name, value in fields.items() if value]
+    if query.attempts_min:
+        also.append(f"attempts >= {query.attempts_min}")
+    return searching.wanted(
+        JOBS,
+        query.where,
+        also,
+        Paging(query.limit, query.offset, query.after),
+        now=now,
+        order=query.order,
+        usual="-created",
+    )
+
+
+def _seen(meta: QueueAndPilots, document: Document) -> bytes:
+    live = meta.jobs.get(JobId(document.id))
+    if live is None and _RUNNING not in document.body:
+        return document.body
+    job = live if live is not None else _decode(document.body)
+    return _encode(shown(meta, job))

@@ -1,0 +1,435 @@
+"""The meta-scheduler of this domain: a queue of jobs, and the pilots that pull from it.
+
+Every job is a document with a version. It goes from available to running by a grant that raises its fence, and no
+report under an older fence changes it. Here are the jobs and the queue; the exchange with pilots is beside it."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from mendflow.core.model.ids import Instant, JobId, PilotId
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Measures, Outcome, Resources
+from mendflow.core.model.problems import NotFound
+from mendflow.core.model.sync import Control, Order
+from mendflow.core.model.values import Value
+from mendflow.core.model.views import PilotView
+from mendflow.core.scheduling import jobs as life
+from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
+from mendflow.core.scheduling.explain_data import because, files_of
+from mendflow.core.scheduling.jobs import Policy
+from mendflow.core.scheduling.leases import Leases
+from mendflow.core.scheduling.queue import Queue, Waiting
+from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.contracts import Callback, CapacityReport, Clock, NewJob, Status
+from mendflow.services.base.counters import JobCounts
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cluster.work_signals import Nudges
+from mendflow.services.scheduling.cache_records import CacheBook
+from mendflow.services.scheduling.pilot_records import Held, PilotRecord
+from mendflow.stores.contract import Store
+
+JOB_KIND = "job"
+_decode = msgspec.json.Decoder(Job).decode
+
+
+class Moved(Protocol):
+    """Told of every change of a job's state, for progress."""
+
+    def __call__(self, job: Job) -> None: ...
+
+
+def _nobody(job: Job) -> None: ...
+
+
+AttemptFailed = Callable[[Job, Outcome], Awaitable[bool]]
+"""Asked when an attempt failed that would be followed by another: true ends the job with that outcome instead."""
+
+
+class Running(NamedTuple):
+    """What a pilot last told of an attempt that it runs."""
+
+    pilot: PilotId
+    measures: Measures
+    values: dict[str, Value]
+
+
+class QueueAndPilots:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        policy: Policy,
+        lease_ms: int,
+        steady: Callable[[], int] | None = None,
+        counts: JobCounts | None = None,
+        data_wait_ms: int = DATA_WAIT_MS,
+    ) -> None:
+        """Leases are measured by `steady`: the clock itself may jump ahead when a case comes from another server."""
+        self._store = store
+        self.steady = steady or clock.now
+        self.counts = counts or JobCounts()
+        self.ending: Callable[[Job, life.Event], None] | None = None  # whoever wants to see events before they happen
+        self.dressed: Callable[[Job], JobSpec] = lambda job: job.spec  # what a pilot is given of a job
+        self._ledger = ledger
+        self._clock = clock
+        self.policy = policy
+        self.leases = Leases(lease_ms)
+        self.jobs: dict[JobId, Job] = {}
+        self.queue = Queue(data_wait_ms=data_wait_ms)
+        self.caches = CacheBook(self.queue.caches)
+        self.pilots: dict[PilotId, PilotRecord] = {}
+        self.moved: Moved = _nobody
+        self.attempt_failed: AttemptFailed | None = None
+        self.nudges: Nudges | None = None  # where there are other servers
+        self.coming: Callable[[JobId], bool] = lambda _: False  # whether a job's case is just being taken up
+        self._held_back: list[Job] = []  # until it is
+        self.promised_until: Callable[[Job], int] = self.full_term  # to the pilot of a job that we did not grant
+        self._callbacks: dict[JobId, Callback] = {}
+        self._over: dict[JobId, Outcome] = {}
+        self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
+        self._unable: dict[Resources, Instant] = {}
+        self.released: dict[JobId, Instant] = {}  # taken from their pilots by people, and when those were last told
+        self._waits = 0
+        self._idle: dict[int, PilotRecord] = {}  # by wait: whose exchanges are held until there is work
+        self._soon = Soon(ledger)
+        self._waking = False
+
+    async def stop(self) -> None:
+        await self._soon.stop()
+
+    # The contract
+
+    async def submit(self, jobs: Sequence[NewJob], *, again: bool = False) -> None:
+        if again:
+            jobs = await self._take_up(jobs)
+        now = self._clock.now()
+        self.counts.submitted += len(jobs)
+        for new in jobs:
+            job = life.create(new.id, new.case, new.spec, now=now, not_before=new.not_before)
+            job.reused = new.note
+            self.jobs[job.id] = job
+            self.enqueue(job)
+            self.changed(job)
+
+    async def run(self, job: NewJob, *, again: bool = False) -> Outcome:
+        over: asyncio.Future[Outcome] = asyncio.get_running_loop().create_future()
+
+        async def tell(_: JobId, outcome: Outcome) -> None:
+            if not over.done():
+                over.set_result(outcome)
+
+        await self.submit([job], again=again)
+        await self.subscribe(job.id, tell)
+        return await over
+
+    async def status(self, id: JobId) -> Status:
+        job = self.jobs.get(id) or self._failing.get(id) or await self._read(id)
+        last = job.history[-1] if job.history else None
+        return Status(
+            job=id,
+            state=job.state,
+            suspended=job.suspended,
+            attempts=job.tries,
+            losses=job.losses,
+            reason=last.end if last else "waiting",
+            outcome=job.outcome,
+            pilot=last.pilot if last else "",
+            host=last.host if last else "",
+            site=last.site if last else "",
+        )
+
+    async def subscribe(self, id: JobId, callback: Callback) -> None:
+        if id in self.jobs:
+            self._callbacks[id] = callback
+            return
+        outcome = self._over.pop(id, None)
+        if outcome is None:
+            outcome = (await self._read(id)).outcome
+        assert outcome is not None
+        self._soon.do(_told(callback, id, outcome))
+
+    async def suspend(self, id: JobId) -> None:
+        if (job := self.jobs.get(id)) is not None and self.apply(job, life.suspend(job)):
+            self.queue.remove(id)
+            self._control(job, Control.SUSPEND)
+            self.changed(job)
+
+    async def resume(self, id: JobId) -> None:
+        if (job := self.jobs.get(id)) is not None and self.apply(job, life.resume(job)):
+            if job.state is JobState.AVAILABLE:
+                self.enqueue(job)
+            self._control(job, Control.RESUME)
+            self.changed(job)
+
+    async def cancel(self, id: JobId, *, reason: str = "") -> None:
+        """End it without telling who submitted it: whoever cancels no longer waits."""
+        job = self.jobs.get(id)
+        if job is None:
+            return
+        self._callbacks.pop(id, None)
+        self._control(job, Control.CANCEL)
+        self.queue.remove(id)
+        self.let_go(job)
+        self.apply(job, life.cancel(job, now=self._clock.now(), reason=reason))
+        self.close(job)
+
+    def release(self, id: JobId, *, by: str, reason: str) -> Job | None:
+        """Take the job's attempt from its pilot, which is told to stop it. None if no pilot has the job."""
+        job = self.jobs.get(id)
+        if job is None or not self.apply(job, life.take_away(job, by=by, reason=reason, now=self._clock.now())):
+            return None
+        self._control(job, Control.CANCEL)
+        self.released[id] = self._clock.now()
+        self.changed(job, told=True)
+        return job
+
+    def press_released(self, pilot: PilotRecord) -> None:
+        """A pilot that does not stop within a lease what was released is told that it has lost it. The order may have
+        been lost in a restart: until then it is given again now and then."""
+        now, lease_ms = self._clock.now(), self.leases.lease_ms
+        for id, told_at in list(self.released.items()):
+            job = self.jobs.get(id)
+            if job is None or job.released is None:
+                del self.released[id]
+            elif id in pilot.held and now - job.released.at >= lease_ms:
+                self.leases.end(pilot.id, id)
+            elif id in pilot.held and now - told_at >= lease_ms // 6:
+                self.released[id] = now
+                pilot.orders.append(Order(id, job.fence, Control.CANCEL))
+
+    async def capacity(self) -> CapacityReport:
+        pilots = list(self.pilots.values())
+        return CapacityReport(
+            pilots=len(pilots),
+            slots=sum(pilot.capacity.slots for pilot in pilots),
+            slots_free=sum(pilot.free_slots for pilot in pilots),
+            cpus=sum(pilot.capacity.cpus for pilot in pilots),
+            memory_bytes=sum(pilot.capacity.memory_bytes for pilot in pilots),
+            gpus=sum(pilot.capacity.gpus for pilot in pilots),
+            waiting=self.jobs_waiting(),
+            running=self.jobs_running(),
+            sites=sorted({pilot.site for pilot in pilots if pilot.site}),
+        )
+
+    # What the exchange and the views use
+
+    def apply(self, job: Job, events: Iterable[life.Event]) -> bool:
+        """Let the events happen; whether there were any."""
+        happened = False
+        for event in events:
+            if self.ending is not None:
+                self.ending(job, event)
+            life.evolve(job, event)
+            self.counts.happened(job, event)
+            happened = True
+        return happened
+
+    def let_go(self, job: Job) -> None:
+        """The job's attempt is no longer with its pilot."""
+        if job.pilot is not None:
+            self.leases.drop(job.pilot, job.id)
+            if (pilot := self.pilots.get(job.pilot)) is not None:
+                pilot.held.pop(job.id, None)
+                pilot.log_tails.pop(job.id, None)
+
+    def came(self) -> None:
+        """What was being taken up is here: its jobs can be given to pilots."""
+        held_back, self._held_back = self._held_back, []
+        for job in held_back:
+            if self.jobs.get(job.id) is job and job.state is JobState.AVAILABLE:
+                self.enqueue(job)
+
+    def enqueue(self, job: Job) -> None:
+        if self.coming(job.id):
+            self._held_back.append(job)
+        elif not job.suspended:
+            spec = job.spec
+            files = files_of(spec) if spec.inputs else ()
+            self.queue.add(job.id, life.needs_of(job), spec.priority, job.created_at, job.available_at, files)
+            self.wake_soon()
+
+    def because(self, job: Job) -> str:
+        """Why a job that was just taken for a pilot was: what its data had to do with it."""
+        chosen = self.queue.chosen.get(job.id)
+        if chosen is None:
+            return ""
+        self.counts.placed.add("turn" if chosen.turn else "data" if chosen.bytes else "order")
+        return because(job.spec, chosen)
+
+    def changed(self, job: Job, *, told: bool = False) -> None:
+        """`told`: by its pilot, or by the clock; everything else follows from what its case wants."""
+        self._ledger.touch(JOB_KIND, job.id, job, told=told)
+        self.moved(job)
+
+    def close(self, job: Job, *, told: bool = False) -> None:
+        """The job is over: written for the last time, out of memory."""
+        self._ledger.touch(JOB_KIND, job.id, job, last=True, told=told)
+        self.jobs.pop(job.id, None)
+        self.moved(job)
+
+    async def finish(self, job: Job) -> None:
+        """The job is over and whoever submitted it is told."""
+        self.close(job, told=True)
+        callback = self._callbacks.pop(job.id, None)
+        if callback is None:
+            return
+        assert job.outcome is not None
+        if job.outcome.fault is None:
+            await callback(job.id, job.outcome)
+            return
+        self._failing[job.id] = job
+        try:
+            await callback(job.id, job.outcome)
+        finally:
+            del self._failing[job.id]
+
+    def pilot(self, id: PilotId) -> PilotRecord:
+        """The pilot's record, new with a full term if it was not known."""
+        record = self.pilots.get(id)
+        if record is None:
+            record = self.pilots[id] = PilotRecord(id)
+            self.leases.hear(id, now=self.steady())
+        return record
+
+    def forget(self, id: PilotId) -> None:
+        """The pilot has left, or is gone."""
+        self.pilots.pop(id, None)
+        self.queue.part(id)
+        self.caches.forget(id)
+
+    def pilots_here(self) -> list[PilotRecord]:
+        """Those that speak to this server; others are known because they might take what waits here."""
+        return [pilot for pilot in self.pilots.values() if not pilot.front]
+
+    def pilot_views(self) -> list[PilotView]:
+        return [self.pilot_view(pilot) for _, pilot in sorted(self.pilots.items())]
+
+    def pilot_view(self, pilot: PilotRecord) -> PilotView:
+        lease = self.leases.of(pilot.id)
+        left_ms = lease.until - self.steady() if lease else 0
+        return pilot.view(self._clock.now(), left_ms, self.caches.size(pilot.id))
+
+    def log_tail(self, id: JobId) -> str:
+        """What a running job last said, as far as its pilot has told."""
+        job = self.jobs.get(id)
+        pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
+        return pilot.log_tails.get(id, "") if pilot is not None else ""
+
+    def running(self, id: JobId) -> Running | None:
+        """What its pilot last told of a running job: measures so far, and values that the job reports of itself."""
+        job = self.jobs.get(id)
+        pilot = self.pilots.get(job.pilot) if job is not None and job.pilot is not None else None
+        held = pilot.held.get(id) if pilot is not None else None
+        if pilot is None or held is None or held.measures is None:
+            return None
+        return Running(pilot.id, held.measures, held.values or {})
+
+    def runs(self, job: Job) -> bool:
+        """Whether a job that was granted has begun, as far as is known: pilots hold short ones ahead."""
+        pilot = self.pilots.get(job.pilot) if job.pilot is not None else None
+        held = pilot.held.get(job.id) if pilot is not None else None
+        return held is None or held.runs
+
+    def jobs_running(self) -> int:
+        return sum(held.runs for pilot in self.pilots.values() for held in pilot.held.values())
+
+    def jobs_waiting(self) -> int:
+        """In the queue, or with a pilot that has not begun them."""
+        return len(self.queue) + sum(len(pilot.held) for pilot in self.pilots.values()) - self.jobs_running()
+
+    def waiting(self) -> list[Waiting]:
+        """What waits, by what it needs, and since when no pilot that is here could ever take it."""
+        now = self._clock.now()
+        offers = (pilot.offer((), rounds=1, now=now) for pilot in self.pilots.values() if pilot.seen_at)
+        found = self.queue.waiting(offers)
+        self._unable = {each.needs: self._unable.get(each.needs, now) for each in found if not each.able}
+        return [each if each.able else each.unable(self._unable[each.needs]) for each in found]
+
+    def wake_soon(self) -> None:
+        """Tell idle pilots that there is work, once for everything that is put into the queue now."""
+        if not self._waking:
+            self._waking = True
+            asyncio.get_running_loop().call_soon(self._wake)
+
+    async def woken(self, pilot: PilotRecord, most_s: float) -> bool:
+        """Wait until there is something to say to a pilot; false if there was nothing in all that time."""
+        pilot.wake.clear()
+        self._waits += 1
+        wait = self._waits
+        if pilot.want > 0:
+            self._idle[wait] = pilot
+        try:
+            await asyncio.wait_for(pilot.wake.wait(), most_s)
+        except TimeoutError:
+            return False
+        finally:
+            self._idle.pop(wait, None)
+        return True
+
+    def _wake(self) -> None:
+        self._waking = False
+        if len(self.queue):  # else whoever brought them has taken them along
+            for pilot in self._idle.values():
+                pilot.wake.set()
+        if self.nudges is not None:
+            self.nudges.work_waits()
+
+    def _control(self, job: Job, control: Control) -> None:
+        pilot = self.pilots.get(job.pilot) if job.pilot is not None else None
+        if pilot is not None:
+            pilot.orders.append(Order(job.id, job.fence, control))
+            pilot.wake.set()
+            if pilot.front and self.nudges is not None:
+                self.nudges.summon(pilot)
+
+    def full_term(self, job: Job) -> int:
+        """A whole lease from now, of ours or of whoever granted it, whichever is longer."""
+        return self.steady() + max(self.leases.lease_ms, job.history[-1].lease_ms)
+
+    async def _take_up(self, jobs: Sequence[NewJob]) -> list[NewJob]:
+        """Those that were not given before. The others are taken from their documents as they stand there."""
+        missing = [new for new in jobs if new.id not in self.jobs]
+        kept = {found.id: found for found in await self._store.get_many(JOB_KIND, [new.id for new in missing])}
+        for found in kept.values():
+            job = _decode(found.body)
+            if job.id in self.jobs:
+                continue  # somebody else took it up while we read
+            if job.finished:
+                assert job.outcome is not None
+                self._over[job.id] = job.outcome
+                continue
+            self._ledger.known(JOB_KIND, job.id, found.version)
+            self.jobs[job.id] = job
+            if job.state is JobState.AVAILABLE:
+                self.enqueue(job)
+            else:
+                assert job.pilot is not None
+                holder = self.pilot(job.pilot)
+                holder.held[job.id] = Held(job.history[-1].serial or None)
+                holder.owner = holder.owner or job.history[-1].token
+                self.leases.grant(job.pilot, job.id, job.fence, now=self.promised_until(job) - self.leases.lease_ms)
+                longer = job.history[-1].lease_ms < self.leases.lease_ms
+                if longer:  # than whoever takes it up after us would know
+                    job.history[-1] = msgspec.structs.replace(job.history[-1], lease_ms=self.leases.lease_ms)
+                if self.nudges is not None or longer:
+                    # Renewals are not written. So that nothing that its last server may still be writing takes the
+                    # attempt from a pilot whose lease we renew, the document gets another version before we answer.
+                    self._ledger.touch(JOB_KIND, job.id, job)
+                if job.released is not None:
+                    self.released[job.id] = 0
+        return [new for new in missing if new.id not in kept and new.id not in self.jobs]
+
+    async def _read(self, id: JobId) -> Job:
+        await self._ledger.settled()
+        found = await self._store.get(JOB_KIND, id)
+        if found is None:
+            raise NotFound(f"there is no job {id}")
+        return _decode(found.body)
+
+
+async def _told(callback: Callback, id: JobId, outcome: Outcome) -> None:
+    await callback(id, outcome)

@@ -1,0 +1,1 @@
+"""Sites: how many pilots each should have, and what became of those that were submitted."""

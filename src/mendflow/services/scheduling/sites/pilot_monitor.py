@@ -1,0 +1,374 @@
+"""The pilot monitor: looks at each site now and then, and has as many pilots submitted as the site should have.
+
+A look reads the site's document, asks the batch system what it has by our names, hears which pilots are there, and
+decides (core/scheduling). What it decided is written at the version that was read, and only then done: so of several
+servers that look at the same time one acts, and what a server had written down when it was killed, the next one finds.
+One server looks at a site at a time, by their names; that is for politeness, and nothing rests on it.
+
+Each site is looked at by itself. One whose batch system hangs holds up no other."""
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from functools import partial
+
+import msgspec
+
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.jobs import Resources
+from mendflow.core.model.problems import Mistake, StoreUnavailable
+from mendflow.core.model.sites import Answer, BatchAway, Found, Offered, PilotSubmission, Purpose, SiteDocument
+from mendflow.core.model.sync import LEAVES, SyncRequest
+from mendflow.core.scheduling import submissions, surplus
+from mendflow.core.scheduling.provision import Group, Plan, Standing, plan
+from mendflow.core.scheduling.site_fit import lacking
+from mendflow.core.scheduling.submissions import Seen
+from mendflow.services.base.cluster import ServerDocument
+from mendflow.services.base.contracts import Clock
+from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.scheduling.pilot_records import PilotRecord
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.sites.alerts import SiteAlerts
+from mendflow.services.scheduling.sites.batch_systems import BatchSystems
+from mendflow.services.scheduling.sites.site_store import KnownSite, SiteBook
+
+log = logging.getLogger("mendflow.sites")
+
+LOOK_MS = 5_000
+TRIES_MAX = 10
+TIDY_MS = 60_000
+"""How often is tidied up after pilots, and how long one that has left may still take to end."""
+
+GROUPS_MAX = 100
+"""Of so many kinds of waiting jobs a server tells the others."""
+
+
+class _Decided(msgspec.Struct, frozen=True):
+    """The document as it is to be written, and what is to be done when it is."""
+
+    document: SiteDocument
+    new: list[PilotSubmission]
+    cancel: tuple[str, ...]
+
+
+class About(msgspec.Struct, frozen=True):
+    """What sites do about a job: those whose pilots could take it, and why others' could not."""
+
+    helps: list[str]
+    cannot: list[str]
+
+
+class PilotMonitor:
+    """`batches` speaks to batch systems; without it nothing is submitted here."""
+
+    def __init__(
+        self,
+        *,
+        book: SiteBook,
+        clock: Clock,
+        membership: OwnMembership,
+        meta: QueueAndPilots,
+        alerts: SiteAlerts,
+        batches: BatchSystems | None,
+        look_ms: int = LOOK_MS,
+    ) -> None:
+        self._book = book
+        self._clock = clock
+        self._membership = membership
+        self._meta = meta
+        self._alerts = alerts
+        self._batches = batches
+        self._look_ms = look_ms
+        self._started_at = clock.now()
+        self._task: asyncio.Task[None] | None = None
+        self._looking: dict[str, asyncio.Task[None]] = {}
+        self._said: dict[str, list[SyncRequest]] = {}  # by site, and not written yet
+        self._telling: asyncio.Task[None] | None = None
+        self._tidied: dict[str, Instant] = {}
+        self._swept_at: Instant = 0
+        self._sites: dict[str, SiteDocument] = {}  # as they were at the last look
+
+    def start(self) -> None:
+        self._started_at = self._clock.now()
+        if self._batches is None:
+            return
+        self._task = asyncio.create_task(self._run(), name="pilot monitor")
+
+    async def stop(self) -> None:
+        tasks = [task for task in (*self._looking.values(), self._telling, self._task) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # What pilots say
+
+    def heard(self, request: SyncRequest) -> None:
+        """A pilot that was submitted says that it is there, that it leaves, or that it cannot work. What comes while
+        something is being written is written together."""
+        if not (site := submissions.site_of(request.submission)):
+            return  # somebody has submitted it by hand
+        self._said.setdefault(site, []).append(request)
+        if self._telling is None or self._telling.done():
+            self._telling = asyncio.create_task(self._tell(), name="what pilots of sites say")
+
+    async def heard_out(self) -> None:
+        """Wait until what pilots have said is written down."""
+        if self._telling is not None:
+            await self._telling
+
+    async def _tell(self) -> None:
+        while self._said:
+            site, said = self._said.popitem()
+            try:
+                document = await self._book.change(site, partial(self._told, said))
+                if document is not None:
+                    await self._alerts.look(document, self._clock.now())
+            except Mistake as error:  # the store is away: the next look sees what this would have told
+                log.warning("what pilots of site %s said could not be written: %s", site, error.message)
+
+    def _told(self, said: list[SyncRequest], document: SiteDocument) -> SiteDocument:
+        now = self._clock.now()
+        for request in said:
+            name, pilot = request.submission, request.pilot
+            if request.unfit:
+                document = submissions.heard_of(document, name, now)
+                document = submissions.close(document, name, "unfit", now=now, why=request.unfit, pilot=pilot)
+                continue
+            has = Offered(at=now, capacity=request.capacity, host=request.host, ttl_ms=request.ttl_ms)
+            document = submissions.worked(document, name, pilot, now, has)
+            if request.leaving:
+                document = submissions.close(document, name, "left", now=now, why=LEAVES.get(request.leaves, ""))
+        return document
+
+    # Looking
+
+    async def _run(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except StoreUnavailable as error:
+                log.warning("sites could not be looked at: %s", error.message)
+            except Exception:  # no site would ever get a pilot again: the next look may succeed
+                log.exception("sites could not be looked at")
+            await self._clock.sleep(self._look_ms)
+
+    async def look(self) -> None:
+        """Look at the sites that are this server's to look at, each by itself; those of an earlier look that still
+        wait for their batch systems are left to it."""
+        if self._batches is None or not self._batches.ready or not self._membership.may_promise():
+            return
+        sites = await self._book.all()
+        self._sites = {each.document.site.name: each.document for each in sites}
+        waiting = self.demand() if sites else []
+        shares = {each.document.site.name: each.document.site.pilots.share for each in sites}
+        self._meta.caches.neighbourhood.sites = {name: share for name, share in shares.items() if share is not None}
+        for known in sites:
+            name = known.document.site.name
+            task = self._looking.get(name)
+            if self._acts(known.document) and (task is None or task.done()):
+                self._looking[name] = asyncio.create_task(self._look_at(self._batches, known, waiting))
+            waiting = list(self._plan(known.document, waiting).uncovered)
+        await self._sweep(self._batches)
+
+    async def _sweep(self, batches: BatchSystems) -> None:
+        """After sites that are no more. No folder of a new one is made before the next look."""
+        now = self._clock.now()
+        if now - self._swept_at >= TIDY_MS:
+            self._swept_at = now
+            await batches.sweep(self._sites.keys())
+
+    async def looked(self) -> None:
+        """Wait until the looks that are under way are over."""
+        await asyncio.gather(*self._looking.values())
+
+    async def _look_at(self, batches: BatchSystems, known: KnownSite, waiting: list[Group]) -> None:
+        try:
+            await self._attend(batches, known, waiting)
+        except StoreUnavailable as error:
+            log.warning("site %s could not be looked at: %s", known.document.site.name, error.message)
+        except Exception:  # whatever it is, the other sites and the next look go on
+            log.exception("site %s could not be looked at", known.document.site.name)
+
+    async def _attend(self, batches: BatchSystems, known: KnownSite, waiting: list[Group]) -> None:
+        """The batch system may take its time. So the document is read again before anything is decided; a pilot that
+        comes or goes meanwhile, and is written down there, costs another try and no more."""
+        name = known.document.site.name
+        found, why = await self._found(batches, known.document, waiting)
+        for _ in range(TRIES_MAX):
+            fresh = await self._book.find(name)
+            if fresh is None:
+                return
+            decided = self._decided(fresh.document, found, why, waiting)
+            gone = decided.document.removed and self._is_empty(decided.document, found)
+            written = await self._book.write(fresh, None if gone else decided.document)
+            if gone:
+                await self._alerts.look(decided.document, self._clock.now())
+                return
+            if written is not None:
+                await self._alerts.look(decided.document, self._clock.now())
+                await self._do(batches, decided)
+                return
+
+    def _is_empty(self, document: SiteDocument, found: Mapping[str, Found] | None) -> bool:
+        """Whether nothing is left of its pilots. Where they are to be ended and nobody can be asked, those that are not
+        heard are left to themselves."""
+        given_up = document.emptied and found is None and not self._heard_at(document)
+        return not document.open or given_up
+
+    async def _do(self, batches: BatchSystems, decided: _Decided) -> None:
+        document, site = decided.document, decided.document.site
+        if decided.cancel:
+            try:
+                await batches.cancel(site, decided.cancel)
+            except BatchAway as error:
+                log.warning("site %s: %d pilots could not be taken back: %s", site.name, len(decided.cancel), error)
+        if decided.new:
+            log.info("site %s: submitting %d pilots", site.name, len(decided.new))
+            answers = await batches.submit(site, decided.new)
+            changed = await self._book.change(site.name, lambda it: self._answered(it, answers))
+            if changed is not None:
+                await self._alerts.look(changed, self._clock.now())
+        now = self._clock.now()
+        if now - self._tidied.get(site.name, 0) >= TIDY_MS:
+            self._tidied[site.name] = now
+            left = [each.name for each in document.endings if each.how == "left" and each.at <= now - TIDY_MS]
+            await batches.tidy(site, keep=document.open.keys(), left=left)
+
+    def _answered(self, document: SiteDocument, answers: Mapping[str, Answer]) -> SiteDocument:
+        return submissions.answered(document, answers, self._clock.now())
+
+    async def _found(
+        self, batches: BatchSystems, document: SiteDocument, waiting: list[Group]
+    ) -> tuple[dict[str, Found] | None, str]:
+        """What the batch system has; None and why, if it does not say. It is not asked while nothing depends on it."""
+        heard = self._heard_at(document)
+        sure = all(not each.inactive and each.name in heard for each in document.open.values())
+        asks = document.removed or document.unheard_since or self._plan(document, waiting).pilots
+        if sure and not asks:
+            return {name: Found("running") for name in document.open}, ""
+        try:
+            found = await batches.find(document.site)
+        except BatchAway as error:
+            return None, str(error)
+        return {name: each for name, each in found.items() if submissions.is_ours(document, name)}, ""
+
+    def _decided(
+        self, document: SiteDocument, found: dict[str, Found] | None, why: str, waiting: list[Group]
+    ) -> _Decided:
+        now = self._clock.now()
+        heard = self._heard_at(document)
+        seen = Seen(
+            found=found,
+            heard={name: pilot.id for name, pilot in heard.items()},
+            offers={name: _offered(pilot, now) for name, pilot in heard.items()},
+            busy=frozenset(name for name, pilot in heard.items() if pilot.free_slots < pilot.capacity.slots),
+            now=now,
+            silent_ms=self._meta.leases.lease_ms,
+            watched_since=self._started_at,
+            why=why,
+        )
+        looked = submissions.look(document, seen)
+        intended = self._plan(looked.document, waiting)
+        purposes: list[Purpose] = ["jobs" for _ in range(intended.for_jobs)]
+        purposes += ["ready" for _ in range(intended.ready)]
+        written, new = submissions.reserve(looked.document, purposes, now=now, by=self._membership.id)
+        _, but = submissions.allowed(looked.document, now)
+        reasons = (*intended.reasons, *([but] if but else []))
+        return _Decided(msgspec.structs.replace(written, reasons=reasons), new, looked.cancel)
+
+    def _plan(self, document: SiteDocument, waiting: list[Group]) -> Plan:
+        most, _ = submissions.allowed(document, self._clock.now())
+        return plan(document.site, self.standing(document), waiting, most=most, offered=document.offered)
+
+    # What is there
+
+    def demand(self) -> list[Group]:
+        """The jobs that wait, here and at the other servers."""
+        own = groups_of(self._meta, self._clock.now())
+        return [*own, *(group for server in self._membership.living() for group in server.demand)]
+
+    def standing(self, document: SiteDocument) -> Standing:
+        """Pilots of the site as they are: those that were submitted, and those that somebody started by hand."""
+        here = [pilot for pilot in self._pilots() if pilot.site == document.site.name]
+        free = [pilot.free_slots == pilot.capacity.slots for pilot in here]
+        inactive = [each for each in document.open.values() if each.inactive]
+        withdrawn = sum(each.cancelled_at > 0 for each in inactive)
+        unheard = len(document.open) - len(inactive) - sum(pilot.submission in document.open for pilot in here)
+        return Standing(
+            inactive=len(inactive) - withdrawn + max(0, unheard),
+            withdrawn=withdrawn,
+            idle=sum(free),
+            busy=len(here) - sum(free),
+            free_slots=sum(pilot.free_slots for pilot in here),
+        )
+
+    def about(self, needs: Resources) -> About:
+        """What sites do about a job that waits, in sentences; of one that is bound to a site, only that site."""
+        sites = [each for name, each in self._sites.items() if needs.site in ("", name)]
+        lacks = [(each, lacking(each.site, needs, each.offered)) for each in sites]
+        return About(
+            helps=[self._sentence(each) for each, lack in lacks if not lack],
+            cannot=[f"site {each.site.name} has no pilots that could take it: {lack}" for each, lack in lacks if lack],
+        )
+
+    def on_the_way(self, needs: Resources) -> bool:
+        """Whether a pilot is coming that could take such a job."""
+        sites = [each for each in self._sites.values() if not lacking(each.site, needs, each.offered)]
+        return any(self.standing(each).inactive for each in sites)
+
+    def idle_exit_ms(self, name: str) -> int:
+        """After how long without a job a pilot of this name is to leave; 0: as it was told when it was submitted."""
+        document = self._sites.get(submissions.site_of(name))
+        return surplus.idle_exit_ms(document, name) if document is not None else 0
+
+    def _sentence(self, document: SiteDocument) -> str:
+        has = self.standing(document)
+        coming = "1 pilot is coming" if has.inactive == 1 else f"{has.inactive} pilots are coming"
+        counts = f"{coming}, {has.idle} {'is' if has.idle == 1 else 'are'} idle and {has.busy} busy"
+        last = document.reasons[-1] if document.reasons else "not looked at yet"
+        return f"site {document.site.name}: {counts}; {self.nobody_acts(document) or last}"
+
+    def _heard_at(self, document: SiteDocument) -> dict[str, PilotRecord]:
+        return {
+            pilot.submission: pilot
+            for pilot in self._pilots()
+            if pilot.submission and submissions.is_ours(document, pilot.submission)
+        }
+
+    def _pilots(self) -> list[PilotRecord]:
+        """Those that were heard within a lease."""
+        oldest = self._clock.now() - self._meta.leases.lease_ms
+        return [pilot for pilot in self._meta.pilots.values() if pilot.seen_at and pilot.seen_at >= oldest]
+
+    def _acts(self, document: SiteDocument) -> bool:
+        """Whether this server is the one that looks at the site: of those that can, the first by name."""
+        able = self._able(document)
+        return bool(able) and min(able) == self._membership.id
+
+    def nobody_acts(self, document: SiteDocument) -> str:
+        """Why no server looks at the site, in words; nothing if one does."""
+        if self._batches is None or self._able(document):
+            return ""
+        host = document.site.batch.host
+        return f"nothing is submitted: no server is on {host}, and only one there may speak to its batch system"
+
+    def _able(self, document: SiteDocument) -> list[str]:
+        """The servers that can speak to its batch system."""
+        host = document.site.batch.host
+        own = [self._membership.id] if self._batches is not None and host in ("", self._batches.host) else []
+        return own + [each.id for each in self._membership.living() if _is_at(each, host)]
+
+
+def groups_of(meta: QueueAndPilots, now: Instant) -> list[Group]:
+    """What waits in a server's queue, by what it needs."""
+    groups = [Group(each.needs, each.jobs, max(0, now - each.since)) for each in meta.queue.waiting(())]
+    return sorted(groups, key=lambda group: -group.jobs)[:GROUPS_MAX]
+
+
+def _offered(pilot: PilotRecord, now: Instant) -> Offered:
+    ttl_ms = max(1, pilot.ends_at - now) if pilot.ends_at else 0
+    return Offered(at=now, capacity=pilot.capacity, host=pilot.host, ttl_ms=ttl_ms)
+
+
+def _is_at(server: ServerDocument, host: str) -> bool:
+    return not host or not server.host or server.host == host

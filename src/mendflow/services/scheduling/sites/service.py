@@ -1,0 +1,110 @@
+"""Sites, as people see and change them, with the monitor that looks after them."""
+
+import secrets
+from collections.abc import Awaitable, Callable
+
+import msgspec
+
+from mendflow.core.model.data import StorageElement
+from mendflow.core.model.ids import Instant
+from mendflow.core.model.sites import Site, SiteDocument, SiteView
+from mendflow.core.scheduling import submissions
+from mendflow.services.base.alerts import AlertBook
+from mendflow.services.base.contracts import Clock
+from mendflow.services.base.ledger import Ledger
+from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.sites.alerts import SiteAlerts
+from mendflow.services.scheduling.sites.batch_systems import BatchSystems
+from mendflow.services.scheduling.sites.pilot_monitor import PilotMonitor
+from mendflow.services.scheduling.sites.site_store import SiteBook
+from mendflow.stores.contract import Store
+
+Elements = Callable[[str], Awaitable[StorageElement | None]]
+"""The storage element of a name, if there is one."""
+
+
+class Provisioning:
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        membership: OwnMembership,
+        meta: QueueAndPilots,
+        alerts: AlertBook,
+        batches: BatchSystems | None,
+        elements: Elements,
+        look_ms: int,
+        chance: Callable[[int], str] = secrets.token_hex,
+    ) -> None:
+        self._clock = clock
+        self._batches = batches
+        self._elements = elements
+        self._alerts = SiteAlerts(alerts)
+        self.book = SiteBook(store, ledger, clock, chance)
+        self.monitor = PilotMonitor(
+            book=self.book,
+            clock=clock,
+            membership=membership,
+            meta=meta,
+            alerts=self._alerts,
+            batches=batches,
+            look_ms=look_ms,
+        )
+
+    async def all(self) -> list[SiteView]:
+        now = self._clock.now()
+        return [self._view(known.document, now) for known in await self.book.all()]
+
+    async def get(self, name: str) -> SiteView:
+        return await self._warned((await self.book.get(name)).document)
+
+    async def put(self, site: Site, *, who: str) -> SiteView:
+        return await self._warned(await self.book.put(site, who=who))
+
+    async def _warned(self, document: SiteDocument) -> SiteView:
+        """The site with what its settings name and what is not there. None of that is refused: it may come later, or be
+        there on another server."""
+        site, warnings = document.site, []
+        if (storage := site.pilots.storage) and await self._elements(storage) is None:
+            warnings.append(
+                f"there is no storage element {storage}: its pilots read from and write to others; add it with"
+                f" `mendflow storage add`, or name one that `mendflow storage list` shows"
+            )
+        if self._batches is not None:
+            warnings += await self._batches.lacks(site)
+        return msgspec.structs.replace(self._view(document, self._clock.now()), warnings=warnings)
+
+    async def pause(self, name: str, *, who: str, why: str) -> SiteView:
+        return self._view(await self.book.pause(name, who=who, why=why), self._clock.now())
+
+    async def resume(self, name: str) -> SiteView:
+        document = await self.book.resume(name)
+        await self._alerts.look(document, self._clock.now())
+        return self._view(document, self._clock.now())
+
+    async def remove(self, name: str, *, force: bool) -> SiteView:
+        document = await self.book.remove(name, force=force)
+        await self._alerts.look(document, self._clock.now())
+        return self._view(document, self._clock.now())
+
+    def _view(self, document: SiteDocument, now: Instant) -> SiteView:
+        standing, nobody = self.monitor.standing(document), self.monitor.nobody_acts(document)
+        return SiteView(
+            site=document.site,
+            state="removed" if document.removed else "paused" if document.paused is not None else "active",
+            inactive=standing.inactive,
+            idle=standing.idle,
+            busy=standing.busy,
+            left_this_hour=submissions.left_this_hour(document, now),
+            failures=document.failures,
+            paused=document.paused,
+            trouble=document.trouble,
+            reasons=[nobody] if nobody else list(document.reasons),
+            submissions=list(document.open.values()),
+            endings=list(document.endings),
+            made_at=document.made_at,
+            made_by=document.made_by,
+        )
