@@ -87,6 +87,7 @@ async def test_what_one_job_publishes_another_reads_by_its_name(
     assert read.measures.cached_bytes + read.measures.fetched_bytes == 100_000
 
 
+@pytest.mark.full
 async def test_files_of_a_real_s3_server_are_read_and_published(
     server: Server, hire: Hire, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # FM-6
@@ -121,6 +122,7 @@ async def test_a_job_without_a_command_copies_between_elements(
     assert (tmp_path / "store" / "raw" / "a").read_bytes() == b"to be copied"
 
 
+@pytest.mark.full
 async def test_an_agent_that_is_killed_while_it_publishes_leaves_nothing_wrong(
     server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
 ) -> None:  # JS-7
