@@ -26,7 +26,7 @@ from mendflow.services.cases.interception_rules import Gates, job_facts_of
 from mendflow.services.cases.live_case import LiveCase, name_of
 from mendflow.services.cases.timers import Timers
 from mendflow.services.recovery.exception_service import ExceptionService
-from mendflow.services.scheduling.exchange import Heartbeat
+from mendflow.services.scheduling.exchange import AttemptHeartbeat
 from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 
 CHECK_MS: Final = 5_000
@@ -66,12 +66,12 @@ class Watches:
         self._on_the_way = on_the_way  # whether a pilot comes that could take such a job
         self._violations = False  # whether any flow has rules for what happens while a job runs
         hub.subscribe(RulesChanged, lambda change: self._rules_changed(change.watched))
-        hub.subscribe(Heartbeat, self._heartbeat)
+        hub.subscribe(AttemptHeartbeat, self._heartbeat)
 
     def _rules_changed(self, watched: Watched) -> None:
         self._violations = any(ExceptionType.VIOLATION in types for types in (*watched.values(), watched[NO_FLOW]))
 
-    def _heartbeat(self, heartbeat: Heartbeat) -> None:
+    def _heartbeat(self, heartbeat: AttemptHeartbeat) -> None:
         if self._violations:
             self.beat(heartbeat.job)
 

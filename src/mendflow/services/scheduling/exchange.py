@@ -56,7 +56,7 @@ IDLE_BETWEEN_MS = 1_000
 _decode = msgspec.json.Decoder(Job).decode
 
 
-class Heartbeat(NamedTuple):
+class AttemptHeartbeat(NamedTuple):
     """A pilot tells that it still runs an attempt of this job."""
 
     job: JobId
@@ -328,7 +328,7 @@ class Exchange:
                 named.add(beat.job)
                 if pilot.held[beat.job].hear(beat):
                     self._hub.publish(JobMoved(self._meta.jobs[beat.job]))
-                self._hub.publish(Heartbeat(beat.job))
+                self._hub.publish(AttemptHeartbeat(beat.job))
                 self._align(pilot, beat)
                 if beat.log_tail:
                     pilot.log_tails[beat.job] = beat.log_tail
