@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 
 import msgspec
+import pytest
 
 from mendflow.core.model.alerts import Notification, WebhookView, WebhookWish
 from mendflow.core.model.faults import Category, Fault
@@ -113,6 +114,7 @@ def test_items_are_told_of_only_to_who_asked_for_them() -> None:  # JS-8
     run(story)
 
 
+@pytest.mark.full
 def test_a_receiver_that_is_away_gets_it_when_it_is_back_and_holds_up_no_other() -> None:  # JS-8
     async def story(cluster: Cluster) -> None:
         receiver = Receiver()
