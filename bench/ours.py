@@ -52,7 +52,7 @@ class Mendflow(Base):
         self.at_end(self.client.close)
         work = str(self.folder / "work")
         self._process(
-            "mendflow", "pilot", "--server", found.url, "--work", work, "--slots", str(WORKERS), "--cpus", str(WORKERS)
+            "mendflow", "pilot", "--server", found.url, "--work", work, "--jobs", str(WORKERS), "--cpus", str(WORKERS)
         )
         while not self._pilots():
             assert time.monotonic() < end, self._log()
@@ -68,7 +68,7 @@ class Mendflow(Base):
 
     def serving(self, data: Path) -> tuple[str, ...]:
         """The module that is the server, and what it is told."""
-        return ("mendflow", "serve", "--data", str(data), "--port", "0")
+        return ("mendflow", "serve", "--data-dir", str(data), "--port", "0")
 
     def _process(self, *words: str) -> subprocess.Popen[bytes]:
         with (self.folder / "log").open("ab") as log:

@@ -1,1 +1,1 @@
-"""Failure scenarios: what becomes of the same trouble with no recovery, plain retries, and the house rules."""
+"""Failure scenarios: what becomes of the same trouble with no recovery, plain retries, and the default rules."""

@@ -8,9 +8,9 @@ from bench.recovery.table import Row, cells, compared, heads, ruled, summed
 INTRODUCTION = """\
 # Failure scenarios
 
-What becomes of the same trouble with no recovery, with plain retries, and with the house rules.
-`python -m bench.recovery --write` made this page; tests/recovery plays the same scenarios and holds the house rules to
-what it says here.
+What becomes of the same trouble with no recovery, with plain retries, and with the default rules.
+`python -m bench.recovery --write` made this page; tests/recovery plays the same scenarios and holds the default rules
+to what it says here.
 
 The world of a scenario is virtual in time and otherwise the product itself: engine, queue, proxy, rules, exlets and
 levels run as they do in a server. Three hosts run the jobs, two of 16 GiB and one of 64 GiB, with two slots each. What
@@ -19,7 +19,7 @@ a job truly needs, which host is broken and until when is given; each strategy m
 - **none**: a failure is the end, and so is the loss of a pilot.
 - **plain retry**: whatever the failure is, the same again, three times, after 10, 20 and 40 s. A job whose pilot is
   lost is given to another one, up to twenty times, without spending its retries.
-- **house rules**: no retries are asked for; [the house rules](recovery.md) decide.
+- **default rules**: no retries are asked for; [the default rules](recovery.md) decide.
 
 A job takes a minute unless the scenario says otherwise, and asks for 2 GiB and 100 s. *Attempts* counts what was begun,
 or refused, beyond one for each job. *s lost* is the time beyond what the work takes in fair weather; of a case that
@@ -43,7 +43,7 @@ def page(rows: Sequence[Row]) -> str:
             "",
             *ruled([heads(STRATEGIES), *(cells(row, STRATEGIES) for row in curable)]),
             "",
-            "The one that the house rules leave alone is a job that fails by itself, with an exit code: only its",
+            "The one that the default rules leave alone is a job that fails by itself, with an exit code: only its",
             "author knows whether to run it twice, and says so by `retries`.",
             "",
             "## What cannot",

@@ -365,7 +365,7 @@ ENDS: Final = [
         troubles=(kept(until_s=9 * MINUTE_S),),
     ),
     Scenario(
-        name="a promised output is missing",
+        name="a declared output is missing",
         category=Category.OUTPUT,
         stage=Stage.STAGE_OUT,
         troubles=(

@@ -1,4 +1,4 @@
-"""What is done about failures: nothing, the same again, or what the house rules say.
+"""What is done about failures: nothing, the same again, or what the default rules say.
 
 Each is a house of its own with other rules; plain retry is a rule too, so that it meets every failure that the house
 rules meet, and not only those of jobs that the queue has taken."""
@@ -41,7 +41,7 @@ class Strategy(msgspec.Struct, frozen=True, kw_only=True):
 
 NONE: Final = Strategy(name="none", rules="", losses_max=0)
 PLAIN: Final = Strategy(name="plain retry", rules=AGAIN)
-HOUSE: Final = Strategy(name="house rules", rules=(files("mendflow") / "house" / "rules.yaml").read_text())
+HOUSE: Final = Strategy(name="default rules", rules=(files("mendflow") / "house" / "rules.yaml").read_text())
 STRATEGIES: Final = (NONE, PLAIN, HOUSE)
 
 

@@ -54,14 +54,14 @@ def local_site(work: Path, pilots: int) -> Iterator[None]:
     """A server and its pilots, for as long as the block lasts. Pilots of one host use each other's caches."""
     data = work / "server"
     with (work / "server.log").open("w") as log:
-        server = subprocess.Popen([*MENDFLOW, "serve", "--data", str(data), "--port", "0"], stdout=log, stderr=log)
+        server = subprocess.Popen([*MENDFLOW, "serve", "--data-dir", str(data), "--port", "0"], stdout=log, stderr=log)
     processes = [server]
     try:
         _until(lambda: (data / "server.json").exists() or server.poll() is not None, "the server")
         os.environ["MENDFLOW_SERVER"] = url = json.loads((data / "server.json").read_text())["url"]
         for number in range(1, pilots + 1):
             with (work / f"pilot-{number}.log").open("w") as log:
-                words = ["pilot", "--server", url, "--work", str(work / f"pilot-{number}"), "--slots", "1"]
+                words = ["pilot", "--server", url, "--work", str(work / f"pilot-{number}"), "--jobs", "1"]
                 processes.append(subprocess.Popen([*MENDFLOW, *words], stdout=log, stderr=log))
         yield
     finally:
@@ -83,23 +83,23 @@ def prepare(store: Path) -> None:
     """Flows, data sets, and a watch on the folder that the detector writes to."""
     (store / "incoming").mkdir(parents=True)
     for flow in FLOWS:
-        mendflow("deploy", str(HERE / f"{flow}.yaml"))
-    print(mendflow("sets", "apply", str(HERE / "sets.yaml")), end="")
+        mendflow("flows", "deploy", str(HERE / f"{flow}.yaml"))
+    print(mendflow("data", "sets", "apply", str(HERE / "sets.yaml")), end="")
 
 
 def take_data(store: Path, files: int, events: int) -> None:
     for number in range(files):
         tier0.take_data(str(store / "incoming" / f"run1-{number:03d}.jsonl"), 1, number * events, events)
     print(f"the detector wrote {files} files of {events} events")
-    _until(lambda: asked("sets", "show", "streamer")["files"] == files, "all files in the data set")
-    mendflow("sets", "close", "streamer")
+    _until(lambda: asked("data", "sets", "show", "streamer")["files"] == files, "all files in the data set")
+    mendflow("data", "sets", "close", "streamer")
 
 
 def results(store: Path) -> None:
     """What calibration found: one layer is not where it should be."""
     for name in LAST:
-        mendflow("sets", "wait", name)
-        files = [str(store) + each["logical"] for each in asked("sets", "files", name)]
+        mendflow("data", "sets", "wait", name)
+        files = [str(store) + each["logical"] for each in asked("data", "sets", "files", name)]
         off = tier0.constants(*files)
         worst = max(range(len(off)), key=lambda layer: abs(off[layer]))
         print(f"{name}: layer {worst} is off by {off[worst]:.3f}")
@@ -163,7 +163,7 @@ def main() -> None:
 
 
 def run(given: argparse.Namespace, work: Path, store: Path) -> None:
-    mendflow("storage", "add", "--name", "tier0", "--url", store.as_uri(), "--replace", patience_s=0)
+    mendflow("data", "storage", "add", "--name", "tier0", "--url", store.as_uri(), "--replace", patience_s=0)
     (work / "reports").mkdir()
     if given.synthetic:
         synthetic(work)

@@ -1,7 +1,7 @@
 """The only place where concrete classes meet.
 
 A data folder holds what is one server's own: `server.json`, by which commands on this machine find the server while it
-runs; and, unless its store is elsewhere, the store and the kept files."""
+runs; and, unless its store is elsewhere, the store and the stored files."""
 
 import asyncio
 import gc
@@ -139,8 +139,8 @@ def read_job(description: str, folder: Path | None) -> Flow:
 
 def house_rules() -> RuleSet:
     """The rules that ship with the product."""
-    source = files("mendflow").joinpath("house", "rules.yaml")
-    return read_rules(source.read_text(encoding="utf-8"), "house/rules.yaml")
+    source = files("mendflow").joinpath("defaults", "rules.yaml")
+    return read_rules(source.read_text(encoding="utf-8"), "defaults/rules.yaml")
 
 
 @asynccontextmanager
@@ -321,7 +321,8 @@ async def _served(
         served = await serve(app, options.host, options.port)
         if others is not None:
             others.serve_at(options.url or served.url_for_others)
-        own_url = house.url = options.url or served.url_for_others
+        own_url = options.url or served.url_for_others
+        house.listens_at(own_url)
         grounds.introduce(
             token=sites_token, servers=lambda: [own_url, *(each.url for each in house.membership.living())]
         )
@@ -412,7 +413,7 @@ def start_pilot(
     `server_file` the pilot finds the next server, should this one be killed."""
     work.mkdir(mode=0o700, parents=True, exist_ok=True)
     log = work / "pilot.log"
-    command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--slots", str(slots)]
+    command = [sys.executable, "-m", "mendflow.pilot", "--server", url, "--work", str(work), "--jobs", str(slots)]
     command += [*(["--site", site] if site else []), *extra]
     command += ["--server-file", str(server_file.absolute())] if server_file is not None else []
     environment = {**os.environ, **({"MENDFLOW_TOKEN": token} if token else {})}

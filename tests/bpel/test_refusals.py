@@ -20,7 +20,7 @@ BOTH = (
 @pytest.mark.parametrize(
     ("step", "why"),
     [
-        (TURNS, "every turn of a <forEach> is a <scope>"),
+        (TURNS, "the body of a <forEach> must be a <scope>"),
         (assign(copy('<from partnerLink="shop"/>', '<to partnerLink="shop"/>')), "endpointReference"),
         (scope(BOTH, note("a")), "SA00090"),
         ("<wait><for>'PT1S'</for><until>'2000-01-01'</until></wait>", "only one of both makes sense"),

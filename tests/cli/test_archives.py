@@ -1,19 +1,19 @@
-"""`mendflow export` and `mendflow import` say what they did."""
+"""`mendflow admin export` and `mendflow admin import` say what they did."""
 
 from tests.cli.conftest import Shell
 
 
 def test_an_archive_of_one_case_that_a_message_began_is_said_to_have_all_of_its_flow(shell: Shell) -> None:
     shell.write("f.yaml", "name: f\njobs: {a: {run: echo a}}\n")
-    shell.ok("convert", "f.yaml", "-o", "f.bpel")
+    shell.ok("flows", "convert", "f.yaml", "-o", "f.bpel")
     for _ in range(2):
         shell.ok("run", "f.bpel", "--quiet")
-    said = " ".join(shell.ok("export", "f-soap.2", "--to", "f.archive").split())
+    said = " ".join(shell.ok("admin", "export", "f-soap.2", "--to", "f.archive").split())
     assert "In it: all 2 cases of f that messages began. They share its messages, so they go together." in said
-    told = shell.json("export", "f-soap.1", "--to", "f.archive")
+    told = shell.json("admin", "export", "f-soap.1", "--to", "f.archive")
     assert {flow: sorted(cases) for flow, cases in told["together"].items()} == {"f": ["f-soap.1", "f-soap.2"]}
     store = f"sqlite://{shell.folder}/other.db"
-    said = " ".join(shell.ok("import", "f.archive", "--store", store).split())
+    said = " ".join(shell.ok("admin", "import", "f.archive", "--store", store).split())
     assert "2 cases imported, with 2 that they called or that mended them, 0 files" in said
 
 
@@ -22,6 +22,6 @@ def test_an_archive_of_a_case_that_somebody_began_has_no_others(shell: Shell) ->
     for _ in range(2):
         shell.ok("run", "f.yaml", "--quiet")
     first, _ = [case["id"] for case in shell.json("cases")]
-    assert "In it" not in shell.ok("export", first, "--to", "f.archive")
-    said = shell.ok("import", "f.archive", "--store", f"sqlite://{shell.folder}/other.db")
+    assert "In it" not in shell.ok("admin", "export", first, "--to", "f.archive")
+    said = shell.ok("admin", "import", "f.archive", "--store", f"sqlite://{shell.folder}/other.db")
     assert said.startswith("1 case imported, 0 files")

@@ -1,4 +1,4 @@
-"""`mendflow adapt` and `mendflow convert`, as they are called."""
+"""`mendflow flows adapt` and `mendflow flows convert`, as they are called."""
 
 from pathlib import Path
 
@@ -8,10 +8,10 @@ from tests.formats.bpel.adapter.bank import ASK, written
 
 def test_adapt_says_what_it_did_and_writes_a_process(shell: Shell) -> None:  # FM-9
     written(shell.folder)
-    said = shell.ok("adapt", "loan.bpel", "-o", "out/adapted.bpel")
+    said = shell.ok("flows", "adapt", "loan.bpel", "-o", "out/adapted.bpel")
     assert "intercepted: ask" in said
     assert "1 flow, no problems" in shell.ok("check", "out/adapted.bpel")
-    told = shell.json("adapt", "loan.bpel", "-o", "again.bpel", "--only", "ask")
+    told = shell.json("flows", "adapt", "loan.bpel", "-o", "again.bpel", "--only", "ask")
     assert told["intercepted"] == ["ask"] and told["left"] == []
     assert [Path(each).name for each in told["files"]] == ["again.bpel", "mendflow-proxy.wsdl"]
 
@@ -20,7 +20,7 @@ def test_adapt_never_writes_over_the_process_itself(shell: Shell) -> None:
     path = written(shell.folder)
     before = path.read_bytes()
     for words in (["-o", "loan.bpel"], ["-o", "loan.xml"], ["-o", "x.bpel", "--proxy", "nowhere"]):
-        assert shell("adapt", "loan.bpel", *words).returncode == 2
+        assert shell("flows", "adapt", "loan.bpel", *words).returncode == 2
     assert path.read_bytes() == before and not (shell.folder / "x.bpel").exists()
 
 
@@ -28,7 +28,7 @@ def test_convert_writes_a_process_that_runs_the_jobs_of_a_flow(shell: Shell) -> 
     place = shell.folder / "said"
     jobs = f"  a: {{run: 'echo ${{{{ inputs.n }}}} >> {place}'}}\n  b: {{needs: a, run: echo b >> {place}}}\n"
     shell.write("f.yaml", f"name: f\ninputs: {{n: {{type: string}}}}\njobs:\n{jobs}")
-    shell.ok("convert", "f.yaml", "-o", "out/f.bpel")
+    shell.ok("flows", "convert", "f.yaml", "-o", "out/f.bpel")
     assert "completed" in shell.ok("run", "out/f.bpel", "--part", "n=it is")
     assert place.read_text() == "it is\nb\n"
 
@@ -37,14 +37,14 @@ def test_convert_keeps_the_proxy_of_an_adapted_process_with_its_correlations(she
     inside = '<correlations><correlation set="set" initiate="no" pattern="request-response"/></correlations></invoke>'
     written(shell.folder, ASK.replace("/>", f">{inside}"))
     proxy = "http://127.0.0.1:9/soap/proxy"
-    shell.ok("adapt", "loan.bpel", "-o", "adapted.bpel", "--proxy", proxy)
-    told = shell.json("convert", "adapted.bpel", "-o", "out/adapted.bpel")
+    shell.ok("flows", "adapt", "loan.bpel", "-o", "adapted.bpel", "--proxy", proxy)
+    told = shell.json("flows", "convert", "adapted.bpel", "-o", "out/adapted.bpel")
     assert any(proxy in Path(shell.folder, each).read_text() for each in told["files"])
     assert "1 flow, no problems" in shell.ok("check", "out/adapted.bpel")
 
 
 def test_convert_writes_a_job_in_jsdl_and_nothing_else(shell: Shell) -> None:
     shell.write("f.yaml", "name: f\nsteps: [echo hello]\n")
-    shell.ok("convert", "f.yaml", "-o", "f.jsdl")
+    shell.ok("flows", "convert", "f.yaml", "-o", "f.jsdl")
     assert "1 flow, no problems" in shell.ok("check", "f.jsdl")
-    assert shell("convert", "f.yaml", "-o", "g.yaml").returncode == 2
+    assert shell("flows", "convert", "f.yaml", "-o", "g.yaml").returncode == 2

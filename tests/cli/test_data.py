@@ -37,8 +37,10 @@ def told(shell: Shell) -> None:
     lies = shell.folder / "se" / "store" / "raw"
     lies.mkdir(parents=True)
     (lies / "a.dat").write_text("1\n2\n3\n")
-    shell.ok("storage", "add", "--name", "near", "--url", str(shell.folder / "se"))
-    shell.ok("data", "add", "/store/raw/a.dat", "--on", "near", "--file", str(lies / "a.dat"), "--meta", "run=7")
+    shell.ok("data", "storage", "add", "--name", "near", "--url", str(shell.folder / "se"))
+    shell.ok(
+        "data", "files", "add", "/store/raw/a.dat", "--on", "near", "--file", str(lies / "a.dat"), "--meta", "run=7"
+    )
 
 
 def test_a_flow_reads_a_logical_file_and_publishes_another(shell: Shell) -> None:  # FM-6, PJ-7
@@ -47,10 +49,10 @@ def test_a_flow_reads_a_logical_file_and_publishes_another(shell: Shell) -> None
     assert shell("run", "sum.yaml", "--quiet").returncode == 0
     assert shell.ok("logs", "last:show") == "6\n"
     assert (shell.folder / "se" / "store" / "sum" / "a.dat").read_text() == "6\n"
-    [made] = shell.json("data", "list", "--set", "sums")
+    [made] = shell.json("data", "files", "list", "--set", "sums")
     assert made["sha256"] == hashlib.sha256(b"6\n").hexdigest()
-    assert "made by job sum-" in shell.ok("data", "show", "/store/sum/a.dat")
-    assert f"file://{shell.folder}/se/store/sum/a.dat" in shell.ok("data", "where", "lfn:/store/sum/a.dat")
+    assert "made by job sum-" in shell.ok("data", "files", "show", "/store/sum/a.dat")
+    assert f"file://{shell.folder}/se/store/sum/a.dat" in shell.ok("data", "files", "where", "lfn:/store/sum/a.dat")
 
 
 def test_a_logical_file_can_be_the_input_of_a_flow(shell: Shell) -> None:  # FM-6
@@ -65,28 +67,30 @@ def test_a_logical_file_can_be_the_input_of_a_flow(shell: Shell) -> None:  # FM-
 def test_rules_of_cms_are_taken_tried_and_given_back(shell: Shell) -> None:  # PJ-7
     shell.write("storage.xml", CMS)
     shell.write("se.yaml", "name: eos\nurl: root://host//pnfs\nprotocol: xrootd\nrules: storage.xml\nsites: [T2_A]\n")
-    shell.ok("storage", "add", "se.yaml")
-    assert shell.ok("storage", "place", "eos", "/store/a.root") == "root://host//pnfs/a.root\n"
-    assert 'path-match="/+store/(.*)" result="/pnfs/$1"' in shell.ok("storage", "rules", "eos", "--cms")
-    assert "to-physical:" in shell.ok("storage", "rules", "eos")
-    other = shell("storage", "add", "se.yaml", "--read-only")
+    shell.ok("data", "storage", "add", "se.yaml")
+    assert shell.ok("data", "storage", "place", "eos", "/store/a.root") == "root://host//pnfs/a.root\n"
+    assert 'path-match="/+store/(.*)" result="/pnfs/$1"' in shell.ok("data", "storage", "rules", "eos", "--cms")
+    assert "to-physical:" in shell.ok("data", "storage", "rules", "eos")
+    other = shell("data", "storage", "add", "se.yaml", "--read-only")
     assert other.returncode == 6 and "say that it is to change" in other.stderr
-    assert "read" in shell.ok("storage", "add", "se.yaml", "--read-only", "--replace") + shell.ok("storage", "list")
-    shell.ok("storage", "remove", "eos")
-    assert "no storage elements" in shell.ok("storage")
+    assert "read" in shell.ok("data", "storage", "add", "se.yaml", "--read-only", "--replace") + shell.ok(
+        "data", "storage", "list"
+    )
+    shell.ok("data", "storage", "remove", "eos")
+    assert "no storage elements" in shell.ok("data", "storage")
 
 
 def test_what_is_wrong_is_said_before_anything_is_done(shell: Shell) -> None:
     told(shell)
     for words, code, said in (
-        (("data", "add", "/store/../x", "--on", "near", "--digest", "a" * 64), 2, "`..` as a part"),
-        (("data", "add", "/store/x", "--on", "near"), 2, "give --file"),
-        (("data", "add", "/store/x", "--on", "far", "--digest", "a" * 64), 5, "no storage element"),
-        (("data", "add", "/store/raw/a.dat", "--on", "near", "--digest", "a" * 64), 6, "another content"),
-        (("data", "remove-replica", "/store/raw/a.dat", "--on", "near"), 6, "remove the file instead"),
-        (("storage", "add", "--name", "x"), 2, "--name and --url"),
-        (("storage", "add", "--name", "x", "--url", "data"), 2, "needs a protocol"),
-        (("storage", "place", "near", "/a/%2e%2e/b"), 2, "%2e"),
+        (("data", "files", "add", "/store/../x", "--on", "near", "--digest", "a" * 64), 2, "`..` as a part"),
+        (("data", "files", "add", "/store/x", "--on", "near"), 2, "give --file"),
+        (("data", "files", "add", "/store/x", "--on", "far", "--digest", "a" * 64), 5, "no storage element"),
+        (("data", "files", "add", "/store/raw/a.dat", "--on", "near", "--digest", "a" * 64), 6, "another content"),
+        (("data", "files", "remove-replica", "/store/raw/a.dat", "--on", "near"), 6, "remove the file instead"),
+        (("data", "storage", "add", "--name", "x"), 2, "--name and --url"),
+        (("data", "storage", "add", "--name", "x", "--url", "data"), 2, "needs a protocol"),
+        (("data", "storage", "place", "near", "/a/%2e%2e/b"), 2, "%2e"),
     ):
         done = shell(*words)
         assert (done.returncode, said in done.stderr) == (code, True), (words, done.returncode, done.stderr)

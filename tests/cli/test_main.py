@@ -14,7 +14,7 @@ import pytest
 from mendflow import wiring
 from mendflow.cli.main import load
 from mendflow.cli.server_file import find_server
-from mendflow.cli.table import COMMANDS
+from mendflow.cli.table import COMMANDS, ELSEWHERE, GROUPS
 from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerFile, write_server_file
 from tests.cli.in_process import run_command
@@ -28,14 +28,19 @@ def mendflow(*words: str, **environment: str) -> subprocess.CompletedProcess[str
     return run_command(words, folder=Path.cwd(), environment=told)
 
 
+def inner_commands(group: Any) -> list[tuple[str, Any]]:
+    return [(name, group.get_command(None, name)) for name in getattr(group, "commands", {})]
+
+
 @functools.cache
 def all_commands() -> dict[str, Any]:
     """Every command by the words that call it, those inside groups too."""
     found: dict[str, Any] = {}
-    for name in COMMANDS:
-        command = load(name)
+    waiting = [(name, load(name)) for name in reversed(COMMANDS)]
+    while waiting:
+        name, command = waiting.pop()
         found[name] = command
-        found |= {f"{name} {inner}": below for inner, below in getattr(command, "commands", {}).items()}
+        waiting += [(f"{name} {inner}", below) for inner, below in reversed(inner_commands(command))]
     return found
 
 
@@ -47,7 +52,7 @@ def test_help_names_every_command_within_eighty_columns() -> None:
     assert max(map(len, told.stdout.splitlines())) <= 80
 
 
-@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["version"], ["completion", "bash"]])
+@pytest.mark.parametrize("words", [["--help"], ["check", "--help"], ["--version"], ["admin", "completion", "bash"]])
 def test_quick_commands_do_not_load_the_servers_machinery(words: list[str]) -> None:
     script = (
         "import sys\nfrom mendflow.cli.main import main\n"
@@ -96,19 +101,44 @@ def test_an_address_that_somebody_else_left_is_not_believed(tmp_path: Path, pid:
 def test_the_table_says_what_the_commands_say() -> None:
     for name, entry in COMMANDS.items():
         assert load(name).help == entry.help
+    for entries in GROUPS.values():
+        for name, entry in entries.items():
+            assert load(name, entries).help == entry.help
 
 
-def test_every_module_of_commands_has_only_commands_of_the_table() -> None:
-    for module in {entry.module for entry in COMMANDS.values()}:
+def test_every_module_of_commands_has_only_commands_that_can_be_reached() -> None:
+    reached = set(COMMANDS) | {path.split()[-1] for path in all_commands()}
+    for module in {entry.module for name, entry in COMMANDS.items() if name not in GROUPS}:
         app = importlib.import_module(module).app
         names = {command.name for command in app.registered_commands} | {group.name for group in app.registered_groups}
-        assert names == {name for name, entry in COMMANDS.items() if entry.module == module}
+        assert names <= reached
+        assert names >= {name for name, entry in COMMANDS.items() if entry.module == module}
+
+
+def test_there_are_at_most_thirty_commands_on_top() -> None:
+    assert len(COMMANDS) <= 30
+
+
+@pytest.mark.parametrize(
+    ("word", "ours"), [("kill", "mendflow cancel CASE"), ("status", "mendflow cases"), ("dag", "mendflow flows graph")]
+)
+def test_a_word_of_another_tool_is_answered_with_ours(word: str, ours: str) -> None:
+    told = mendflow(word, "x")
+    assert told.returncode == 2
+    assert f"mendflow has no command `{word}`; " in told.stderr and ours in " ".join(told.stderr.split())
+
+
+def test_an_answer_to_a_word_of_another_tool_names_a_command_that_is_there() -> None:
+    for word, answer in ELSEWHERE.items():
+        assert word not in COMMANDS
+        for named in re.findall(r"mendflow ([a-z]+(?: [a-z]+)?)", answer):
+            assert named in all_commands() or named.split()[0] in COMMANDS, f"{word}: {named}"
 
 
 def test_an_unknown_command_is_told_with_what_was_meant() -> None:
-    told = mendflow("vrsion")
+    told = mendflow("rrun")
     assert told.returncode == 2
-    assert "version" in told.stderr
+    assert "rerun" in told.stderr
     assert told.stdout == ""
 
 
@@ -136,24 +166,24 @@ def test_a_python_file_with_several_flows_names_them_main_first(tmp_path: Path) 
 
 def test_shells_complete_commands_and_options() -> None:
     commands = mendflow(_MENDFLOW_COMPLETE="complete_bash", COMP_WORDS="mendflow re", COMP_CWORD="1")
-    assert set(commands.stdout.split()) == {"resume", "rerun", "report", "release", "remove", "reject"}
-    options = mendflow(_MENDFLOW_COMPLETE="complete_bash", COMP_WORDS="mendflow token --r", COMP_CWORD="2")
+    assert set(commands.stdout.split()) == {"resume", "rerun", "report", "requeue"}
+    options = mendflow(_MENDFLOW_COMPLETE="complete_bash", COMP_WORDS="mendflow admin token --r", COMP_CWORD="3")
     assert options.stdout.split() == ["--role"]
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_each_shell_has_a_completion_script(shell: str) -> None:
-    told = mendflow("completion", shell)
+    told = mendflow("admin", "completion", shell)
     assert told.returncode == 0
     assert "_MENDFLOW_COMPLETE" in told.stdout
 
 
 def test_every_reading_command_can_speak_json() -> None:
-    silent = {"schema", "serve", "pilot", "completion", "report", "tasks", "sim"}
+    silent = {"flows schema", "serve", "pilot", "admin completion", "report", "worklist", "sim", "data", "admin"}
     for name, command in all_commands().items():
         has = any("--json" in param.opts for param in command.params)
         assert has or name in silent, name
-    assert any("--json" in param.opts for param in load("tasks").params)
+    assert any("--json" in param.opts for param in load("worklist").params)
 
 
 def test_no_command_takes_a_token_as_a_word() -> None:

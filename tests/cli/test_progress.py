@@ -106,9 +106,9 @@ def test_what_only_waits_makes_no_plain_line(capsys: pytest.CaptureFixture[str])
 
 def test_a_task_that_waits_for_a_person_is_pointed_out() -> None:
     out = io.StringIO()
-    case = a_case(NameCount(name="approve", kind="task", waiting=1))
+    case = a_case(NameCount(name="approve", kind="user-task", waiting=1))
     Console(file=out, width=80).print(live_table(case, rows_max=5, now_ms=2000))
-    assert "mendflow tasks" in out.getvalue()
+    assert "mendflow worklist" in out.getvalue()
 
 
 def test_counts_are_told_in_words() -> None:

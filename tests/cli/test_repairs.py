@@ -37,7 +37,7 @@ exlets:
 SHOW = """\
 name: show
 steps:
-  - task: play
+  - user-task: play
     role: band
 """
 TOUCH = """\
@@ -81,7 +81,7 @@ def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # 
     tried = shell.ok("rules", "try", "--from", group, "--if", condition)
     assert tried.startswith("would have caught 3 of 3\n")
     shell.write("again.yaml", AGAIN)
-    words = ("rules", "add", "--from", group, "--if", condition, "--do", "again.yaml")
+    words = ("rules", "add", "--from", group, "--if", condition, "--exlet", "again.yaml")
     assert shell.ok(*words, "--try").startswith("would have caught 3 of 3\n")
     assert shell.json("rules", "list")[-1]["name"] == "*"
     assert "it holds from now on: version 1" in shell.ok(*words, "-m", "worth another try")
@@ -94,7 +94,7 @@ def test_a_failure_becomes_a_rule_that_is_tried_first(shell: Shell) -> None:  # 
 def test_an_exlet_is_written_out_on_the_spot(shell: Shell) -> None:  # EX-7
     group = failed_night(shell)
     steps = "{re-submit: true, env: {MENDED: 'yes'}}"
-    shell.ok("rules", "add", "--from", group, "--if", "fault.exit_code == 7", "--do", steps)
+    shell.ok("rules", "add", "--from", group, "--if", "fault.exit_code == 7", "--exlet", steps)
     assert "3 mended" in shell.ok("run", "night.yaml", "--quiet")
 
 
@@ -200,7 +200,7 @@ def test_rules_are_imported_exported_checked_and_restored(shell: Shell) -> None:
 def test_a_rule_is_put_in_force_and_taken_out_of_use(shell: Shell) -> None:  # EX-7
     group = failed_night(shell)
     shell.write("again.yaml", AGAIN)
-    add = ("rules", "add", "--from", group, "--if", "fault.exit_code == 7", "--do", "again.yaml", "--passive")
+    add = ("rules", "add", "--from", group, "--if", "fault.exit_code == 7", "--exlet", "again.yaml", "--passive")
     assert "it holds on trial from now on: version 1" in shell.ok(*add)
     assert shell.ok("rules", "promote", "night", "1") == "rule 1 of night (abort of align) is in force: version 2\n"
     assert shell("run", "night.yaml", "--quiet").returncode == 0
@@ -242,17 +242,17 @@ def test_rules_for_a_flow_that_is_nowhere_say_so_and_their_name_is_checked(shell
 @pytest.mark.parametrize(
     ("words", "code", "said"),
     [
-        (["rules", "add", "--do", "x", "--from", "abc"], 2, "--if CONDITION"),
-        (["rules", "add", "--if", "true", "--from", "abc"], 2, "--do EXLET"),
-        (["rules", "add", "--if", "true", "--do", "x"], 2, "--from GROUP"),
-        (["rules", "add", "--if", "true", "--do", "x", "--type", "abort", "--apply"], 2, "--apply"),
+        (["rules", "add", "--exlet", "x", "--from", "abc"], 2, "--if CONDITION"),
+        (["rules", "add", "--if", "true", "--from", "abc"], 2, "--exlet EXLET"),
+        (["rules", "add", "--if", "true", "--exlet", "x"], 2, "--from GROUP"),
+        (["rules", "add", "--if", "true", "--exlet", "x", "--type", "abort", "--apply"], 2, "--apply"),
         (["rules", "try", "--if", "true", "--from", "abcdef"], 5, "mendflow failures"),
         (["rules", "show", "none"], 5, "none"),
-        (["rules", "add", "--if", "true", "--do", "x", "--type", "foo"], 2, "case-pre"),
+        (["rules", "add", "--if", "true", "--exlet", "x", "--type", "foo"], 2, "case-pre"),
         (["failures", "--since", "soon"], 2, "90 s"),
         (["failures", "show", "abcdef"], 5, "mendflow failures"),
-        (["mend", "last"], 2, "--do EXLET"),
-        (["reject", "none", "--do", "x"], 5, "there is no decision"),
+        (["mend", "last"], 2, "--exlet EXLET"),
+        (["rules", "reject", "none", "--exlet", "x"], 5, "there is no decision"),
         (["levels", "drain", "9"], 5, "there is no level"),
     ],
 )
@@ -272,12 +272,12 @@ def night(tmp_path_factory: pytest.TempPathFactory) -> Shell:
 
 
 def test_levels_patterns_and_rule_sets_are_listed(night: Shell) -> None:  # FM-11
-    assert re.search(r"^1 +1 m 0 s +0", night.ok("levels"), flags=re.MULTILINE)
-    assert night.ok("levels", "drain", "all") == "0 jobs that waited go on now\n"
-    assert "submit-and-notify" in night.ok("patterns")
+    assert re.search(r"^1 +1 m 0 s +0", night.ok("rules", "levels"), flags=re.MULTILINE)
+    assert night.ok("rules", "levels", "drain", "all") == "0 jobs that waited go on now\n"
+    assert "submit-and-notify" in night.ok("rules", "patterns")
     night.write("more.yaml", "repairs:\n  - {name: once-more, does: Submit it again., do: re-submit}\n")
-    assert night.ok("patterns", "add", "more.yaml") == "once-more can be used from now on\n"
-    assert "once-more" in [each["name"] for each in night.json("patterns")["repairs"]]
+    assert night.ok("rules", "patterns", "add", "more.yaml") == "once-more can be used from now on\n"
+    assert "once-more" in [each["name"] for each in night.json("rules", "patterns")["repairs"]]
     assert re.search(r"^\* +0 ", night.ok("rules"), flags=re.MULTILINE)
     assert night.json("rules", "--json") == night.json("rules", "list")
 
@@ -288,11 +288,11 @@ def test_an_unexpected_exception_is_raised_and_mended_on_the_spot(shell: Shell) 
     shell.write("touch.yaml", TOUCH)
     case = shell.json("start", "show.yaml")["id"]
     assert "know of nothing" in shell.ok("raise", "last")
-    told = shell.ok("raise", "last", "flood", "--said", '{"metres": 2}')
+    told = shell.ok("raise", "last", "flood", "--data", '{"metres": 2}')
     assert f"{case} is suspended" in told
     assert shell.json("cases")[0]["status"] == "suspended"
     assert "waits for a person" in shell.ok("why", "last")
-    mended = shell.ok("mend", "last", "--do", "touch.yaml", "--if", 'trigger == "flood"', "-m", "a boat")
+    mended = shell.ok("mend", "last", "--exlet", "touch.yaml", "--if", 'trigger == "flood"', "-m", "a boat")
     assert re.match(rf"{case}: touch by rule \d+ of show as case {case}\.x1\n", mended)
     shell.until(lambda: next(each for each in shell.json("cases") if each["id"] == case)["status"] == "running")
     assert "flood" in shell.ok("raise", "last")
@@ -310,7 +310,7 @@ def test_a_rule_is_applied_to_every_case_of_the_group_that_waits(shell: Shell) -
     [group] = shell.json("failures")
     assert group["waiting"] == 2
     told = shell.ok(
-        "rules", "add", "--from", group["id"], "--if", 'trigger == "flood"', "--do", "touch.yaml", "--apply"
+        "rules", "add", "--from", group["id"], "--if", 'trigger == "flood"', "--exlet", "touch.yaml", "--apply"
     )
     assert "applied now to 2 failures that waited" in told
     shell.until(lambda: {each["status"] for each in shell.json("cases", "--flow", "show")} == {"running"})
@@ -318,7 +318,7 @@ def test_a_rule_is_applied_to_every_case_of_the_group_that_waits(shell: Shell) -
 
 
 def test_shells_complete_groups_and_rule_sets(shell: Shell) -> None:
-    shell.environment["MENDFLOW_SERVER"] = served(shell, "--slots", "1")
+    shell.environment["MENDFLOW_SERVER"] = served(shell, "--jobs", "1")
     shell.write("night.yaml", NIGHT)
     shell.ok("start", "night.yaml")
     shell("watch", "last", "--quiet")
@@ -331,7 +331,7 @@ def test_shells_complete_groups_and_rule_sets(shell: Shell) -> None:
     assert offered(f"mendflow failures show {group['id'][:2]}") == [group["id"]]
     assert offered("mendflow rules sh") == ["show"]
     assert "abort" in offered("mendflow rules add --type a")
-    assert offered("mendflow levels ") == ["drain"]
+    assert offered("mendflow rules levels ") == ["drain"]
 
 
 def test_a_report_shows_repairs(shell: Shell, tmp_path: Path) -> None:  # EX-11

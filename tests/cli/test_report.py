@@ -26,7 +26,7 @@ from mendflow.core.model.flow import (
     Scope,
     Sequence,
     Source,
-    Task,
+    UserTask,
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId, JobId, PilotId
 from mendflow.core.model.values import FileRef
@@ -84,7 +84,7 @@ def a_flow() -> Flow:
         join="all",
         items="${{ jobs.split.outputs }}",
         body=Job(
-            name="align.turn",
+            name="align.iteration",
             label="align",
             command="align ${{ item }}",
             retries=2,
@@ -95,7 +95,7 @@ def a_flow() -> Flow:
         name="approval",
         targets=("split-approval",),
         sources=(Source("approval-report", when=Expr("true")),),
-        body=Sequence(name="steps", body=(Job(name="draft", command="true"), Task(name="approve", role="lead"))),
+        body=Sequence(name="steps", body=(Job(name="draft", command="true"), UserTask(name="approve", role="lead"))),
         catches=(Catch(body=Job(name="apologise", command="true"), fault="rejected"),),
     )
     check = Choose(
@@ -159,7 +159,7 @@ def a_sample() -> tuple[CaseView, list[ItemView]]:
         NameCount(name="split", kind="job", done=1),
         NameCount(name="align", kind="job", done=23, failed=1, mended=3),
         NameCount(name="draft", kind="job", done=1),
-        NameCount(name="approve", kind="task", waiting=1),
+        NameCount(name="approve", kind="user-task", waiting=1),
         NameCount(name="merge", kind="job", skipped=1),
     ]
     return a_case(counts=counts), items

@@ -124,10 +124,10 @@ def test_figures_count_the_work_of_called_cases_and_not_the_calls() -> None:
 
 
 def test_what_was_reused_is_done() -> None:
-    told = figures(render(a_case("f-1", count("a", done=1, reused=9)), FLOW, []))
-    assert (told["done"], told["of them reused"]) == ("10", "9")
+    told = figures(render(a_case("f-1", count("a", done=1, cached=9)), FLOW, []))
+    assert (told["done"], told["of them cached"]) == ("10", "9")
 
 
 def test_the_legend_has_every_colour() -> None:
     item = an_item("f-1", "a", cpu_ms=1)
-    assert 'class="key reuse"></span>reused' in timeline(a_case("f-1"), [item], 2_000)
+    assert 'class="key cached"></span>cached' in timeline(a_case("f-1"), [item], 2_000)

@@ -67,7 +67,7 @@ def test_an_exlet_is_taken_by_name_or_written_out() -> None:
     assert name == str(made.name)
     assert steps_text(made) == "suspend case, continue case"
     assert exlet_of("[{suspend: case}, {continue: case}]")[0] == name
-    with pytest.raises(Invalid, match="--do EXLET"):
+    with pytest.raises(Invalid, match="--exlet EXLET"):
         exlet_of("")
     with pytest.raises(BadFlow):
         exlet_of("{re-sumbit: true}")

@@ -62,7 +62,7 @@ RELEASE = """\
 name: release
 jobs:
   approve:
-    task: Release it?
+    user-task: Release it?
     role: manager
     fields: {version: the number}
   publish:
@@ -129,7 +129,7 @@ def test_a_failed_case_says_why_and_reruns_from_what_failed(shell: Shell) -> Non
     told = shell("rerun", "last", "--from-failed")
     assert told.returncode == 0, told.stderr
     states = {item["item"]: item["state"] for item in shell.json("items", "last")}
-    assert states == {"good": "reused", "bad": "completed", "after": "completed"}
+    assert states == {"good": "cached", "bad": "completed", "after": "completed"}
     refused = shell("rerun", "last", "--from-failed")
     assert refused.returncode == 6
     assert refused.stdout == ""
@@ -138,13 +138,13 @@ def test_a_failed_case_says_why_and_reruns_from_what_failed(shell: Shell) -> Non
 def test_a_corrected_flow_is_run_by_what_the_hint_says(shell: Shell) -> None:
     shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)))
     failed = shell("run", "broken.yaml", "--quiet")
-    assert "put it right and mendflow run broken.yaml --reuse" in failed.stdout
+    assert "put it right and mendflow run broken.yaml --cached" in failed.stdout
     shell.write("broken.yaml", FAILING.replace("FOLDER", str(shell.folder)).replace("exit 3", "exit 0"))
     again = shell("rerun", "last", "--from-failed", "--quiet")
     assert again.returncode == 1
     assert "--flow FILE" in again.stdout
-    assert "2 done, 1 reused" in shell.ok("rerun", "last", "--from-failed", "--flow", "broken.yaml", "--quiet")
-    assert "3 reused" in shell.ok("run", "broken.yaml", "--reuse", "--quiet")
+    assert "2 done, 1 cached" in shell.ok("rerun", "last", "--from-failed", "--flow", "broken.yaml", "--quiet")
+    assert "3 cached" in shell.ok("run", "broken.yaml", "--cached", "--quiet")
     assert shell("rerun", "last", "--from-failed", "--flow", "broken.yaml").returncode == 6
 
 
@@ -181,10 +181,10 @@ def test_called_cases_are_told_with_their_counts(shell: Shell) -> None:
 def test_an_unchanged_flow_run_again_with_reuse_runs_nothing(shell: Shell) -> None:
     shell.write("night.yaml", NIGHT)
     shell.ok("run", "night.yaml", "--quiet")
-    assert "2 reused" in shell.ok("run", "night.yaml", "--quiet", "--reuse")
+    assert "2 cached" in shell.ok("run", "night.yaml", "--quiet", "--cached")
     shell.write("night.yaml", NIGHT.replace("tr a-z A-Z", "tr -s a-z A-Z"))
-    changed = shell.ok("run", "night.yaml", "--quiet", "--reuse")
-    assert "1 reused" in changed
+    changed = shell.ok("run", "night.yaml", "--quiet", "--cached")
+    assert "1 cached" in changed
     assert "ran again: shout: " in changed
 
 
@@ -229,7 +229,7 @@ def test_resume_takes_the_newest_case_that_is_not_over(shell: Shell) -> None:
     os.kill(running.pid, signal.SIGINT)
     running.communicate(timeout=60)
     shell.write("brief.yaml", "name: brief\nsteps: ['true']\n")
-    shell.ok("run", "brief.yaml", "--quiet", "--slots", "2")
+    shell.ok("run", "brief.yaml", "--quiet", "--jobs", "2")
     shell.write("go", "")
     assert "wait-" in shell.ok("resume")
 
@@ -250,7 +250,7 @@ def test_a_second_run_on_the_same_folder_is_refused_and_others_look_at_the_first
     shell.until((shell.folder / "begun").exists)
     second = shell("run", "wait.yaml")
     assert second.returncode == 6
-    assert "--data" in second.stderr
+    assert "--data-dir" in second.stderr
     (case,) = shell.json("cases")
     why = shell.json("why", "last:hold")
     assert why["state"] == "running"
@@ -266,24 +266,24 @@ def test_a_second_run_on_the_same_folder_is_refused_and_others_look_at_the_first
 def test_a_person_completes_a_task_by_the_command_line(shell: Shell) -> None:  # AD-6
     shell.write("release.yaml", RELEASE)
     running = shell.start("run", "release.yaml", "--quiet")
-    shell.until(lambda: "Release it?" in shell("tasks").stdout)
-    (task,) = shell.json("tasks", "--role", "manager")
-    assert shell.json("tasks", "claim", task["id"])["state"] == "claimed"
-    assert shell.json("tasks", "release", task["id"])["state"] == "offered"
-    assert "the number" in shell.ok("tasks", "show", task["id"])
-    shell.ok("tasks", "complete", task["id"], "--output", "version=1.4", "--comment", "fine")
+    shell.until(lambda: "Release it?" in shell("worklist").stdout)
+    (task,) = shell.json("worklist", "--role", "manager")
+    assert shell.json("worklist", "claim", task["id"])["state"] == "claimed"
+    assert shell.json("worklist", "release", task["id"])["state"] == "offered"
+    assert "the number" in shell.ok("worklist", "show", task["id"])
+    shell.ok("worklist", "complete", task["id"], "--output", "version=1.4", "--comment", "fine")
     assert running.wait(60) == 0
     assert shell.ok("logs", "last:publish") == "publishing 1.4\n"
-    again = shell("tasks", "complete", task["id"])
+    again = shell("worklist", "complete", task["id"])
     assert again.returncode == 6
 
 
 def test_a_rejected_task_fails_the_case(shell: Shell) -> None:  # AD-6
     shell.write("release.yaml", RELEASE)
     running = shell.start("run", "release.yaml", "--quiet")
-    shell.until(lambda: "Release it?" in shell("tasks").stdout)
-    (task,) = shell.json("tasks")
-    shell.ok("tasks", "reject", task["id"], "--comment", "not yet")
+    shell.until(lambda: "Release it?" in shell("worklist").stdout)
+    (task,) = shell.json("worklist")
+    shell.ok("worklist", "reject", task["id"], "--comment", "not yet")
     assert running.wait(60) == 1
     assert shell.json("why", "last")["state"] == "failed"
 
@@ -382,7 +382,7 @@ def test_what_is_wrong_is_told_in_a_sentence_with_its_number(shell: Shell) -> No
 def test_a_data_folder_that_cannot_be_made_is_told(shell: Shell) -> None:
     shell.write("night.yaml", NIGHT)
     shell.write("taken", "a file")
-    told = shell("run", "night.yaml", "--data", "taken/data")
+    told = shell("run", "night.yaml", "--data-dir", "taken/data")
     assert told.returncode == 3
     assert "taken/data" in told.stderr
 

@@ -24,7 +24,7 @@ jobs:
 
 def served(shell: Shell, *words: str) -> str:
     """Start a server; its address."""
-    shell.start("serve", "--port", "0", "--data", "server", *words)
+    shell.start("serve", "--port", "0", "--data-dir", "server", *words)
     file = shell.folder / "server" / "server.json"
     shell.until(file.exists)
     url: str = json.loads(file.read_text())["url"]
@@ -34,9 +34,9 @@ def served(shell: Shell, *words: str) -> str:
 def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> None:
     url = served(shell)
     shell.environment["MENDFLOW_SERVER"] = url
-    shell.start("pilot", "--slots", "2", "--work", "pilot-1")
+    shell.start("pilot", "--jobs", "2", "--work", "pilot-1")
     shell.write("hello.yaml", HELLO)
-    assert "hello version 1" in shell.ok("deploy", "hello.yaml")
+    assert "hello version 1" in shell.ok("flows", "deploy", "hello.yaml")
     started = shell.json("start", "hello")
     assert "completed in" in shell.ok("watch", started["id"], "--quiet")
     assert shell.ok("logs", f"{started['id']}:say") == "hello\n"
@@ -46,7 +46,7 @@ def test_flows_are_deployed_started_and_watched_on_a_server(shell: Shell) -> Non
     assert again["rerun_of"] == started["id"]
     assert "completed in" in shell.ok("watch", "last", "--quiet")
     assert len(shell.json("cases", "--flow", "hello")) == 2
-    assert shell.json("notices") == []
+    assert shell.json("alerts") == []
     typed = {"_MENDFLOW_COMPLETE": "complete_bash", "COMP_WORDS": "mendflow items hello-", "COMP_CWORD": "2"}
     assert started["id"] in shell(**typed).stdout.split()
     typed["COMP_WORDS"], typed["COMP_CWORD"] = "mendflow cases --flow he", "3"
@@ -61,11 +61,11 @@ def test_a_case_is_suspended_continued_and_removed(shell: Shell) -> None:
     assert shell.json("start", "hello.yaml", "--key", "k")["id"] == shell.json("cases")[0]["id"]
     case = shell.json("cases")[0]["id"]
     assert shell.ok("suspend", "last", "say") == f"item say of {case} is suspended\n"
-    assert shell.ok("continue", "last", "say") == f"item say of {case} goes on\n"
+    assert shell.ok("resume", "last", "say") == f"item say of {case} is resumed\n"
     assert shell.json("suspend", "last")["status"] == "suspended"
-    assert shell.json("continue", "last")["status"] == "running"
-    assert "has been cancelled" in shell.ok("remove", "last", "--reason", "enough")
-    assert shell("remove", "last").returncode == 6
+    assert shell.json("resume", "last")["status"] == "running"
+    assert "is cancelled" in shell.ok("cancel", "last", "--reason", "enough")
+    assert shell("cancel", "last").returncode == 6
 
 
 def test_a_message_is_said_to_be_sent_where_it_was_sent(shell: Shell) -> None:
@@ -76,7 +76,7 @@ def test_a_message_is_said_to_be_sent_where_it_was_sent(shell: Shell) -> None:
 
 
 def test_why_names_what_no_pilot_has(shell: Shell) -> None:
-    shell.environment["MENDFLOW_SERVER"] = served(shell, "--slots", "1")
+    shell.environment["MENDFLOW_SERVER"] = served(shell, "--jobs", "1")
     shell.until(lambda: shell.json("pilots"))
     shell.write("hungry.yaml", HUNGRY)
     shell.ok("start", "hungry.yaml")
@@ -88,7 +88,7 @@ def test_why_names_what_no_pilot_has(shell: Shell) -> None:
 
 
 def test_a_server_with_tokens_lets_in_only_whom_it_knows(shell: Shell) -> None:
-    token = shell.ok("token", "ann", "--role", "user", "--append", "tokens").strip()
+    token = shell.ok("admin", "token", "ann", "--role", "user", "--append", "tokens").strip()
     assert stat.S_IMODE(os.stat(shell.folder / "tokens").st_mode) == 0o600
     assert token not in (shell.folder / "tokens").read_text()
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
@@ -105,7 +105,7 @@ def test_a_server_with_tokens_lets_in_only_whom_it_knows(shell: Shell) -> None:
     assert "does not know that token; give yours by MENDFLOW_TOKEN" in wrong.stderr
     pilot = shell.apart("pilot", MENDFLOW_TOKEN=token)
     assert "it has the roles user" in pilot.stderr
-    assert "A pilot needs a token of the role pilot: mendflow token NAME --role pilot" in pilot.stderr
+    assert "A pilot needs a token of the role pilot: mendflow admin token NAME --role pilot" in pilot.stderr
 
 
 def test_a_server_refuses_to_be_open_to_the_world(shell: Shell) -> None:
@@ -116,16 +116,16 @@ def test_a_server_refuses_to_be_open_to_the_world(shell: Shell) -> None:
 
 def test_a_port_that_is_taken_is_a_matter_of_the_machine(shell: Shell) -> None:
     port = served(shell).rpartition(":")[2]
-    refused = shell("serve", "--port", port, "--data", "another")
+    refused = shell("serve", "--port", port, "--data-dir", "another")
     assert refused.returncode == 3
     assert "Choose another port" in refused.stderr
 
 
 def test_files_beside_a_flow_go_to_the_server_with_it(shell: Shell) -> None:
-    token = shell.ok("token", "ann", "--role", "admin", "--append", "tokens").strip()
+    token = shell.ok("admin", "token", "ann", "--role", "admin", "--append", "tokens").strip()
     shell.environment["MENDFLOW_SERVER"] = served(shell, "--tokens", "tokens")
     shell.environment["MENDFLOW_TOKEN"] = token
-    shell.start("pilot", "--slots", "1", "--work", "pilot-1")
+    shell.start("pilot", "--jobs", "1", "--work", "pilot-1")
     (shell.folder / "flows").mkdir()
     shell.write("flows/taking.yaml", "name: taking\njobs:\n  show: {run: cat in.txt, inputs: {in.txt: beside.txt}}\n")
     refused = shell("start", "flows/taking.yaml")
@@ -139,7 +139,7 @@ def test_files_beside_a_flow_go_to_the_server_with_it(shell: Shell) -> None:
 
 
 def test_a_server_ends_in_good_order(shell: Shell) -> None:
-    served(shell, "--slots", "1")
+    served(shell, "--jobs", "1")
     (process,) = shell.started
     os.kill(process.pid, signal.SIGTERM)
     out, _ = process.communicate(timeout=60)
@@ -150,7 +150,7 @@ def test_a_server_ends_in_good_order(shell: Shell) -> None:
 
 def test_shells_complete_flows_subjects_jobs_and_tasks(shell: Shell) -> None:
     shell.environment["MENDFLOW_SERVER"] = served(shell)
-    shell.write("mixed.yaml", "name: mixed\njobs:\n  say: {run: echo hello}\n  ask: {task: ok?, role: pi}\n")
+    shell.write("mixed.yaml", "name: mixed\njobs:\n  say: {run: echo hello}\n  ask: {user-task: ok?, role: pi}\n")
     case = shell.json("start", "mixed.yaml")["id"]
 
     def offered(typed: str) -> list[str]:
@@ -161,8 +161,8 @@ def test_shells_complete_flows_subjects_jobs_and_tasks(shell: Shell) -> None:
     assert offered("mendflow why ") == ["last", case]
     assert sorted(offered(f"mendflow why {case}:")) == [f"{case}:ask", f"{case}:say"]
     assert offered("mendflow logs l") == ["last:say"], "a person's work prints nothing"
-    (task,) = shell.json("tasks")
-    assert offered("mendflow tasks complete ") == [task["id"]]
+    (task,) = shell.json("worklist")
+    assert offered("mendflow worklist complete ") == [task["id"]]
 
 
 def test_jobs_wait_by_the_same_word_as_items(shell: Shell) -> None:
@@ -185,7 +185,7 @@ def test_who_reads_the_end_of_a_long_log_is_told_that_there_was_more(shell: Shel
 
 def test_a_server_that_does_not_reach_its_store_says_that_it_has_ended(shell: Shell) -> None:
     ended = shell(
-        "serve", "--port", "0", "--data", "server", MENDFLOW_STORE="postgresql://me@127.0.0.1:9/x?patience=0.1"
+        "serve", "--port", "0", "--data-dir", "server", MENDFLOW_STORE="postgresql://me@127.0.0.1:9/x?patience=0.1"
     )
     assert ended.returncode != 0
     told = " ".join(ended.stderr.split())
@@ -194,7 +194,7 @@ def test_a_server_that_does_not_reach_its_store_says_that_it_has_ended(shell: Sh
 
 def test_an_address_at_which_nobody_can_be_asked_is_refused(shell: Shell) -> None:
     for url in ("nonsense", "http://", "ftp://one.example.org", "http://one.example.org:port"):
-        ended = shell("serve", "--port", "0", "--data", "server", "--url", url)
+        ended = shell("serve", "--port", "0", "--data-dir", "server", "--url", url)
         assert ended.returncode != 0 and "write one such as http://one.example.org:8642" in " ".join(
             ended.stderr.split()
         )
@@ -203,17 +203,17 @@ def test_an_address_at_which_nobody_can_be_asked_is_refused(shell: Shell) -> Non
 def test_commands_that_find_no_server_open_the_store_that_the_variable_names(shell: Shell) -> None:
     shell.environment["MENDFLOW_STORE"] = f"sqlite://{shell.folder}/flows.db"
     shell.write("hello.yaml", HELLO)
-    shell.ok("run", "hello.yaml", "--quiet", "--data", "first")
+    shell.ok("run", "hello.yaml", "--quiet", "--data-dir", "first")
     (case,) = shell.json("cases")
     assert case["status"] == "completed" and not (shell.folder / ".mendflow").exists()
-    shell.ok("export", "--all", "--to", "all.archive")
-    told = shell.json("import", "all.archive", "--as-new")
+    shell.ok("admin", "export", "--all", "--to", "all.archive")
+    told = shell.json("admin", "import", "all.archive", "--as-new")
     assert len(told["imported"]) == 1 and len(shell.json("cases")) == 2
 
 
 def test_whoever_puts_a_password_among_the_words_of_a_command_is_told(shell: Shell) -> None:
     url = "postgresql://me:secret@127.0.0.1:9/x?patience=0.1"
-    for words in (("export", "--all", "--to", "a"), ("serve", "--port", "0")):
+    for words in (("admin", "export", "--all", "--to", "a"), ("serve", "--port", "0")):
         told = shell(*words, "--store", url)
         assert told.returncode != 0 and "can read the password in --store" in " ".join(told.stderr.split())
         assert "secret" not in told.stderr
@@ -229,8 +229,8 @@ jobs:
 
 def stopped_amid_a_job(shell: Shell) -> subprocess.Popen[str]:
     """A server that was told to stop, with a job in its slot that does not end by itself."""
-    shell.environment["MENDFLOW_DATA"] = "server"
-    served(shell, "--slots", "1", "--grace", "3600")
+    shell.environment["MENDFLOW_DATA_DIR"] = "server"
+    served(shell, "--jobs", "1", "--grace", "3600")
     shell.write("patient.yaml", PATIENT)
     shell.ok("start", "patient.yaml")
     shell.until((shell.folder / "begun").exists)

@@ -126,15 +126,15 @@ def test_what_a_server_says_cannot_steer_the_terminal() -> None:
 
 
 def test_one_frame_and_its_numbers_come_from_a_real_server(shell: Shell) -> None:  # JS-8
-    shell.environment["MENDFLOW_SERVER"] = served(shell, "--slots", "2")
+    shell.environment["MENDFLOW_SERVER"] = served(shell, "--jobs", "2")
     shell.write("hello.yaml", HELLO)
     shell.ok("start", "hello.yaml")
     shell.ok("watch", "last", "--quiet")
-    [numbers] = shell.json("top")
+    [numbers] = shell.json("admin", "top")
     assert numbers["jobs_ended"] == {"completed": 1, "failed": 0}
     assert numbers["store"] == "sqlite"
     assert sum(numbers["start_s"]["counts"]) == sum(numbers["known_s"]["counts"]) == 1
-    told = shell.ok("top", "--once")
+    told = shell.ok("admin", "top", "--once")
     assert "could run → started" in told
     assert "free slots" in told
 

@@ -21,17 +21,17 @@ def test_a_second_run_takes_over_what_the_first_has_done(shell: Shell) -> None:
     shutil.copy(OURS, shell.folder / "survey.json")
     run = ("run", "survey.json", "--scale", "0.001", "--quiet")
     shell.ok(*run)
-    again = shell.json(*run, "--reuse")
-    assert sum(count["reused"] for count in again["counts"]) == 4
+    again = shell.json(*run, "--cached")
+    assert sum(count["cached"] for count in again["counts"]) == 4
 
 
 def test_a_trace_is_checked_and_drawn(shell: Shell) -> None:
     shutil.copy(OURS, shell.folder / "survey.json")
     assert shell.ok("check", "survey.json") == "1 flow, no problems\n"
-    assert shell.ok("graph", "survey.json") == "drawn: survey.html (4 jobs)\n"
+    assert shell.ok("flows", "graph", "survey.json") == "drawn: survey.html (4 jobs)\n"
     page = (shell.folder / "survey.html").read_text()
     assert all(f">{name}<" in page for name in ("split", "clean_1", "clean_2", "join"))
-    told = shell.json("graph", "survey.json", "--out", "drawings/s.html")
+    told = shell.json("flows", "graph", "survey.json", "--out", "drawings/s.html")
     assert {"from": "split", "to": "clean_1"} in told["links"]
     assert told["work"] == ["split", "clean_1", "clean_2", "join"]
     assert (shell.folder / "drawings" / "s.html").exists()

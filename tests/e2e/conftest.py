@@ -49,7 +49,7 @@ class World:
     def start_server(self) -> None:
         self.server = self._start(
             "serve",
-            "--data",
+            "--data-dir",
             str(self.folder / "data"),
             "--port",
             str(self.port),
@@ -62,7 +62,7 @@ class World:
     def start_pilot(self, name: str, slots: int = 2, *words: str) -> None:
         work = self.folder / "pilots" / name
         self.pilots[name] = self._start(
-            "pilot", "--server", self.url, "--work", str(work), "--slots", str(slots), "--cpus", str(slots), *words
+            "pilot", "--server", self.url, "--work", str(work), "--jobs", str(slots), "--cpus", str(slots), *words
         )
 
     def _start(self, *words: str) -> subprocess.Popen[bytes]:

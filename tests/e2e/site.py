@@ -41,12 +41,12 @@ class Site:
 
     def start_server(self, name: str, *words: str) -> None:
         """Start a server, or start it again on its folder."""
-        place = ["--data", str(self.folder / name), "--port", str(self.port_of(name))]
+        place = ["--data-dir", str(self.folder / name), "--port", str(self.port_of(name))]
         self._start(name, "serve", *place, "--lease", str(self._lease_s), "--store", self._store, *words)
 
     def pilot(self, name: str, server: str) -> None:
         work = str(self.folder / name)
-        self._start(name, "pilot", "--server", self.urls[server], "--work", work, "--slots", "3", "--cpus", "3")
+        self._start(name, "pilot", "--server", self.urls[server], "--work", work, "--jobs", "3", "--cpus", "3")
 
     def _start(self, name: str, *words: str, **environment: str) -> None:
         self.processes[name] = subprocess.Popen(

@@ -69,7 +69,7 @@ def test_any_client_drives_the_queue_over_soap(served: Any) -> None:  # FM-5
 def test_run_waits_for_forgotten_jobs_and_tells_of_all_jobs_of_a_process(tmp_path: Path) -> None:  # FM-5
     (tmp_path / "in.txt").write_text("pear\napple\n")
     (tmp_path / "request.xml").write_text(sorting(tmp_path, "run", tmp_path / "in.txt"))
-    words = ["run", str(EXAMPLES / "fire-and-forget.bpel"), "--message", "request.xml", "--data", "data", "--quiet"]
+    words = ["run", str(EXAMPLES / "fire-and-forget.bpel"), "--message", "request.xml", "--data-dir", "data", "--quiet"]
     done = subprocess.run(
         [sys.executable, "-m", "mendflow", *words], cwd=tmp_path, capture_output=True, text=True, timeout=120
     )

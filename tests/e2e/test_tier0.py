@@ -98,7 +98,7 @@ def test_tier0_comes_to_the_same_when_server_and_pilots_are_killed(world: World,
         (["--files", "-1"], "'-1' is not a number above 0"),
         (["--events", "many"], "'many' is not a number above 0"),
         (["--work", "."], ". is there already; give --work a new folder"),
-        (["--server", "http://127.0.0.1:1"], "mendflow storage add"),
+        (["--server", "http://127.0.0.1:1"], "mendflow data storage add"),
     ],
 )
 def test_what_tier0_cannot_do_it_refuses_in_a_sentence(words: list[str], said: str, tmp_path: Path) -> None:

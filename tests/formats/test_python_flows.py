@@ -93,15 +93,15 @@ def test_map_becomes_a_loop(written: Written) -> None:
     flow = written.flow("""
 @flow
 def count(text: str):
-    return total(length.options(at_once=5).map(split(text), factor=2))
+    return total(length.options(max_parallel=5).map(split(text), factor=2))
 """)
     loop = branches(flow)["length"]
     assert isinstance(loop, ForEach)
     assert loop.items == "${{ jobs.split.outputs }}"
-    assert loop.turns_at_once == 5
-    assert loop.collect == Expr("jobs.`length.turn`.outputs")
+    assert loop.max_parallel == 5
+    assert loop.collect == Expr("jobs.`length.iteration`.outputs")
     assert isinstance(loop.body, Job)
-    assert (loop.body.name, loop.body.label) == ("length.turn", "length")
+    assert (loop.body.name, loop.body.label) == ("length.iteration", "length")
     assert (loop.body.args, loop.body.kwargs) == (("${{ item }}",), {"factor": 2})
     assert (loop.body.resources.cpus, loop.body.resources.memory_bytes, loop.body.retries) == (2, 1_000_000_000, 2)
     assert flow.outputs == {"result": "${{ jobs.total.outputs }}"}

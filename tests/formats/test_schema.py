@@ -58,7 +58,7 @@ def test_it_accepts_sound_flows(validator: Any, text: str) -> None:
         "jobs: {a: {run: x, python: 'm:f'}}",
         "jobs: {a: {run: x, memry: 2 GB}}",
         "jobs: {a: {run: x, role: r}}",
-        "jobs: {a: {task: x}}",
+        "jobs: {a: {user-task: x}}",
         "jobs: {a: {run: x, retries: many}}",
         "jobs: {a: {run: x, memory: 2}}",
         "jobs: {a: {run: x, submit: later}}",

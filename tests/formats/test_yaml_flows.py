@@ -29,9 +29,9 @@ from mendflow.core.model.flow import (
     Sequence,
     Source,
     Stage,
-    Task,
     Throw,
     Until,
+    UserTask,
     Wait,
     While,
 )
@@ -182,8 +182,8 @@ def test_a_loop_over_one_job_is_shown_under_its_name(read: Reader) -> None:
             name="count",
             items="${{ inputs.files }}",
             on_fault="finish",
-            body=Job(name="count.turn", label="count", command="wc ${{ item }} ${{ index }}"),
-            collect=Expr("jobs.`count.turn`.outputs"),
+            body=Job(name="count.iteration", label="count", command="wc ${{ item }} ${{ index }}"),
+            collect=Expr("jobs.`count.iteration`.outputs"),
         ),
     )
     compile_flow(flow)
@@ -195,7 +195,7 @@ def test_a_loop_has_options(read: Reader) -> None:
 on-failure: stop
 steps:
   - name: l
-    for-each: {from: 1, to: "${{ 2 + 3 }}", as: n, in: sequence, at-once: 2, enough: 3, successful-only: true,
+    for-each: {from: 1, to: "${{ 2 + 3 }}", as: n, in: sequence, max-parallel: 2, min-success: 3,
                on-failure: finish, collect: "${{ [jobs.l.files.f, n] }}"}
     run: echo ${{ n }} > f
     files: {f: f}
@@ -203,9 +203,9 @@ steps:
     )
     assert isinstance(loop, ForEach)
     assert (loop.first, loop.last, loop.variable) == (1, Expr("2 + 3"), "n")
-    assert (loop.parallel, loop.turns_at_once, loop.on_fault) == (False, 2, "finish")
-    assert (loop.enough, loop.enough_successful_only) == (3, True)
-    assert loop.collect == Expr("[jobs.`l.turn`.files.f, n]")
+    assert (loop.parallel, loop.max_parallel, loop.on_fault) == (False, 2, "finish")
+    assert (loop.min_success, loop.min_ended) == (3, None)
+    assert loop.collect == Expr("[jobs.`l.iteration`.files.f, n]")
 
 
 @pytest.mark.parametrize("written", ["jobs.l", "jobs['l']", 'jobs["l"]', "jobs.`l`"])
@@ -217,7 +217,7 @@ def test_collect_names_the_loop_in_every_spelling(read: Reader, written: str) ->
         )
     )
     assert isinstance(loop, ForEach)
-    assert loop.collect == Expr("jobs.`l.turn`.outputs.x + 1")
+    assert loop.collect == Expr("jobs.`l.iteration`.outputs.x + 1")
 
 
 def test_a_loop_over_steps_gives_what_the_last_leaves(read: Reader) -> None:
@@ -328,8 +328,8 @@ steps:
             ),
         ),
         (
-            "task: Look\n    role: editor\n    deadline: 2 h\n    fields: {ok: yes or no}",
-            Task(name="x", role="editor", title="Look", deadline_ms=7_200_000, fields={"ok": "yes or no"}),
+            "user-task: Look\n    role: editor\n    deadline: 2 h\n    fields: {ok: yes or no}",
+            UserTask(name="x", role="editor", title="Look", deadline_ms=7_200_000, fields={"ok": "yes or no"}),
         ),
     ],
 )

@@ -126,7 +126,7 @@ def talks() -> list[Event]:
 
 
 def paperwork() -> list[Event]:
-    """A process in BPEL that copies about, asks a partner in turns of which two are enough, waits for a style sheet,
+    """A process in BPEL that copies about, asks a partner in iterations of which two suffice, waits for a style sheet,
     throws what it holds, undoes what it did, and writes down what it caught."""
     asks = Invoke(
         name="ask",
@@ -141,7 +141,7 @@ def paperwork() -> list[Event]:
         first=papers.xpath("1"),
         last=papers.xpath("count($order/o:item) + 1"),
         variable="i",
-        enough=papers.xpath("2"),
+        min_ended=papers.xpath("2"),
         body=turn,
     )
     copies = (

@@ -68,7 +68,7 @@ def test_the_histories_are_rich_enough_to_guard_the_engine() -> None:
         "until",
         "pick",
         "receive",
-        "task",
+        "user-task",
         "stage",
         "call",
         "mend",

@@ -255,7 +255,7 @@ class Pilot:
         self.work = work
         self.command = [
             *(sys.executable, "-m", "mendflow.pilot", "--server", server, "--work", str(work)),
-            *("--slots", str(slots), *arguments),
+            *("--jobs", str(slots), *arguments),
         ]
         self.process = self._start()
 

@@ -129,7 +129,7 @@ def test_a_folder_is_removed_whatever_its_rights_and_what_cannot_be_is_left(tmp_
     remove_tree(str(root))
 
 
-# promised files
+# declared outputs
 
 
 async def test_a_promised_file_that_is_something_else_is_told_as_what_it_is(server: Server, hire: Hire) -> None:
@@ -176,7 +176,7 @@ def test_what_is_wrong_with_a_promised_file_is_said(tmp_path: Path) -> None:
         "good/x": "cannot be read: Not a directory",
     }.items():
         fault = missing_files({"o": path}, str(folder))
-        assert fault is not None and fault.message.startswith(f"the promised file o ({path}) {words}")
+        assert fault is not None and fault.message.startswith(f"the declared output o ({path}) {words}")
 
 
 # results of functions

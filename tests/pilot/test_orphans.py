@@ -57,7 +57,7 @@ async def test_a_pilot_that_a_server_took_with_it_outlives_it_and_serves_the_nex
 ) -> None:  # FM-5
     (tmp_path / "wait.yaml").write_text(FLOW.replace("FOLDER", str(tmp_path)))
     data, note = tmp_path / ".mendflow", tmp_path / ".mendflow" / "server.json"
-    serving = command_line.start("serve", "--port", "0", "--slots", "1")
+    serving = command_line.start("serve", "--port", "0", "--jobs", "1")
     await server.until(note.exists, "the server")
     case = command_line.json("start", "wait.yaml")["id"]
     (pid,) = await pids_in(server, tmp_path / "begun")
@@ -65,7 +65,7 @@ async def test_a_pilot_that_a_server_took_with_it_outlives_it_and_serves_the_nex
     serving.kill()
     serving.wait()
     first = note.read_bytes()
-    again = command_line.start("serve", "--port", "0", "--slots", "1")
+    again = command_line.start("serve", "--port", "0", "--jobs", "1")
     await server.until(lambda: note.read_bytes() != first, "the next server")
     log = data / "work" / "pilot.log"
     await server.until(lambda: "the server is now at" in log.read_text(), "the pilot to come over")

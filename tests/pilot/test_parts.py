@@ -258,7 +258,7 @@ def test_spilled_values_are_found_at_any_depth() -> None:
 
 
 class Shelf(Files):
-    """Kept files without a server."""
+    """Stored files without a server."""
 
     def __init__(self, files: dict[str, bytes]) -> None:
         super().__init__(Address("http://127.0.0.1:1", ""))
@@ -355,7 +355,7 @@ def test_a_bad_environment_is_told_with_what_to_do(tmp_path: Path, monkeypatch: 
 
 def test_options_are_read_and_a_bad_address_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("MENDFLOW_TOKEN", "sesame")
-    options = parse(["--server", "http://h:1", "--work", str(tmp_path), "--slots", "3", "--memory-bytes", "5"])
+    options = parse(["--server", "http://h:1", "--work", str(tmp_path), "--jobs", "3", "--memory-bytes", "5"])
     assert (options.slots, options.memory_bytes, options.cpus, options.token) == (3, 5, None, "sesame")
     for bad in ("ftp://nowhere", "foo", "http://"):
         assert main(["--server", bad, "--work", str(tmp_path)]) == 2

@@ -10,7 +10,7 @@ import pytest
 
 from mendflow.client import SyncClient
 from mendflow.client.server_file import find_server
-from mendflow.core.model.views import TaskView
+from mendflow.core.model.views import UserTaskView
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PATIENCE_S = 60
@@ -22,7 +22,7 @@ class Site:
     def __init__(self, folder: Path, *, slots: int = 4) -> None:
         self.folder = folder
         self.log = (folder / "serve.log").open("wb")
-        words = ["serve", "--port", "0", "--data", str(folder / "data"), "--slots", str(slots)]
+        words = ["serve", "--port", "0", "--data-dir", str(folder / "data"), "--jobs", str(slots)]
         levels = ["--level", "300 ms", "--level", "500 ms", "--level", "700 ms"]
         self.process = self._start(*words, *levels)
         self._pilots: list[subprocess.Popen[bytes]] = []
@@ -39,7 +39,7 @@ class Site:
     def pilot(self, host: str, *, slots: int) -> None:
         """One more pilot, on a machine of this name; it is here when this returns."""
         work = str(self.folder / host)
-        words = ["--server", self.url, "--work", work, "--host", host, "--site", host, "--slots", str(slots)]
+        words = ["--server", self.url, "--work", work, "--host", host, "--site", host, "--jobs", str(slots)]
         self._pilots.append(self._start("pilot", *words))
         self.until(lambda: any(each.host == host for each in self.client.pilots()), f"the pilot on {host}")
 
@@ -50,12 +50,12 @@ class Site:
             assert time.monotonic() < end, f"waited {PATIENCE_S} s for {what}"
             time.sleep(0.02)
 
-    def task(self, case: str, role: str) -> TaskView:
+    def task(self, case: str, role: str) -> UserTaskView:
         """The task that is offered to this role, as soon as there is one."""
-        found: list[TaskView] = []
+        found: list[UserTaskView] = []
 
         def offered() -> bool:
-            found[:] = self.client.tasks(case=case, role=role, state="offered")
+            found[:] = self.client.worklist(case=case, role=role, state="offered")
             return bool(found)
 
         self.until(offered, f"a task for {role}")

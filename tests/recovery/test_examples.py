@@ -180,7 +180,7 @@ def test_what_cannot_be_recovered_is_compensated_at_once_the_last_first(site: Si
     assert site.ended(case) == "failed"
     assert site.did(case) == ["give-up"]
     assert entries(book) == [*APPROVED, *TAKEN_BACK]
-    told = [notice.message for notice in site.client.notices()]
+    told = [alert.sentence for alert in site.client.alerts(severity="info")]
     assert any(f"{case}: Publish was given up: it ended with exit code 1" in message for message in told)
 
 

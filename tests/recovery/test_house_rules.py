@@ -1,4 +1,4 @@
-"""The house rules as they ship: what they conclude, from whatever context, and that nothing goes on for ever."""
+"""The default rules as they ship: what they conclude, from whatever context, and that nothing goes on for ever."""
 
 import copy
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Failure scenarios again, with real processes: what a pilot reports of them, and what the house rules make of it.
+"""Failure scenarios again, with real processes: what a pilot reports of them, and what the default rules make of it.
 
 Each job leaves a line for each time that it was begun, so that what is counted is what really ran."""
 

@@ -1,4 +1,4 @@
-"""The failure scenarios in virtual time: what the house rules make of each, and that the page says so."""
+"""The failure scenarios in virtual time: what the default rules make of each, and that the page says so."""
 
 from pathlib import Path
 

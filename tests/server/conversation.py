@@ -22,7 +22,7 @@ def loop_flow(name: str = "many", turns: int = SEVERAL) -> Flow:
 
 
 def task_flow(name: str = "ask", role: str = "editor") -> Flow:
-    return Flow(name=FlowName(name), body=model.Task(name="approve", role=role, title="Look at it"))
+    return Flow(name=FlowName(name), body=model.UserTask(name="approve", role=role, title="Look at it"))
 
 
 def sync_request(serial: int, *, want: int = 0, reports: tuple[Report, ...] = (), wait_ms: int = 0) -> SyncRequest:

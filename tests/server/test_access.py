@@ -49,7 +49,7 @@ async def guarded(serving: Serving) -> Served:
 def test_whoever_may_not_do_something_is_told_which_roles_may() -> None:
     shown = [(b"authorization", b"Bearer t-rita")]
     with pytest.raises(Forbidden, match=r"'rita' .* has the roles reader, and this is for admin, user$"):
-        Access(PEOPLE).admit("POST", "/api/v1/cases/a/remove", shown)
+        Access(PEOPLE).admit("POST", "/api/v1/cases/a/cancel", shown)
     with pytest.raises(Forbidden, match=r"this is for admin$"):
         Access(PEOPLE).admit("GET", "/api/v1/webhooks", shown)
 
@@ -186,16 +186,16 @@ def test_with_tokens_nobody_says_who_it_is() -> None:
         ("reader", "GET", "/cases", True),
         ("reader", "HEAD", "/files/0", True),
         ("reader", "PUT", "/files/0", False),
-        ("reader", "POST", "/tasks/c/1/claim", False),
+        ("reader", "POST", "/worklist/c/1/claim", False),
         ("reader", "POST", "/pilots/sync", False),
         ("user", "POST", "/cases", True),
         ("user", "PUT", "/files/0", True),
         ("user", "POST", "/pilots/sync", False),
-        ("editor", "GET", "/tasks", True),
-        ("editor", "POST", "/tasks/c/1/claim", True),
+        ("editor", "GET", "/worklist", True),
+        ("editor", "POST", "/worklist/c/1/claim", True),
         ("editor", "POST", "/cases", False),
         ("admin", "POST", "/pilots/sync", True),
-        ("admin", "POST", "/cases/c/remove", True),
+        ("admin", "POST", "/cases/c/cancel", True),
     ],
 )
 def test_a_role_may_do_this_and_not_that(role: str, method: str, path: str, allowed: bool) -> None:
@@ -232,7 +232,7 @@ async def test_a_reader_reads_and_a_user_starts_under_its_own_name(guarded: Serv
         assert case.owner == "bob"
         assert (await rita.case(case.id)).id == case.id
         with pytest.raises(Forbidden):
-            await rita.remove(case.id)
+            await rita.cancel(case.id)
         with pytest.raises(Forbidden):
             await bob.sync(sync_request(1))
 

@@ -47,7 +47,7 @@ async def test_a_name_that_could_become_another_is_not_even_sent(client: Client,
 async def test_a_name_in_an_address_is_looked_at_as_it_is_read(
     served: Served, http: aiohttp.ClientSession, path: str
 ) -> None:  # PJ-7
-    from_wire = yarl.URL(f"{served.url}/api/v1/data/{path}", encoded=True)
+    from_wire = yarl.URL(f"{served.url}/api/v1/data/files/{path}", encoded=True)
     async with http.get(from_wire) as response:
         assert response.status in (400, 404)
         assert (await response.json())["code"] in ("invalid", "not-found")
@@ -55,11 +55,11 @@ async def test_a_name_in_an_address_is_looked_at_as_it_is_read(
 
 async def test_a_misspelt_word_in_a_wish_is_refused(served: Served, http: aiohttp.ClientSession) -> None:
     async with http.post(
-        f"{served.url}/api/v1/storage", json={"name": "x", "url": "file:///x", "site": []}
+        f"{served.url}/api/v1/data/storage", json={"name": "x", "url": "file:///x", "site": []}
     ) as response:
         assert response.status == 400
     wish = {"name": "/a", "sha256": "a" * 64, "bytes": 1, "replica": []}
-    async with http.post(f"{served.url}/api/v1/data", json=wish) as response:
+    async with http.post(f"{served.url}/api/v1/data/files", json=wish) as response:
         assert response.status == 400
 
 

@@ -1,4 +1,4 @@
-"""Kept files stream in and out, known by their content, and are bounded."""
+"""Stored files stream in and out, known by their content, and are bounded."""
 
 import asyncio
 import hashlib

@@ -40,7 +40,7 @@ async def west(two: tuple[Citizen, Citizen]) -> AsyncIterator[Client]:
 async def test_any_server_answers_and_steers_any_case(east: Client, west: Client) -> None:
     await east.deploy(task_flow())
     case = await east.start("ask")
-    task = (await west.tasks(case=case.id))[0]
+    task = (await west.worklist(case=case.id))[0]
     assert (await west.suspend(case.id)).status == "suspended"
     assert (await east.case(case.id)).status == "suspended"
     await west.resume(case.id)
@@ -154,7 +154,7 @@ async def test_a_flow_that_was_deployed_elsewhere_a_moment_ago_is_known(east: Cl
         assert (await west.flow(f"f{number}")).version == (await east.flow(f"f{number}")).version == 1
     await east.deploy(task_flow("f0"))
     case = await west.start("f0")
-    assert [task.case for task in await east.tasks(case=case.id)] == [case.id]
+    assert [task.case for task in await east.worklist(case=case.id)] == [case.id]
 
 
 async def test_a_list_shows_each_case_as_its_own_server_knows_it(

@@ -83,7 +83,7 @@ async def test_what_is_not_there_is_not_found(client: Client) -> None:
         client.case("none"),
         client.item("last", "none[7]"),
         client.job("none/1"),
-        client.task("none/1"),
+        client.user_task("none/1"),
         client.log("none/1"),
     ):
         with pytest.raises(NotFound):
@@ -95,7 +95,7 @@ async def test_a_case_is_suspended_continued_and_removed(client: Client) -> None
     case = await client.start("one")
     assert (await client.suspend(case.id)).status == "suspended"
     assert (await client.resume(case.id)).status == "running"
-    assert (await client.remove(case.id, reason="enough")).status == "cancelled"
+    assert (await client.cancel(case.id, reason="enough")).status == "cancelled"
     with pytest.raises(Conflict):
         await client.suspend(case.id)
 
@@ -127,7 +127,7 @@ async def test_a_failed_case_is_run_again(client: Client) -> None:
 async def _offered(client: Client) -> str:
     """The task appears soon after the case has begun."""
     while True:
-        if tasks := await client.tasks(role="editor", state="offered"):
+        if tasks := await client.worklist(role="editor", state="offered"):
             return tasks[0].id
         await asyncio.sleep(0.01)
 
@@ -153,12 +153,12 @@ async def test_a_task_is_rejected(client: Client) -> None:  # AD-6
     assert (await client.wait(case.id)).status == "failed"
 
 
-async def test_reasons_and_notices_can_be_asked_for(client: Client) -> None:
+async def test_reasons_and_messages_can_be_asked_for(client: Client) -> None:
     await client.deploy(job_flow())
     case = await client.start("one")
     why = await client.why(case.id)
     assert why.sentence
-    assert isinstance(await client.notices(limit=5), list)
+    assert isinstance(await client.alerts(severity="info", limit=5), list)
 
 
 async def test_a_message_reaches_its_case(client: Client) -> None:

@@ -56,11 +56,11 @@ def played(only: str = "") -> dict[str, list[str]]:
 
 def _played(folder: Path, only: list[str]) -> dict[str, list[str]]:
     port, report = free_port(), folder / "report.json"
-    serve = [*dying_with_us(), sys.executable, "-m", "mendflow", "serve", "--data", str(folder / "data")]
+    serve = [*dying_with_us(), sys.executable, "-m", "mendflow", "serve", "--data-dir", str(folder / "data")]
     server = launch([*serve, "--port", str(port)], log=folder / "server.log", cwd=folder)
     try:
         await_port(port)
-        deploy = f"{sys.executable} -m mendflow deploy {{file}} --server http://127.0.0.1:{port}"
+        deploy = f"{sys.executable} -m mendflow flows deploy {{file}} --server http://127.0.0.1:{port}"
         play = [sys.executable, str(SUITE / "replay.py"), str(SUITE / "betsy"), "--deploy", deploy]
         subprocess.run([*play, "--report", str(report), *only], check=False)
     finally:

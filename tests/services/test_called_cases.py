@@ -3,7 +3,7 @@
 from typing import Any
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Receive, Sequence, Task
+from mendflow.core.model.flow import Call, Flow, ForEach, Input, Job, Receive, Sequence, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.services.api.local_domain import LocalDomain
@@ -25,9 +25,9 @@ def outer(called: Flow, *after: Any, parallel: bool = True) -> Flow:
     return Flow(name=FlowName("outer"), body=Sequence(name="all", body=(loop, *after)), calls=(called,))
 
 
-async def start(domain: LocalDomain, flow: Flow, *, reuse: str = "") -> str:
+async def start(domain: LocalDomain, flow: Flow, *, cache_from: str = "") -> str:
     await domain.deploy(flow)
-    return (await domain.start(flow.name, {}, who="me", reuse=reuse)).id
+    return (await domain.start(flow.name, {}, who="me", cache_from=cache_from)).id
 
 
 def ok(spec: JobSpec) -> Outcome:
@@ -44,7 +44,9 @@ async def jobs_of_calls(domain: LocalDomain, case: str) -> dict[str, str]:
     for called in await domain.cases():
         if called.parent == case:
             number = str(called.inputs["n"])
-            found |= {f"{item.item} {number}": item.reused or item.state for item in await domain.items(called.id)}
+            found |= {
+                f"{item.item} {number}": item.cache_reason or item.state for item in await domain.items(called.id)
+            }
     return found
 
 
@@ -54,7 +56,7 @@ async def test_a_rerun_takes_over_the_jobs_of_the_cases_that_the_same_items_call
     first = await start(domain, outer(inner(), parallel=False))
     await pilot.run_all(second_fails)
     assert (await domain.case(first)).status == "failed"
-    second = await start(domain, outer(inner(), parallel=False), reuse="last")
+    second = await start(domain, outer(inner(), parallel=False), cache_from="last")
     await pilot.run_all(ok)
     assert (await domain.case(second)).status == "completed"
     how = await jobs_of_calls(domain, second)
@@ -68,7 +70,7 @@ async def test_jobs_of_a_call_that_was_not_there_before_say_so(domain: LocalDoma
 
     await start(domain, flow("before"))
     await pilot.run_all(ok)
-    second = await start(domain, flow("after"), reuse="last")
+    second = await start(domain, flow("after"), cache_from="last")
     await pilot.run_all(ok)
     assert set((await jobs_of_calls(domain, second)).values()) == {"run again: the earlier case had no such item"}
 
@@ -76,9 +78,9 @@ async def test_jobs_of_a_call_that_was_not_there_before_say_so(domain: LocalDoma
 async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_restart(
     house: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
-    await start(domain, outer(inner(), Task(name="ask", role="pi", title="?")))
+    await start(domain, outer(inner(), UserTask(name="ask", role="pi", title="?")))
     await pilot.run_all(ok)
-    await start(domain, outer(inner(command="other"), Task(name="ask", role="pi", title="?")), reuse="last")
+    await start(domain, outer(inner(command="other"), UserTask(name="ask", role="pi", title="?")), cache_from="last")
     await restart(house)
     await pilot.run_all(ok)
     how = await jobs_of_calls(domain, (await domain.case("last")).id)
@@ -89,7 +91,7 @@ async def test_a_called_case_that_is_run_again_goes_on_taking_over_after_a_resta
 async def test_a_call_that_is_over_is_listed_with_its_case_and_counted_after_a_restart(
     house: Any, domain: LocalDomain, pilot: Any, restart: Any
 ) -> None:
-    case = await start(domain, outer(inner(), Task(name="ask", role="pi", title="?")))
+    case = await start(domain, outer(inner(), UserTask(name="ask", role="pi", title="?")))
     assert [item.state for item in await domain.items(case, name="calls")] == ["running", "running"]
     await pilot.run_all(ok)
     items = await domain.items(case, name="calls")
@@ -116,7 +118,7 @@ async def test_a_call_that_no_case_came_of_is_listed_as_failed(domain: LocalDoma
 
 
 async def test_a_receive_that_is_over_is_listed_with_what_it_got(domain: LocalDomain) -> None:
-    body = Sequence(name="s", body=(Receive(name="hear", channel="c"), Task(name="ask", role="pi", title="?")))
+    body = Sequence(name="s", body=(Receive(name="hear", channel="c"), UserTask(name="ask", role="pi", title="?")))
     await domain.deploy(Flow(name=FlowName("f"), body=body))
     case = (await domain.start("f", {}, who="me")).id
     assert [(item.item, item.state) for item in await domain.items(case)] == [("hear", "waiting")]

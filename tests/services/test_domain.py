@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Call, Catch, Flow, ForEach, Input, Job, Scope, Sequence, Stage, Task, Wait
+from mendflow.core.model.flow import Call, Catch, Flow, ForEach, Input, Job, Scope, Sequence, Stage, UserTask, Wait
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.problems import Conflict, Mistake, NotFound, StoreUnavailable
@@ -70,15 +70,15 @@ async def test_a_rerun_takes_over_what_did_not_change_and_says_why_not_the_rest(
     await pilot.run_all(play)
     assert (await domain.case(first)).status == "failed"
     await domain.deploy(flow("true"))
-    second = (await domain.start("f", {}, who="me", reuse="last")).id
+    second = (await domain.start("f", {}, who="me", cache_from="last")).id
     await pilot.run_all(play)
     view = await domain.case(second)
     assert view.status == "completed"
     assert view.rerun_of == first
     a, b = await domain.items(second)
-    assert (a.state, a.outputs) == ("reused", "a")
-    assert "nothing that it is made of changed" in a.reused
-    assert (b.state, b.reused) == ("completed", "run again: it did not complete in the earlier case")
+    assert (a.state, a.outputs) == ("cached", "a")
+    assert "has the same command, inputs and settings" in a.cache_reason
+    assert (b.state, b.cache_reason) == ("completed", "run again: it did not complete in the earlier case")
 
 
 async def test_a_rerun_from_failed_wants_a_failure(domain: LocalDomain, pilot: Any) -> None:
@@ -101,9 +101,9 @@ async def test_the_same_key_is_the_same_case(domain: LocalDomain) -> None:
 
 async def test_a_manual_task_is_offered_claimed_and_completed(domain: LocalDomain) -> None:
     # AD-6
-    task = Task(name="approve", role="editor", title="Approve the slot", fields={"price": "what it costs"})
+    task = UserTask(name="approve", role="editor", title="Approve the slot", fields={"price": "what it costs"})
     case = await start(domain, named(task, outputs={"price": "${{ jobs.approve.outputs.price }}"}))
-    [offered] = await domain.tasks(role="editor", state="offered")
+    [offered] = await domain.worklist(role="editor", state="offered")
     assert (offered.title, offered.case) == ("Approve the slot", case)
     await domain.claim(offered.id, who="ann")
     with pytest.raises(Conflict, match="claimed by ann"):
@@ -119,25 +119,25 @@ async def test_a_manual_task_is_offered_claimed_and_completed(domain: LocalDomai
 
 async def test_a_rejected_task_throws_and_one_past_its_deadline_expires(domain: LocalDomain) -> None:
     # AD-6
-    rejected = await start(domain, named(Task(name="approve", role="editor")))
-    [offered] = await domain.tasks(state="offered")
+    rejected = await start(domain, named(UserTask(name="approve", role="editor")))
+    [offered] = await domain.worklist(state="offered")
     await domain.reject(offered.id, who="ann", comment="too dear")
     fault = (await domain.case(rejected)).fault
     assert fault is not None
     assert (fault.name, fault.message) == ("rejected", "approve was rejected: too dear")
-    late = await start(domain, named(Task(name="approve", role="editor", deadline_ms=30)))
+    late = await start(domain, named(UserTask(name="approve", role="editor", deadline_ms=30)))
     while (await domain.case(late)).status == "running":
         await asyncio.sleep(0.01)
     fault = (await domain.case(late)).fault
     assert fault is not None
     assert fault.name == "deadline"
-    assert (await domain.tasks(case=late))[0].state == "expired"
+    assert (await domain.worklist(case=late))[0].state == "expired"
 
 
 async def test_an_open_task_survives_a_restart(house: Any, domain: LocalDomain, restart: Any) -> None:
     # AD-6
-    case = await start(domain, named(Task(name="approve", role="editor")))
-    [offered] = await domain.tasks(state="offered")
+    case = await start(domain, named(UserTask(name="approve", role="editor")))
+    [offered] = await domain.worklist(state="offered")
     await domain.claim(offered.id, who="ann")
     await restart(house)
     await domain.complete(offered.id, None, who="ann")
@@ -167,7 +167,7 @@ async def test_a_call_of_an_unknown_flow_fails_with_what_to_do(domain: LocalDoma
     await asyncio.sleep(0.05)
     fault = (await domain.case(case)).fault
     assert fault is not None
-    assert "mendflow deploy" in fault.message
+    assert "mendflow flows deploy" in fault.message
 
 
 async def test_given_files_are_staged_before_the_job_is_submitted(
@@ -224,7 +224,7 @@ async def test_suspend_holds_a_case_and_resume_lets_it_go_on(domain: LocalDomain
 async def test_a_removed_case_cancels_its_jobs(domain: LocalDomain, pilot: Any) -> None:
     case = await start(domain, named(Job(name="a", command="x")))
     await pilot.sync(want=1)
-    assert (await domain.remove(case, who="me")).status == "cancelled"
+    assert (await domain.cancel(case, who="me")).status == "cancelled"
     answer = await pilot.sync()
     assert [order.control for order in answer.orders] == ["cancel"]
     with pytest.raises(Conflict, match="is over"):
@@ -285,7 +285,7 @@ async def test_wrong_inputs_are_refused_whole(domain: LocalDomain) -> None:
 
 
 async def test_unknown_names_are_told_with_what_to_do(domain: LocalDomain) -> None:
-    with pytest.raises(NotFound, match="mendflow deploy"):
+    with pytest.raises(NotFound, match="mendflow flows deploy"):
         await domain.start("nope", {}, who="me")
     with pytest.raises(NotFound, match="no case yet"):
         await domain.case("last")
@@ -401,7 +401,7 @@ async def test_a_job_whose_expression_fails_is_an_item_that_failed(domain: Local
 async def test_cancelled_jobs_are_not_counted_as_failed(domain: LocalDomain, pilot: Any) -> None:
     case = await start(domain, named(Job(name="a", command="x")))
     await pilot.sync(want=1)
-    await domain.remove(case, who="me")
+    await domain.cancel(case, who="me")
     [count] = (await domain.case(case)).counts
     assert (count.failed, count.cancelled) == (0, 1)
 
@@ -433,7 +433,7 @@ async def test_a_key_that_was_used_for_something_else_is_refused(domain: LocalDo
 
 async def test_a_failed_task_tells_why(domain: LocalDomain) -> None:
     # AD-6
-    case = await start(domain, named(Task(name="approve", role="editor", title="Look")))
-    [offered] = await domain.tasks(state="offered")
+    case = await start(domain, named(UserTask(name="approve", role="editor", title="Look")))
+    [offered] = await domain.worklist(state="offered")
     await domain.reject(offered.id, who="ann", comment="too dear")
     assert (await domain.why(f"{case}:approve")).sentence == "approve was rejected by ann: too dear"

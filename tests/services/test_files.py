@@ -1,4 +1,4 @@
-"""Kept files: whole or not at all, and nothing outside their folder."""
+"""Stored files: whole or not at all, and nothing outside their folder."""
 
 import hashlib
 from collections.abc import AsyncIterator

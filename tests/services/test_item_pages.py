@@ -8,7 +8,7 @@ import pytest
 
 from mendflow.core.engine.messages import RestartItem
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Branch, Choose, ForEach, Job, Parallel, Receive, Task
+from mendflow.core.model.flow import Branch, Choose, ForEach, Job, Parallel, Receive, UserTask
 from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
@@ -85,7 +85,13 @@ async def test_a_page_reads_no_more_of_a_big_case_than_of_one_a_window_long(worl
 async def test_pages_hold_every_item_once_whatever_their_size(world: World, limit: int) -> None:
     no, never = Job(name="no", command="true"), Job(name="never", command="true")
     skipped = Choose(name="choose", branches=tuple(Branch(Expr("false"), each) for each in (no, never)))
-    mixed = (turns(2, A), skipped, turns(2, B), Task(name="ask", role="clerk"), Receive(name="hear", channel="news"))
+    mixed = (
+        turns(2, A),
+        skipped,
+        turns(2, B),
+        UserTask(name="ask", role="clerk"),
+        Receive(name="hear", channel="news"),
+    )
     case = await world.start(flow(Parallel(name="all", branches=mixed)))
     whole = [item.item for item in await world.domain.items(case)]
     assert sorted(whole) == ["a[0]", "a[1]", "ask", "b[0]", "b[1]", "hear", "never", "no"]

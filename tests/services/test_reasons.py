@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import ForEach, Job, Parallel, Source, Task
+from mendflow.core.model.flow import ForEach, Job, Parallel, Source, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import NotFound
 from mendflow.formats.yaml import load_flow
@@ -33,9 +33,9 @@ async def test_why_tells_what_an_activity_that_has_not_begun_waits_for(domain: L
 
 
 async def test_why_names_the_role_the_holder_and_the_end_of_a_persons_work(domain: LocalDomain) -> None:
-    case = await start(domain, named(Task(name="approve", role="boss")))
+    case = await start(domain, named(UserTask(name="approve", role="boss")))
     assert "waits for somebody with the role boss" in (await domain.why(f"{case}:approve")).sentence
-    (task,) = await domain.tasks(case=case)
+    (task,) = await domain.worklist(case=case)
     await domain.claim(task.id, who="ann")
     assert (await domain.why(f"{case}:approve")).sentence == "approve is claimed by ann, for the role boss."
     await domain.complete(task.id, {}, who="ann", comment="fine")
@@ -54,7 +54,7 @@ async def test_a_pilot_that_was_not_heard_since_the_start_is_no_reason(
 
 async def test_why_repeats_the_reason_that_somebody_gave(domain: LocalDomain) -> None:
     case = await start(domain, named(Job(name="a", command="x")))
-    await domain.remove(case, who="ann", reason="enough of it")
+    await domain.cancel(case, who="ann", reason="enough of it")
     assert "enough of it" in (await domain.why(case)).sentence
 
 

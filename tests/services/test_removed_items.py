@@ -3,7 +3,7 @@
 import asyncio
 from typing import Any
 
-from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Job, Parallel, Scope, Task
+from mendflow.core.model.flow import Activity, Catch, Empty, Flow, Job, Parallel, Scope, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.services.api.local_domain import LocalDomain
 
@@ -18,7 +18,7 @@ async def test_a_removed_job_is_one_item_cancelled_with_the_reason_that_was_give
 ) -> None:
     body = Parallel(name="both", branches=(Job(name="gpu", command="x"), Job(name="cpu", command="y")))
     case = await start(domain, body)
-    await domain.remove(case, "gpu", who="me", reason="no such machine")
+    await domain.cancel(case, "gpu", who="me", reason="no such machine")
     [item] = await domain.items(case, name="gpu")
     assert (item.state, item.fault and item.fault.message) == ("cancelled", "cancelled: no such machine")
     told = await domain.why(f"{case}:gpu")
@@ -29,8 +29,8 @@ async def test_a_removed_job_is_one_item_cancelled_with_the_reason_that_was_give
 
 
 async def test_a_removed_task_keeps_the_reason_too(domain: LocalDomain) -> None:
-    case = await start(domain, Task(name="ask", role="pi", title="ok?"))
-    await domain.remove(case, "ask", who="me", reason="the pi is away")
+    case = await start(domain, UserTask(name="ask", role="pi", title="ok?"))
+    await domain.cancel(case, "ask", who="me", reason="the pi is away")
     [item] = await domain.items(case)
     assert (item.state, item.reason) == ("cancelled", "the pi is away")
     assert (await domain.why(f"{case}:ask")).sentence == "ask was withdrawn: the pi is away"
@@ -38,12 +38,12 @@ async def test_a_removed_task_keeps_the_reason_too(domain: LocalDomain) -> None:
 
 async def test_whoever_removes_without_a_word_is_named(domain: LocalDomain) -> None:
     case = await start(domain, Job(name="a", command="x"))
-    await domain.remove(case, "a", who="ann")
+    await domain.cancel(case, "a", who="ann")
     assert (await domain.why(f"{case}:a")).sentence == "a was cancelled before it began: removed by ann"
 
 
 async def test_a_task_past_its_deadline_has_failed_for_all_who_count(domain: LocalDomain) -> None:
-    late = Task(name="ask", role="pi", title="too late?", deadline_ms=30)
+    late = UserTask(name="ask", role="pi", title="too late?", deadline_ms=30)
     case = await start(domain, Scope(name="s", body=late, catches=(Catch(fault="deadline", body=Empty(name="e")),)))
     for _ in range(200):
         if (await domain.case(case)).status == "completed":

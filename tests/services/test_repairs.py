@@ -7,7 +7,7 @@ import msgspec
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Empty, Flow, ForEach, Input, Job, Mend, Parallel, Sequence, Task
+from mendflow.core.model.flow import Empty, Flow, ForEach, Input, Job, Mend, Parallel, Sequence, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
@@ -272,12 +272,12 @@ async def test_one_history_has_engine_pilots_decisions_and_the_exlets_steps_in_o
 
 async def test_the_history_has_what_people_did(domain: LocalDomain) -> None:
     # EX-11
-    flow = Flow(name=FlowName("ask"), body=Task(name="approve", role="editor"))
+    flow = Flow(name=FlowName("ask"), body=UserTask(name="approve", role="editor"))
     await domain.deploy(flow)
     case = (await domain.start("ask", {}, who="me")).id
     await domain.suspend(case, who="me")
     await domain.resume(case, who="me")
-    [task] = await domain.tasks(case=case)
+    [task] = await domain.worklist(case=case)
     await domain.claim(task.id, who="ann")
     await domain.complete(task.id, {}, who="ann", comment="fine")
     told = [(entry.source, entry.what, entry.by, entry.message) for entry in await domain.history(case)]
@@ -347,7 +347,7 @@ async def test_a_secret_is_hidden_wherever_a_context_has_one(domain: LocalDomain
     # EX-6: in what a job reports, leaves or throws, in what somebody says, in results of items before, and in lists
     secret = "hunter2"
     work = Sequence(name="s", body=(Job(name="first", command="true"), Job(name="a", command="true")))
-    both = Parallel(name="p", branches=(work, Task(name="get-token", role="clerk")), on_fault="finish")
+    both = Parallel(name="p", branches=(work, UserTask(name="get-token", role="clerk")), on_fault="finish")
     await domain.deploy(Flow(name=FlowName("f"), body=both))
     case = (await domain.start("f", {}, who="me")).id
     hidden: dict[str, Any] = {"token": secret, "list": [{"password": secret}]}

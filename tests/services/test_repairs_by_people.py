@@ -3,7 +3,7 @@
 import pytest
 
 from mendflow.cli.repairs import decided_text
-from mendflow.core.model.flow import Call, Flow, Input, Task
+from mendflow.core.model.flow import Call, Flow, Input, UserTask
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import Conflict, Invalid
@@ -19,7 +19,9 @@ def triggered(name: str) -> RuleSet:
 
 
 async def waiting_case(domain: LocalDomain) -> str:
-    await domain.deploy(Flow(name=FlowName("show"), body=Task(name="play", role="band"), inputs={"touched": Input()}))
+    await domain.deploy(
+        Flow(name=FlowName("show"), body=UserTask(name="play", role="band"), inputs={"touched": Input()})
+    )
     return (await domain.start("show", {}, who="me")).id
 
 
@@ -67,7 +69,7 @@ async def test_why_says_what_a_suspended_case_waits_for_and_that_its_items_stand
     told = await domain.why(case)
     assert told.state == "suspended"
     assert told.sentence.startswith(f"case {case} is suspended: 'flood' was raised and no rule knows it.")
-    assert told.sentence.endswith(f" `mendflow mend {case} --do EXLET` mends it.")
+    assert told.sentence.endswith(f" `mendflow mend {case} --exlet EXLET` mends it.")
     within = f"its case is suspended, so nothing new begins in it: `mendflow why {case}` says why"
     assert within in (await domain.why(f"{case}:play")).facts
 
@@ -131,19 +133,19 @@ async def test_what_people_say_has_happened_is_grouped_by_what_they_say(domain: 
 async def test_a_worklet_that_was_chosen_wrongly_is_rejected_and_replaced(domain: LocalDomain) -> None:
     # EX-8
     for name in ("tent", "hall"):
-        await domain.deploy(Flow(name=FlowName(name), body=Task(name=f"go-to-{name}", role="band")))
+        await domain.deploy(Flow(name=FlowName(name), body=UserTask(name=f"go-to-{name}", role="band")))
     await domain.deploy(Flow(name=FlowName("show"), body=Call(name="venue")))
     tree = Tree({1: Rule(id=1, condition="true", exlet="tent")}, 1)
     await domain.put_rules(RuleSet(name="show", trees={ExceptionType.SELECTION: {"venue": tree}}), who="ann")
     case = (await domain.start("show", {}, who="me")).id
-    while not (offered := await domain.tasks(state="offered")):
+    while not (offered := await domain.worklist(state="offered")):
         await domain._house.clock.sleep(5)
     assert str(offered[0].item) == "go-to-tent"
     chosen = (await decided(domain, case))["venue"]
     assert (chosen.type, chosen.exlet) == (ExceptionType.SELECTION, "tent")
     rejected = await domain.reject_choice(RejectWish(decision=chosen.id, exlet="hall", note="it rains"), who="bob")
     assert rejected.state == "rejected"
-    while [str(task.item) for task in await domain.tasks(state="offered")] != ["go-to-hall"]:
+    while [str(task.item) for task in await domain.worklist(state="offered")] != ["go-to-hall"]:
         await domain._house.clock.sleep(5)
     assert (await domain.case(case)).status == "running"
     counted = {version: (await domain.rule_set("show", version)).decided for version in (1, 2)}

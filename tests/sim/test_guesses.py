@@ -4,14 +4,14 @@ from random import Random
 
 import pytest
 
-from mendflow.core.model.flow import Flow, ForEach, Job, Sequence, Task
+from mendflow.core.model.flow import Flow, ForEach, Job, Sequence, UserTask
 from mendflow.core.model.ids import FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.problems import Invalid
 from mendflow.sim.guesses import ANY, Guess, Guesses, check_known, jobs_of, layered
 
 
-def flow(*jobs: Job | Task, calls: tuple[Flow, ...] = ()) -> Flow:
+def flow(*jobs: Job | UserTask, calls: tuple[Flow, ...] = ()) -> Flow:
     return Flow(name=FlowName("f"), body=Sequence(name="all", body=jobs), calls=calls)
 
 
@@ -56,7 +56,7 @@ def test_layers_add_up_and_the_earlier_wins() -> None:
 
 def test_all_jobs_of_which_nothing_is_known_are_told_at_once_those_of_called_flows_too() -> None:
     inner = flow(Job(name="deep", command="x"))
-    body = ForEach(name="loop", items=[1], body=Job(name="loop.turn", label="loop", command="x"))
+    body = ForEach(name="loop", items=[1], body=Job(name="loop.iteration", label="loop", command="x"))
     outer = Flow(
         name=FlowName("o"),
         body=Sequence(name="s", body=(body, Job(name="b", command="x", expected_ms=1))),
@@ -71,4 +71,4 @@ def test_all_jobs_of_which_nothing_is_known_are_told_at_once_those_of_called_flo
 
 def test_a_flow_that_waits_for_a_person_is_refused() -> None:
     with pytest.raises(Invalid, match=r"approve: waits for a person"):
-        check_known(flow(Task(name="approve", role="boss")), Guesses({ANY: Guess(seconds=1)}))
+        check_known(flow(UserTask(name="approve", role="boss")), Guesses({ANY: Guess(seconds=1)}))

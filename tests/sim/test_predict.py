@@ -14,7 +14,7 @@ from mendflow.sim.prediction_figures import figures
 
 def loop(turns: int, *, then: bool = False) -> Flow:
     """So many jobs at once that make a file each, and if wanted one after all of them."""
-    body = Job(name="work.turn", label="work", command="x", files={"out": "o"})
+    body = Job(name="work.iteration", label="work", command="x", files={"out": "o"})
     each = ForEach(name="work", items=list(range(turns)), body=body)
     last = Job(name="last", command="x")
     return Flow(name=FlowName("f"), body=Sequence(name="s", body=(each, last) if then else (each,)))

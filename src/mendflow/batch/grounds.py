@@ -123,7 +123,7 @@ class Grounds:
         given: dict[str, str | int | float] = {
             "--name": submission.name,
             "--site": site.name,
-            "--slots": pilot.slots,
+            "--jobs": pilot.slots,
             "--cpus": pilot.cpus,
             "--gpus": pilot.gpus,
             "--grace-ms": pilot.grace_ms,

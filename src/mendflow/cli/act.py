@@ -1,4 +1,4 @@
-"""Commands that change something: deploy, start, suspend, continue, remove, send."""
+"""Commands that change something: deploy, start, suspend, cancel, send."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated
@@ -19,7 +19,7 @@ from mendflow.core.model.views import CaseView, FlowView
 app = typer.Typer()
 
 ItemArgument = Annotated[
-    str, typer.Argument(metavar="[ITEM]", help="One item of the case; else the whole case.", show_default=False)
+    str, typer.Argument(metavar="[ITEM]", help="One item of the case; default: the whole case.", show_default=False)
 ]
 
 
@@ -29,7 +29,7 @@ def deploy(
     ask: Ask,
     flow: Annotated[list[str], typer.Argument(metavar="FLOW...", help="Flow files, YAML, Python, BPEL or JSDL.")],
 ) -> None:
-    """Give a flow to the server."""
+    """Deploy a flow to the server, as its newest version."""
     loaded = [load_one(path) for path in flow]
 
     async def give(client: Client) -> list[tuple[FlowView, str]]:
@@ -55,14 +55,21 @@ def start(
     ],
     input: Inputs = None,
     inputs: InputsFile = "",
-    reuse: Annotated[
-        str, typer.Option("--reuse", metavar="CASE", help="Take over unchanged jobs of this case.", show_default=False)
+    cache_from: Annotated[
+        str,
+        typer.Option(
+            "--cache-from", metavar="CASE", help="Use the results of this case for unchanged jobs.", show_default=False
+        ),
     ] = "",
     key: Annotated[
-        str, typer.Option("--key", metavar="KEY", help="The same key is the same case.", show_default=False)
+        str,
+        typer.Option(
+            "--key", metavar="KEY", help="Start it once: the same key again gives the same case.", show_default=False
+        ),
     ] = "",
     notify: Annotated[
-        str, typer.Option("--notify", metavar="URL", help="An address that is told of its end.", show_default=False)
+        str,
+        typer.Option("--notify", metavar="URL", help="A URL that gets a POST when the case ends.", show_default=False),
     ] = "",
 ) -> None:
     """Start a case of a deployed flow, or of a flow file."""
@@ -74,7 +81,7 @@ def start(
         if file is not None:
             await give_flow(client, file)
         kept = await kept_inputs(client, meant, values)
-        return await client.start(meant.name, kept, reuse=reuse, key=key, notify=notify)
+        return await client.start(meant.name, kept, cache_from=cache_from, key=key, notify=notify)
 
     view = ask.of(begin)
     if ask.json:
@@ -94,32 +101,21 @@ def suspend(
     _change(ask, lambda client: client.suspend(case, item), _of(item, "is suspended"))
 
 
-@app.command("continue")
+@app.command("cancel")
 @asks
-def continue_(
-    ask: Ask,
-    case: CaseArgument,
-    item: ItemArgument = "",
-) -> None:
-    """Let a suspended case or item go on."""
-    _change(ask, lambda client: client.resume(case, item), _of(item, "goes on"))
-
-
-@app.command("remove")
-@asks
-def remove(
+def cancel(
     ask: Ask,
     case: CaseArgument,
     item: ItemArgument = "",
     reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why, for those who look later.", show_default=False)
+        str, typer.Option("--reason", metavar="TEXT", help="The reason, stored with the change.", show_default=False)
     ] = "",
 ) -> None:
-    """End a case or one of its items."""
+    """End a case or one of its items; nothing of it is run any more."""
     _change(
         ask,
-        lambda client: client.remove(case, item, reason=reason),
-        _of(item, "has been removed" if item else "has been cancelled"),
+        lambda client: client.cancel(case, item, reason=reason),
+        _of(item, "is cancelled"),
     )
 
 
@@ -131,10 +127,19 @@ def send(
     channel: Annotated[str, typer.Argument(metavar="CHANNEL", help="The channel that the flow listens on.")],
     value: Annotated[str, typer.Argument(metavar="[VALUE]", help="The message: JSON, text, or @FILE.")] = "null",
     correlation: Annotated[
-        str, typer.Option("--correlation", metavar="VALUE", help="Whom it is for, if several wait.", show_default=False)
+        str,
+        typer.Option(
+            "--correlation",
+            metavar="VALUE",
+            help="Which receiver it is for, if several wait on the channel.",
+            show_default=False,
+        ),
     ] = "",
     id: Annotated[
-        str, typer.Option("--id", metavar="ID", help="The same id is the same message.", show_default=False)
+        str,
+        typer.Option(
+            "--id", metavar="ID", help="Send it once: a message with the same id is dropped.", show_default=False
+        ),
     ] = "",
 ) -> None:
     """Send a message to a case."""
@@ -162,5 +167,5 @@ def _of(item: str, done: str) -> Callable[[CaseView], str]:
 async def _deployed(client: Client, name: str) -> Flow:
     found = (await client.flow(name)).flow
     if found is None:
-        raise NotFound(f"no flow {name} is deployed; give it by mendflow deploy FILE")
+        raise NotFound(f"no flow {name} is deployed; deploy it with mendflow flows deploy FILE")
     return found

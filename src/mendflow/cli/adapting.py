@@ -35,7 +35,7 @@ def adapt_file(
     ] = None,
     json: Json = False,
 ) -> None:
-    """Put interceptors of the proxy at the invokes of a BPEL process."""
+    """Let the invokes of a BPEL process go through the proxy."""
     _check(file, out, proxy)
     adapted = adapt(file, out, proxy, only or ())
     for path, data in adapted.files.items():

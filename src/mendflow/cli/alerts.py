@@ -1,4 +1,4 @@
-"""Commands of an administrator: alerts, and the release of a job that hangs."""
+"""Commands of an administrator: alerts, and requeueing a job that hangs."""
 
 from typing import Annotated
 
@@ -6,8 +6,9 @@ import typer
 
 from mendflow.cli.asking import Ask, asks
 from mendflow.cli.lists import Limit
+from mendflow.cli.options import completed, one_of
 from mendflow.cli.printing import print_json, say
-from mendflow.core.model.alerts import AlertView
+from mendflow.core.model.alerts import SEVERITIES, AlertView
 from mendflow.pages.words import short_time_text
 
 app = typer.Typer()
@@ -19,29 +20,40 @@ app.add_typer(alerts, name="alerts")
 @asks
 def list_alerts(
     ask: Ask,
-    every: Annotated[bool, typer.Option("--all", help="Those that are over too.")] = False,
+    severity: Annotated[
+        str,
+        typer.Option(
+            "--severity",
+            metavar="SEVERITY",
+            help="The lowest severity to list: info, warning or critical.",
+            callback=one_of("--severity", SEVERITIES),
+            autocompletion=completed(SEVERITIES),
+        ),
+    ] = "warning",
+    every: Annotated[bool, typer.Option("--all", help="Closed alerts too.")] = False,
     limit: Limit = 100,
 ) -> None:
-    """List what somebody should look at; acknowledge it."""
+    """List alerts by severity; acknowledge one."""
     if ask.inner:
         return
-    views = ask.of(lambda client: client.alerts(every=every, limit=limit))
+    least = next(each for each in SEVERITIES if each == severity)
+    views = ask.of(lambda client: client.alerts(severity=least, every=every, limit=limit))
     if ask.json:
         print_json(views)
     elif not views:
         say("There are no alerts.")
     else:
         for view in views:
-            say(f"{short_time_text(view.raised_at)} {_state(view)} {view.id}\n    {view.sentence}")
+            say(f"{short_time_text(view.raised_at)} {view.severity} {_state(view)} {view.id}\n    {view.sentence}")
 
 
 @alerts.command("ack")
 @asks
 def ack(
     ask: Ask,
-    alert: Annotated[str, typer.Argument(metavar="ALERT", help="An alert's id, as the list shows it.")],
+    alert: Annotated[str, typer.Argument(metavar="ALERT", help="An alert's id, as the list prints it.")],
 ) -> None:
-    """Say that you have seen an alert."""
+    """Acknowledge an alert."""
     view = ask.of(lambda client: client.acknowledge(alert))
     if ask.json:
         print_json(view)
@@ -49,24 +61,24 @@ def ack(
         say(f"{view.id} is acknowledged by {view.acknowledged_by}" + ("; it is closed" if view.closed_at else ""))
 
 
-@app.command("release")
+@app.command("requeue")
 @asks
-def release(
+def requeue(
     ask: Ask,
-    job: Annotated[str, typer.Argument(metavar="JOB", help="A job that runs, CASE/NUMBER.")],
+    job: Annotated[str, typer.Argument(metavar="JOB", help="A running job, CASE/NUMBER.")],
     reason: Annotated[
-        str, typer.Option("--reason", metavar="TEXT", help="Why, for those who look later.", show_default=False)
+        str, typer.Option("--reason", metavar="TEXT", help="The reason, stored with the change.", show_default=False)
     ] = "",
 ) -> None:
-    """Take a job from its pilot, and let another try it."""
-    view = ask.of(lambda client: client.release_job(job, reason=reason))
+    """Take a running job from its pilot and put it back into the queue."""
+    view = ask.of(lambda client: client.requeue(job, reason=reason))
     if ask.json:
         print_json(view)
-    elif view.released is not None:
-        say(f"{view.id} is taken from pilot {view.pilot}; it is given again when its attempt is certain to have ended")
+    elif view.requeued is not None:
+        say(f"{view.id} is taken from pilot {view.pilot}; another pilot gets it when this attempt has certainly ended")
     else:
         say(f"{view.id} waits for another pilot")
 
 
 def _state(view: AlertView) -> str:
-    return "over" if view.closed_at else "seen" if view.acknowledged_at else "open"
+    return "closed" if view.closed_at else "acknowledged" if view.acknowledged_at else "open"

@@ -21,7 +21,7 @@ app = typer.Typer()
 T = TypeVar("T")
 Store = Annotated[
     str,
-    typer.Option("--store", metavar="URL", help="A store, instead of a server.", show_default=False),
+    typer.Option("--store", metavar="URL", help="Open this store instead of asking a server.", show_default=False),
 ]
 
 
@@ -29,16 +29,18 @@ Store = Annotated[
 @asks
 def export(
     ask: Ask,
-    to: Annotated[str, typer.Option("--to", metavar="FILE", help="Where the archive goes.")],
+    to: Annotated[str, typer.Option("--to", metavar="FILE", help="The archive to write.")],
     cases: Annotated[
         list[str] | None,
         typer.Argument(metavar="[CASE...]", help="Cases.", autocompletion=offered("cases"), show_default=False),
     ] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All cases, and what no case refers to.")] = False,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All cases, and flows and rules that no case uses.")
+    ] = False,
     where: Condition = "",
-    without_files: Annotated[bool, typer.Option("--without-files", help="Leave kept files out.")] = False,
+    without_files: Annotated[bool, typer.Option("--without-files", help="Without stored files.")] = False,
     leave_out: Annotated[
-        bool, typer.Option("--leave-out-unreachable", help="Leave out cases whose server cannot be asked.")
+        bool, typer.Option("--leave-out-unreachable", help="Without cases whose server cannot be reached.")
     ] = False,
     store: Store = "",
 ) -> None:
@@ -74,13 +76,13 @@ def export(
 @asks
 def import_(
     ask: Ask,
-    file: Annotated[str, typer.Argument(metavar="FILE", help="An archive that mendflow export wrote.")],
-    as_new: Annotated[bool, typer.Option("--as-new", help="Take the cases under new ids.")] = False,
-    skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Leave out cases that are here.")] = False,
-    resume: Annotated[bool, typer.Option("--resume", help="Let cases that were not over go on at once.")] = False,
+    file: Annotated[str, typer.Argument(metavar="FILE", help="An archive that mendflow admin export wrote.")],
+    as_new: Annotated[bool, typer.Option("--as-new", help="Give the cases new ids.")] = False,
+    skip_existing: Annotated[bool, typer.Option("--skip-existing", help="Skip cases that exist already.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Resume unfinished cases immediately.")] = False,
     store: Store = "",
 ) -> None:
-    """Take the cases of an archive, all of them or none."""
+    """Import the cases of an archive, all of them or none."""
     if not Path(file).is_file():
         raise NotFound(f"there is no file {file}; check its name", path=file)
 
@@ -118,4 +120,4 @@ def _tell(report: ImportReport) -> None:
         say(note)
     if report.suspended:
         say(f"not over, and suspended: {', '.join(report.suspended)}")
-        say(f"If they run nowhere else: mendflow continue {report.suspended[0]}")
+        say(f"If they run nowhere else: mendflow resume {report.suspended[0]}")

@@ -26,7 +26,7 @@ def check(
     ],
     json: Json = False,
 ) -> None:
-    """Report every problem of the flow files at once."""
+    """Report every problem of the flow files."""
     problems = problems_of([Path(path) for path in flow])
     if json:
         print_json(problems)

@@ -20,7 +20,7 @@ from mendflow.formats.python.sources import code_files, with_code
 
 
 async def deploy(client: Client, flow: Flow) -> FlowView:
-    """Give code and files into the server's keeping, then the flow that names them."""
+    """Store code and files on the server, then the flow that names them."""
     check_files(flow)
     code = {path: await client.upload(path) for path in set(code_files(flow).values())}
     files = {path: await client.upload(path) for path in given_files(flow)}

@@ -18,14 +18,14 @@ from mendflow.pages.words import count_text, duration_text, one_line, short_time
 
 app = typer.Typer()
 failures_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(failures_app, name="failures", help="List failures by their cause, and who took care of them.")
+app.add_typer(failures_app, name="failures", help="List failures by their cause, and what was done about them.")
 
 SAMPLES_SHOWN = 5
 VALUES_SHOWN = 12
 
 Since = Annotated[
     str,
-    typer.Option("--since", metavar="TIME", help="Only so long ago or less, like 1d or 90 min.", show_default=False),
+    typer.Option("--since", metavar="TIME", help="Only failures of the last 1d, 90 min, ...", show_default=False),
 ]
 OfFlow = Annotated[
     str,
@@ -33,7 +33,7 @@ OfFlow = Annotated[
         "--flow", metavar="NAME", help="Only of this flow.", show_default=False, autocompletion=offered("flows")
     ),
 ]
-Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
 GroupArgument = Annotated[
     str, typer.Argument(metavar="GROUP", help="A group's id, or its beginning.", autocompletion=offered("groups"))
 ]
@@ -42,7 +42,7 @@ GroupArgument = Annotated[
 @failures_app.callback()
 @asks
 def failures(ask: Ask, since: Since = "", flow: OfFlow = "", limit: Limit = 50) -> None:
-    """List failures by their cause, and who took care of them."""
+    """List failures by their cause, and what was done about them."""
     if ask.inner:
         return
     start = since_at(since)
@@ -62,7 +62,7 @@ def failures(ask: Ask, since: Since = "", flow: OfFlow = "", limit: Limit = 50) 
 @failures_app.command("show")
 @asks
 def show(ask: Ask, group: GroupArgument) -> None:
-    """Look at one group closely: samples, telling values, conditions for a rule."""
+    """Show one group of failures: samples, what they have in common, conditions for a rule."""
     view = ask.of(lambda client: client.failure(group))
     if ask.json:
         print_json(view)
@@ -165,4 +165,4 @@ def _show_candidates(view: FailureView) -> None:
         say(f"  {candidate.condition}" + (f"    {candidate.reason}" if candidate.reason else ""))
     example = view.candidates[0].condition if view.candidates else "CONDITION"
     say(f"try a rule:  mendflow rules try --from {view.group.id} --if '{example}'")
-    say(f"make it:     mendflow rules add --from {view.group.id} --if '{example}' --do EXLET")
+    say(f"make it:     mendflow rules add --from {view.group.id} --if '{example}' --exlet EXLET")

@@ -26,12 +26,16 @@ def graph(
     out: Annotated[
         str,
         typer.Option(
-            "--out", "-o", metavar="FILE", help="The HTML page to write; else NAME.html here.", show_default=False
+            "--out",
+            "-o",
+            metavar="FILE",
+            help="The HTML page to write; default: NAME.html in this folder.",
+            show_default=False,
         ),
     ] = "",
     json: Json = False,
 ) -> None:
-    """Draw a flow: its jobs, and what waits for what."""
+    """Draw a flow as an HTML page: its jobs and their dependencies."""
     loaded = load_one(flow)
     plan = compile_flow(loaded)
     path = Path(out or f"{loaded.name}.html").absolute()

@@ -1,6 +1,6 @@
 """Sites of an imagined grid, as the command line says them: `NAME:key=value,...`, or a site file and what differs.
 
-A site file is the one that `mendflow sites add` takes, so a site can be tried before it gets a pilot."""
+A site file is the one that `mendflow admin sites add` takes, so a site can be tried before it gets a pilot."""
 
 from collections.abc import Callable, Sequence
 from math import ceil

@@ -1,8 +1,8 @@
 """Inputs from the command line: text becomes the value that the flow's declaration asks for.
 
 `k=v` is read by the input's type; `k=@FILE` takes the content of a file, `k=@@...` a text that begins with @. A file
-input is a path here, with or without the @, and a kept file in the case: pilots on other machines have it too. Or it is
-a logical file, as `lfn:NAME`."""
+input is a path here, with or without the @, and a stored file in the case: pilots on other machines have it too. Or it
+is a logical file, as `lfn:NAME`."""
 
 from pathlib import Path
 
@@ -50,7 +50,7 @@ def read_inputs(declared: dict[str, Input], pairs: list[str], file: str, *, flow
 
 
 async def kept_inputs(client: Client, flow: Flow, values: dict[str, Value]) -> dict[str, Value]:
-    """File inputs given to the server's keeping; everything else as it is."""
+    """File inputs as files stored on the server; everything else as it is."""
     kept = dict(values)
     for name, value in values.items():
         if flow.inputs[name].type == "file" and isinstance(value, str):

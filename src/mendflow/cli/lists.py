@@ -1,4 +1,4 @@
-"""Commands that list: cases, items, jobs, flows, pilots, servers, notices."""
+"""Commands that list: cases, items, jobs, pilots, servers."""
 
 import time
 from typing import Annotated, Any, get_args
@@ -27,14 +27,14 @@ from mendflow.pages.words import duration_text, short_time_text, size_text
 
 app = typer.Typer()
 
-Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]
-Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="How many to pass over first.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
+Offset = Annotated[int, typer.Option("--offset", min=0, metavar="N", help="Skip this many.")]
 CASE_WORDS, ITEM_WORDS = get_args(CaseStatus), get_args(ItemState)
 JOB_WORDS = {("waiting" if state is JobState.AVAILABLE else state.value): state.value for state in JobState}
 """The words for people, as for items, and what jobs say themselves."""
 
 
-def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only those in this state.") -> Any:
+def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only in this state.") -> Any:
     return typer.Option(
         name,
         metavar=name.strip("-").upper(),
@@ -46,18 +46,32 @@ def _state(words: tuple[str, ...], name: str = "--state", help: str = "Only thos
 
 
 Condition = Annotated[
-    str, typer.Option("--where", metavar="CONDITION", help="Only those that it holds for.", show_default=False)
+    str,
+    typer.Option(
+        "--where", metavar="CONDITION", help="Only those for which this CEL condition holds.", show_default=False
+    ),
 ]
 Order = Annotated[
-    str, typer.Option("--order", metavar="NAME", help="By this name; -NAME from the greatest on.", show_default=False)
+    str,
+    typer.Option(
+        "--order", metavar="NAME", help="Sort by this field; -NAME sorts in descending order.", show_default=False
+    ),
 ]
-After = Annotated[str, typer.Option("--after", metavar="PLACE", help="Go on from here.", show_default=False)]
-Count = Annotated[bool, typer.Option("--count", help="Only say how many.")]
+After = Annotated[
+    str,
+    typer.Option(
+        "--after", metavar="PLACE", help="Continue after this place, which the page before printed.", show_default=False
+    ),
+]
+Count = Annotated[bool, typer.Option("--count", help="Print only how many there are.")]
 CountBy = Annotated[
-    str, typer.Option("--count-by", metavar="NAME", help="Only say how many, by this name.", show_default=False)
+    str,
+    typer.Option(
+        "--count-by", metavar="NAME", help="Print how many there are for each value of this field.", show_default=False
+    ),
 ]
 
-Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only those of this name.", show_default=False)]
+Name = Annotated[str, typer.Option("--name", metavar="NAME", help="Only with this name.", show_default=False)]
 
 
 @app.command("cases")
@@ -70,10 +84,8 @@ def cases(
             "--flow", metavar="NAME", help="Only of this flow.", show_default=False, autocompletion=offered("flows")
         ),
     ] = "",
-    status: Annotated[str, _state(CASE_WORDS, "--status", "Only those with this status.")] = "",
-    repairs: Annotated[
-        bool, typer.Option("--repairs", help="With those of exlets, which --flow and a condition about mends find too.")
-    ] = False,
+    status: Annotated[str, _state(CASE_WORDS, "--status", "Only with this status.")] = "",
+    repairs: Annotated[bool, typer.Option("--repairs", help="Include the cases of exlets.")] = False,
     where: Condition = "",
     order: Order = "",
     limit: Limit = 100,
@@ -142,10 +154,10 @@ def jobs(
         str, typer.Option("--owner", metavar="OWNER", help="Only of this owner.", show_default=False)
     ] = "",
     pilot: Annotated[
-        str, typer.Option("--pilot", metavar="PILOT", help="Only what this pilot has now.", show_default=False)
+        str, typer.Option("--pilot", metavar="PILOT", help="Only jobs that this pilot runs now.", show_default=False)
     ] = "",
     attempts: Annotated[
-        int, typer.Option("--attempts", min=0, metavar="N", help="Only with at least so many attempts.")
+        int, typer.Option("--attempts", min=0, metavar="N", help="Only jobs with at least this many attempts.")
     ] = 0,
     where: Condition = "",
     order: Order = "",
@@ -183,20 +195,6 @@ def jobs(
         print_table(("job", "item", "state", "tries", "pilot", "created"), map(_job_row, views), fold=1)
 
 
-@app.command("flows")
-@asks
-def flows(ask: Ask) -> None:
-    """List the deployed flows."""
-    views = ask.of(lambda client: client.flows())
-    if ask.json:
-        print_json(views)
-    elif not views:
-        say("No flow is deployed; give one by mendflow deploy FLOW.")
-    else:
-        rows = ((v.name, str(v.version), short_time_text(v.deployed_at), v.digest[:12], v.description) for v in views)
-        print_table(("flow", "version", "deployed", "digest", "description"), rows)
-
-
 @app.command("pilots")
 @asks
 def pilots(ask: Ask) -> None:
@@ -224,19 +222,6 @@ def servers(ask: Ask) -> None:
     else:
         heads = ("server", "state", "address", "cases", "waiting", "running", "pilots", "beat")
         print_table(heads, map(_server_row, views), fold=2)
-
-
-@app.command("notices")
-@asks
-def notices(ask: Ask, limit: Limit = 100) -> None:
-    """List what an administrator should know."""
-    views = ask.of(lambda client: client.notices(limit))
-    if ask.json:
-        print_json(views)
-    elif not views:
-        say("There is nothing to know.")
-    else:
-        print_table(("at", "case", "notice"), ((short_time_text(v.at), str(v.case), v.message) for v in views))
 
 
 def _print_counts(ask: Ask, found: Counts, by: str) -> None:
@@ -286,7 +271,7 @@ def purpose_of(view: CaseView) -> str:
 
 def _case_row(view: CaseView) -> tuple[str | Text, ...]:
     now = int(time.time() * 1000)
-    done = sum(count.done + count.reused for count in view.counts)
+    done = sum(count.done + count.cached for count in view.counts)
     failed, made_good = sum(c.failed for c in view.counts), sum(c.mended for c in view.counts)
     cancelled = sum(c.cancelled for c in view.counts)
     took = duration_text(max((view.ended_at or now) - view.started_at, 0))
@@ -315,7 +300,7 @@ def _print_items(views: list[ItemView], *, runs: bool) -> None:
 
 def _item_row(view: ItemView) -> list[str | Text]:
     took = "-" if (spent := took_ms(view)) is None else duration_text(spent)
-    remark = view.fault.message if view.fault else view.reused or view.reason or view.command
+    remark = view.fault.message if view.fault else view.cache_reason or view.reason or view.command
     runs, tries = str(len(view.earlier_runs) + 1), str(len(ran(view)) or "-")
     return [str(view.item), view.kind, state_text("mended" if mended(view) else view.state), runs, tries, took, remark]
 

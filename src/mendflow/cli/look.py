@@ -44,12 +44,12 @@ def why(
         str,
         typer.Argument(
             metavar="SUBJECT",
-            help="A case, CASE:ITEM, a job CASE/NUMBER, or a pilot; last works.",
+            help="A case, an item CASE:ITEM, a job CASE/NUMBER, or a pilot; CASE may be `last`.",
             autocompletion=offered("subjects"),
         ),
     ] = "last",
 ) -> None:
-    """Say why a case, item, job or pilot is as it is."""
+    """Say why a case, item, job or pilot is in its state."""
     view = ask.of(lambda client: client.why(subject))
     if ask.json:
         print_json(view)
@@ -70,11 +70,11 @@ def logs(
         str,
         typer.Argument(
             metavar="JOB",
-            help="A job CASE/NUMBER, or an item CASE:ITEM; last works.",
+            help="A job CASE/NUMBER, or an item CASE:ITEM; CASE may be `last`.",
             autocompletion=offered("printing"),
         ),
     ],
-    follow: Annotated[bool, typer.Option("--follow", "-f", help="Go on until the job ends.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Follow the output until the job ends.")] = False,
     raw: Annotated[bool, typer.Option("--raw", help="Leave terminal escapes as the job printed them.")] = False,
     json: Json = False,
     server: Server = "",
@@ -108,7 +108,7 @@ def watch(
     token_file: TokenFile = "",
     data: Data = "",
 ) -> None:
-    """Show how a case goes, until it ends."""
+    """Show the progress of a case until it ends."""
     given = Path(output_dir).absolute() if output_dir else None
     check_folder("--output-dir", given)
     target = Target(server, token_file, data)
@@ -130,7 +130,10 @@ def watch(
 def report(
     case: CaseArgument = "last",
     output: Annotated[
-        str, typer.Option("--output", "-o", metavar="FILE", help="Where it goes; else CASE.html.", show_default=False)
+        str,
+        typer.Option(
+            "--output", "-o", metavar="FILE", help="The HTML page to write; default: CASE.html.", show_default=False
+        ),
     ] = "",
     server: Server = "",
     token_file: TokenFile = "",

@@ -12,23 +12,32 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from mendflow.cli.exits import debugging, exit_of
-from mendflow.cli.table import COMMANDS
+from mendflow.cli.table import COMMANDS, ELSEWHERE, GROUPS, Entry
+from mendflow.core.model.problems import Invalid
 
 COMPLETE_VARIABLE = "_MENDFLOW_COMPLETE"
 
 
 class LazyGroup(TyperGroup):
-    """A group whose commands stand in the table. While it only tells of them, it does not load them."""
+    """A group whose commands stand in a table. While it only tells of them, it does not load them."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(self, *, entries: dict[str, Entry] | None = None, **settings: Any) -> None:
         super().__init__(**settings)
         self._telling = False
-        for name, entry in COMMANDS.items():
-            self.commands[name] = TyperCommand(name=name, help=entry.help, rich_help_panel=entry.panel)
+        self._entries = COMMANDS if entries is None else entries
+        for name, entry in self._entries.items():
+            self.commands[name] = TyperCommand(name=name, help=entry.help, rich_help_panel=entry.panel or None)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         told = super().get_command(ctx, cmd_name)
-        return told if told is None or self._telling else load(cmd_name)
+        return told if told is None or self._telling else load(cmd_name, self._entries)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """A word of another tool is answered with ours."""
+        on_top = self._entries is COMMANDS
+        if on_top and args and args[0] not in self.commands and args[0] in ELSEWHERE:
+            raise Invalid(f"mendflow has no command `{args[0]}`; {ELSEWHERE[args[0]]}")
+        return super().resolve_command(ctx, args)
 
     def format_help(self, ctx: Any, formatter: Any) -> None:
         self._telling = True
@@ -45,9 +54,11 @@ class LazyGroup(TyperGroup):
             self._telling = False
 
 
-def load(name: str) -> Any:
-    """The command itself, from its module's `app`."""
-    module = importlib.import_module(COMMANDS[name].module)
+def load(name: str, entries: dict[str, Entry] = COMMANDS) -> Any:
+    """The command itself, from its module's `app`, or the group that a table makes."""
+    if entries is COMMANDS and name in GROUPS:
+        return LazyGroup(name=name, help=COMMANDS[name].help, no_args_is_help=True, entries=GROUPS[name])
+    module = importlib.import_module(entries[name].module)
     return typer.main.get_group(module.app).commands[name]
 
 
@@ -72,7 +83,7 @@ def _version(wanted: bool) -> None:
 @root.callback()
 def mendflow(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version and end.")
+        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
     ] = False,
 ) -> None:
     """Job flows that mend themselves: run them, watch them, ask why."""
@@ -80,7 +91,7 @@ def mendflow(
 
 
 def command() -> Any:
-    """The whole command line. Completion is installed by `mendflow completion`, not by options of the root."""
+    """The whole command line. Completion is installed by `mendflow admin completion`, not by options of the root."""
     made = typer.main.get_command(root)
     made.params = [param for param in made.params if param.name not in ("install_completion", "show_completion")]
     return made

@@ -49,9 +49,9 @@ def printing(params: Mapping[str, Any], incomplete: str) -> list[str]:
     return _offered(params, incomplete, ask)
 
 
-def tasks(params: Mapping[str, Any], incomplete: str) -> list[str]:
+def worklist(params: Mapping[str, Any], incomplete: str) -> list[str]:
     async def ask(client: Client) -> list[str]:
-        found = await client.tasks(limit=OFFERED_MAX)
+        found = await client.worklist(limit=OFFERED_MAX)
         return [view.id for view in found if view.state in ("offered", "claimed")]
 
     return _offered(params, incomplete, ask)

@@ -26,7 +26,7 @@ def offered(what: str) -> Callable[[typer.Context, str], list[str]]:
 
 
 CaseArgument = Annotated[
-    str, typer.Argument(metavar="CASE", help="A case's id, or last.", autocompletion=offered("cases"))
+    str, typer.Argument(metavar="CASE", help="A case's id, or `last`.", autocompletion=offered("cases"))
 ]
 Server = Annotated[
     str,
@@ -34,20 +34,24 @@ Server = Annotated[
         "--server",
         metavar="URL",
         envvar="MENDFLOW_SERVER",
-        help="The server to ask; of several on one store any: URL,URL.",
+        help="The server; or several on one store: URL,URL.",
         show_default=False,
     ),
 ]
 TokenFile = Annotated[
     str,
     typer.Option(
-        "--token-file", metavar="FILE", help="A file with the token; else MENDFLOW_TOKEN.", show_default=False
+        "--token-file", metavar="FILE", help="A file with the token; default: MENDFLOW_TOKEN.", show_default=False
     ),
 ]
 Data = Annotated[
     str,
     typer.Option(
-        "--data", metavar="DIR", envvar="MENDFLOW_DATA", help="The data folder; else ./.mendflow.", show_default=False
+        "--data-dir",
+        metavar="DIR",
+        envvar="MENDFLOW_DATA_DIR",
+        help="The data folder; default: ./.mendflow.",
+        show_default=False,
     ),
 ]
 STORE_VARIABLE = "MENDFLOW_STORE"
@@ -57,34 +61,38 @@ Store = Annotated[
         "--store",
         metavar="URL",
         envvar=STORE_VARIABLE,
-        help="Where everything is kept; else the data folder.",
+        help="The store; default: a file in the data folder.",
         show_default=False,
         show_envvar=True,
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, and nothing else, to standard output.")]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON to standard output.")]
 Inputs = Annotated[
     list[str] | None,
-    typer.Option("--input", "-i", metavar="K=V", help="An input; @FILE as value reads a file.", show_default=False),
+    typer.Option(
+        "--input", "-i", metavar="K=V", help="An input; a value @FILE is read from the file.", show_default=False
+    ),
 ]
 InputsFile = Annotated[
     str, typer.Option("--inputs", metavar="FILE", help="A JSON or YAML file with inputs.", show_default=False)
 ]
 Slots = Annotated[
-    int, typer.Option("--slots", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs.")
+    int, typer.Option("--jobs", "-j", min=0, metavar="N", help="Jobs to run at the same time; 0: one per CPU.")
 ]
 Report = Annotated[
     str,
     typer.Option(
-        "--report", metavar="FILE", help="Where the HTML report goes; else the data folder.", show_default=False
+        "--report", metavar="FILE", help="Write the HTML report here; default: in the data folder.", show_default=False
     ),
 ]
 OutputDir = Annotated[
     str,
-    typer.Option("--output-dir", metavar="DIR", help="Where output files go; else ./outputs/CASE.", show_default=False),
+    typer.Option(
+        "--output-dir", metavar="DIR", help="Write output files here; default: ./outputs/CASE.", show_default=False
+    ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only what came out.")]
-Keep = Annotated[bool, typer.Option("--keep", help="Keep the jobs' folders, to look into them.")]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress, only the result.")]
+Keep = Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")]
 
 
 def one_of(word: str, allowed: Sequence[str]) -> Callable[[str], str]:

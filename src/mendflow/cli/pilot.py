@@ -32,75 +32,87 @@ def pilot(
     ],
     token_file: TokenFile = "",
     work: Annotated[
-        str, typer.Option("--work", metavar="DIR", help="Jobs and results live here; one folder per pilot.")
+        str, typer.Option("--work", metavar="DIR", help="The working folder; each pilot needs its own.")
     ] = WORK_FOLDER,
     slots: Annotated[
-        int, typer.Option("--slots", min=0, metavar="N", help="How many jobs at once; 0: as many as there are CPUs.")
+        int,
+        typer.Option("--jobs", "-j", min=0, metavar="N", help="Jobs to run at the same time; 0: one per CPU."),
     ] = 0,
-    site: Annotated[str, typer.Option("--site", metavar="NAME", help="The place, for jobs that ask for one.")] = "",
-    host: Annotated[
-        str, typer.Option("--host", metavar="NAME", help="What this machine is called; else its own name.")
+    site: Annotated[
+        str, typer.Option("--site", metavar="NAME", help="The name of the site, for jobs that ask for one.")
     ] = "",
-    cpus: Annotated[float | None, typer.Option("--cpus", min=0, metavar="N", help="CPUs to offer; else all.")] = None,
-    memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="Memory to offer; else all.")] = "",
-    disk: Annotated[str, typer.Option("--disk", metavar="SIZE", help="Disk to offer; else what is free.")] = "",
-    gpus: Annotated[int | None, typer.Option("--gpus", min=0, metavar="N", help="GPUs to offer; else all.")] = None,
-    ttl: Annotated[str, typer.Option("--ttl", metavar="TIME", help="Leave after this time.")] = "",
-    idle_exit: Annotated[str, typer.Option("--idle-exit", metavar="TIME", help="Leave after so long idle.")] = "",
+    host: Annotated[
+        str, typer.Option("--host", metavar="NAME", help="The name of this machine; default: its host name.")
+    ] = "",
+    cpus: Annotated[
+        float | None, typer.Option("--cpus", min=0, metavar="N", help="CPUs to offer; default: all.")
+    ] = None,
+    memory: Annotated[str, typer.Option("--memory", metavar="SIZE", help="Memory to offer; default: all.")] = "",
+    disk: Annotated[str, typer.Option("--disk", metavar="SIZE", help="Disk to offer; default: what is free.")] = "",
+    gpus: Annotated[int | None, typer.Option("--gpus", min=0, metavar="N", help="GPUs to offer; default: all.")] = None,
+    ttl: Annotated[str, typer.Option("--ttl", metavar="TIME", help="Stop after this time.")] = "",
+    idle_exit: Annotated[
+        str, typer.Option("--idle-exit", metavar="TIME", help="Stop after being idle for this long.")
+    ] = "",
     away_exit: Annotated[
-        str, typer.Option("--away-exit", metavar="TIME", help="Leave when the server was away for so long.")
+        str, typer.Option("--away-exit", metavar="TIME", help="Stop when the server was unreachable for this long.")
     ] = "",
     grace: Annotated[
-        str, typer.Option("--grace", metavar="TIME", help="How long jobs may go on when it is told to leave.")
+        str, typer.Option("--grace", metavar="TIME", help="How long running jobs may go on when the pilot is stopped.")
     ] = "5s",
-    keep: Annotated[bool, typer.Option("--keep", help="Keep the jobs' folders, to look into them.")] = False,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep the working folders of the jobs.")] = False,
     cache_size: Annotated[
-        str, typer.Option("--cache-size", metavar="SIZE", help="Disk for files that later jobs may need; 0B: none.")
+        str, typer.Option("--cache-size", metavar="SIZE", help="Size of the cache for input files; 0B: no cache.")
     ] = "10GiB",
     min_free: Annotated[
-        str, typer.Option("--min-free", metavar="SIZE", help="How much of it stays free for jobs; else a tenth.")
+        str, typer.Option("--min-free", metavar="SIZE", help="How much disk stays free for jobs; default: a tenth.")
     ] = "",
     cache_policy: Annotated[
-        str, typer.Option("--cache-policy", metavar="NAME", help=f"What goes first: {', '.join(POLICIES)}.")
+        str,
+        typer.Option("--cache-policy", metavar="NAME", help=f"Which files are evicted first: {', '.join(POLICIES)}."),
     ] = "lru",
     share: Annotated[
-        str, typer.Option("--share", metavar="WHO", help="Who may use its cache: none, host (its pilots), site.")
+        str,
+        typer.Option(
+            "--share", metavar="WHO", help="Who may read its cache: none, host (pilots on this machine) or site."
+        ),
     ] = "host",
     share_address: Annotated[
-        str, typer.Option("--share-address", metavar="HOST[:PORT]", help="Where pilots of the site reach its cache.")
+        str,
+        typer.Option(
+            "--share-address", metavar="HOST[:PORT]", help="The address where pilots of the site read its cache."
+        ),
     ] = "",
     name: Annotated[
-        str, typer.Option("--name", metavar="NAME", help="What it was submitted under to a batch system.")
+        str, typer.Option("--name", metavar="NAME", help="The name under which it was submitted to a batch system.")
     ] = "",
-    storage: Annotated[
-        str, typer.Option("--storage", metavar="NAME", help="The storage element that is best reached from here.")
-    ] = "",
+    storage: Annotated[str, typer.Option("--storage", metavar="NAME", help="The nearest storage element.")] = "",
     checks: Annotated[
-        str, typer.Option("--checks", metavar="FILE", help="What must be here before it takes jobs, as JSON.")
+        str, typer.Option("--checks", metavar="FILE", help="Checks to pass before it takes jobs, as JSON.")
     ] = "",
     needs: Annotated[
         list[str] | None,
-        typer.Option("--needs", metavar="PROGRAM", help="A program that must be here; again for more."),
+        typer.Option("--needs", metavar="PROGRAM", help="A program that must be installed; can be repeated."),
     ] = None,
-    needs_disk: Annotated[
-        str, typer.Option("--needs-disk", metavar="SIZE", help="Disk that must be free for its jobs.")
-    ] = "",
-    needs_memory: Annotated[
-        str, typer.Option("--needs-memory", metavar="SIZE", help="Memory that must be there for its jobs.")
-    ] = "",
+    needs_disk: Annotated[str, typer.Option("--needs-disk", metavar="SIZE", help="Disk that must be free.")] = "",
+    needs_memory: Annotated[str, typer.Option("--needs-memory", metavar="SIZE", help="Memory that must be free.")] = "",
     needs_python: Annotated[
-        str, typer.Option("--needs-python", metavar="VERSION", help="The oldest Python that will do, such as 3.11.")
+        str, typer.Option("--needs-python", metavar="VERSION", help="The oldest acceptable Python, such as 3.11.")
     ] = "",
     needs_module: Annotated[
-        list[str] | None, typer.Option("--needs-module", metavar="NAME", help="A module that Python must find.")
+        list[str] | None,
+        typer.Option("--needs-module", metavar="NAME", help="A Python module that must be installed; can be repeated."),
     ] = None,
     needs_storage: Annotated[
-        list[str] | None, typer.Option("--needs-storage", metavar="URL", help="Storage that must answer from here.")
+        list[str] | None,
+        typer.Option(
+            "--needs-storage", metavar="URL", help="A storage element that must be reachable; can be repeated."
+        ),
     ] = None,
     needs_script: Annotated[
-        str, typer.Option("--needs-script", metavar="COMMAND", help="A command that must end well here.")
+        str, typer.Option("--needs-script", metavar="COMMAND", help="A command that must succeed.")
     ] = "",
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Say only what is wrong.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print only errors.")] = False,
 ) -> None:
     """Run a pilot that takes jobs from a server."""
     given = read_checks(Path(checks)) if checks else Checks()

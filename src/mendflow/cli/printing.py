@@ -22,7 +22,7 @@ STYLES = {
     "claimed": "blue",
     "suspended": "yellow",
     "silent": "yellow",
-    "reused": "cyan",
+    "cached": "cyan",
 }
 CELL_CHARS_MAX, WHOLE_CHARS_MAX = 400, 4000
 GAP, FOLDED_MIN = 2, 8

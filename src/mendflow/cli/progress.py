@@ -22,7 +22,7 @@ from mendflow.pages.words import duration_text, one_line
 
 ENDED = ("completed", "failed", "cancelled")
 HEADS = ["done", "running", "waiting", "failed", "mended"]
-HAPPENED = ("done", "running", "failed", "cancelled", "mended", "reused", "skipped")
+HAPPENED = ("done", "running", "failed", "cancelled", "mended", "cached", "skipped")
 PLAIN_EVERY_S = 2.0
 STILL_AFTER_S = 10.0
 """After so long without news, what stands in line is told too: in a log, silence looks like a hang."""
@@ -98,13 +98,13 @@ def progress(*, quiet: bool) -> Progress:
 
 def line_of(count: NameCount) -> str:
     """3 done, 2 running, 95 waiting."""
-    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "reused", "skipped")
+    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "cached", "skipped")
     return ", ".join(f"{getattr(count, word):,} {word}" for word in words if getattr(count, word)) or "not begun"
 
 
 def _has_news(count: NameCount) -> bool:
     """Something has happened to it beyond standing in line; a person's work is news while it waits."""
-    return count.kind == "task" or any(getattr(count, word) for word in HAPPENED)
+    return count.kind == "user-task" or any(getattr(count, word) for word in HAPPENED)
 
 
 def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
@@ -127,8 +127,8 @@ def live_table(case: CaseView, *, rows_max: int, now_ms: int) -> Group:
     if len(case.counts) > 1:
         table.add_row(*_cells(_sum(case.counts, "total"), heads))
     parts: list[Table | Text] = [_head(case, now_ms), table]
-    if any(count.kind == "task" and count.waiting + count.running for count in case.counts):
-        parts.append(Text("A person's work is waited for: mendflow tasks", style="yellow"))
+    if any(count.kind == "user-task" and count.waiting + count.running for count in case.counts):
+        parts.append(Text("a user task waits for somebody; see mendflow worklist", style="yellow"))
     return Group(*parts)
 
 
@@ -138,7 +138,7 @@ def _rank(count: NameCount) -> int:
 
 
 def _sum(counts: list[NameCount], name: str) -> NameCount:
-    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "reused", "skipped")
+    words = ("done", "running", "waiting", "failed", "cancelled", "mended", "cached", "skipped")
     return NameCount(name=name, kind="", **{word: sum(getattr(count, word) for count in counts) for word in words})
 
 
@@ -148,9 +148,9 @@ def _head(case: CaseView, now_ms: int) -> Text:
 
 
 def _cells(count: NameCount, heads: list[str]) -> list[Text | ProgressBar]:
-    done = count.done + count.reused + count.skipped
+    done = count.done + count.cached + count.skipped
     total = done + count.running + count.waiting + count.failed + count.cancelled
-    numbers = [(head, count.done + count.reused if head == "done" else getattr(count, head)) for head in heads]
+    numbers = [(head, count.done + count.cached if head == "done" else getattr(count, head)) for head in heads]
     bar = ProgressBar(total=max(total, 1), completed=done, width=14)
     cells = [
         Text(f"{number:,}" if number else "·", style=STYLES.get(w, "") if number else "dim") for w, number in numbers

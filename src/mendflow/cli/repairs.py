@@ -31,36 +31,43 @@ from mendflow.pages.words import count_text, duration_text, short_time_text
 
 app = typer.Typer()
 levels_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(levels_app, name="levels", help="List the levels that retries wait in; drain one.")
+app.add_typer(levels_app, name="levels", help="List the retry levels and the jobs that wait in them; drain one.")
 
 compensations_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(compensations_app, name="compensations", help="List what undoes which task; add to it.")
+app.add_typer(compensations_app, name="compensations", help="List which flow undoes which task; add or remove one.")
 
 patterns_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(
-    patterns_app, name="patterns", help="List how conversations run and what repairs are called; add to them."
-)
+app.add_typer(patterns_app, name="patterns", help="List the patterns of submission and of repair; add some.")
 
 OptionalCase = Annotated[
     str,
-    typer.Argument(metavar="[CASE]", help="A case's id, or last.", autocompletion=offered("cases"), show_default=False),
+    typer.Argument(
+        metavar="[CASE]", help="A case's id, or `last`.", autocompletion=offered("cases"), show_default=False
+    ),
 ]
 Xes = Annotated[
     str,
     typer.Option("--xes", metavar="FILE", help="Write it as XES, for process mining.", show_default=False),
 ]
 ItemOption = Annotated[
-    str, typer.Option("--item", metavar="ITEM", help="One item of the case; else the case.", show_default=False)
+    str,
+    typer.Option("--item", metavar="ITEM", help="One item of the case; default: the case itself.", show_default=False),
 ]
 Exlet = Annotated[
     str,
-    typer.Option("--do", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False),
+    typer.Option(
+        "--exlet", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False
+    ),
 ]
 If = Annotated[
     str,
-    typer.Option("--if", metavar="CONDITION", help="Also make a rule of it, that holds then.", show_default=False),
+    typer.Option(
+        "--if", metavar="CONDITION", help="Also add a rule with this condition and exlet.", show_default=False
+    ),
 ]
-Note = Annotated[str, typer.Option("--note", "-m", metavar="TEXT", help="Why, kept with it.", show_default=False)]
+Note = Annotated[
+    str, typer.Option("--note", "-m", metavar="TEXT", help="The reason, stored with it.", show_default=False)
+]
 
 
 @app.command("history")
@@ -80,10 +87,10 @@ def history(
         ),
     ] = "",
     limit: Annotated[
-        int, typer.Option("--limit", min=1, metavar="N", help="With --flow: so many cases at most.")
+        int, typer.Option("--limit", min=1, metavar="N", help="With --flow: at most this many cases.")
     ] = 1000,
 ) -> None:
-    """Tell all that happened in a case, repairs included."""
+    """List everything that happened in a case, repairs included."""
     if flow and (case or not xes):
         raise Invalid("--flow NAME goes with --xes FILE and without a case; for one case leave --flow away")
     named = case or ("" if flow else "last")
@@ -128,25 +135,29 @@ def raise_(
     case: CaseArgument,
     trigger: Annotated[
         str,
-        typer.Argument(metavar="[TRIGGER]", help="What happened; without it, what the rules know.", show_default=False),
+        typer.Argument(
+            metavar="[TRIGGER]",
+            help="What happened; without it, list the triggers that rules know.",
+            show_default=False,
+        ),
     ] = "",
     item: ItemOption = "",
-    said: Annotated[
+    about: Annotated[
         str,
-        typer.Option("--said", metavar="VALUE", help="What is to be said of it: JSON, or text.", show_default=False),
+        typer.Option("--data", metavar="VALUE", help="Data that rules see with it: JSON, or text.", show_default=False),
     ] = "",
 ) -> None:
-    """Say that something happened to a case or an item."""
+    """Raise an exception for a case or an item."""
     if not trigger:
         _list_triggers(ask, case, item)
         return
-    value = json_or_text(said) if said else None
+    value = json_or_text(about) if about else None
     decision = ask.of(lambda client: client.raise_trigger(case, trigger, item, data=value))
     if ask.json:
         print_json(decision)
     elif decision.state == "waiting":
         say(f"no rule knows {trigger!r}: {decision.case} is suspended, and the administrator is told")
-        say(f"mend it: mendflow mend {decision.case} --do EXLET [--if CONDITION]")
+        say(f"mend it: mendflow mend {decision.case} --exlet EXLET [--if CONDITION]")
     else:
         say(decided_text(decision))
 
@@ -176,15 +187,21 @@ def mend(
     decision: Annotated[
         str,
         typer.Option(
-            "--decision", metavar="DECISION", help="What waits to be mended; else the newest.", show_default=False
+            "--decision",
+            metavar="DECISION",
+            help="The decision that waits to be mended; default: the newest.",
+            show_default=False,
         ),
     ] = "",
     in_set: Annotated[
-        str, typer.Option("--rules", metavar="SET", help="Where the rule goes; else the flow's.", show_default=False)
+        str,
+        typer.Option(
+            "--rules", metavar="SET", help="The rule set of the new rule; default: the flow's.", show_default=False
+        ),
     ] = "",
     note: Note = "",
 ) -> None:
-    """Run an exlet on a case now, and make a rule of it if wanted."""
+    """Run an exlet on a case now, and optionally make it a rule."""
     name, flow = exlet_of(exlet)
     wish = MendWish(exlet=name, flow=flow, item=item, decision=decision, condition=condition, rules=in_set, note=note)
     made = ask.of(lambda client: client.mend(case, wish))
@@ -198,12 +215,12 @@ def mend(
 @asks
 def reject(
     ask: Ask,
-    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The choice that was wrong, by its id.")],
+    decision: Annotated[str, typer.Argument(metavar="DECISION", help="The id of the wrong decision.")],
     exlet: Exlet = "",
     condition: If = "",
     note: Note = "",
 ) -> None:
-    """Say that a choice was wrong, and put the right one in its place."""
+    """Reject what a rule concluded, run another exlet instead, and add a rule that concludes it."""
     name, flow = exlet_of(exlet)
     wish = RejectWish(decision=decision, exlet=name, flow=flow, condition=condition, note=note)
     view = ask.of(lambda client: client.reject_choice(wish))
@@ -234,7 +251,7 @@ def decided_text(decision: DecisionView) -> str:
 @patterns_app.callback()
 @asks
 def patterns(ask: Ask) -> None:
-    """List how conversations run and what repairs are called; add to them."""
+    """List the patterns of submission and of repair; add some."""
     if ask.inner:
         return
     found = ask.of(lambda client: client.patterns())
@@ -251,7 +268,7 @@ def patterns(ask: Ask) -> None:
 def add_patterns(
     ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="A YAML file with conversations and repairs.")]
 ) -> None:
-    """Add patterns from a file; one by the same name is replaced."""
+    """Add patterns from a file; a pattern of the same name is replaced."""
     given = read_patterns(flow_text(Path(file), file))
     found = ask.of(lambda client: client.add_patterns(given))
     if ask.json:
@@ -264,7 +281,7 @@ def add_patterns(
 @compensations_app.callback()
 @asks
 def compensations(ask: Ask) -> None:
-    """List what undoes which task; add to it."""
+    """List which flow undoes which task; add or remove one."""
     if not ask.inner:
         _say_compensations(ask, ask.of(lambda client: client.compensations()))
 
@@ -273,13 +290,13 @@ def compensations(ask: Ask) -> None:
 @asks
 def add_compensation(
     ask: Ask,
-    task: Annotated[str, typer.Argument(metavar="TASK", help="The name of a task, in whatever flow.")],
+    task: Annotated[str, typer.Argument(metavar="TASK", help="The name of a task, in any flow.")],
     flow: Annotated[
         str,
         typer.Argument(metavar="FLOW", help="The deployed flow that undoes it.", autocompletion=offered("flows")),
     ],
 ) -> None:
-    """Let a flow undo a task, in cases that begin from now on."""
+    """Let a deployed flow undo a task, in cases that start from now on."""
     _say_compensations(ask, ask.of(lambda client: client.register_compensation(task, flow)))
 
 
@@ -288,7 +305,7 @@ def add_compensation(
 def remove_compensation(
     ask: Ask, task: Annotated[str, typer.Argument(metavar="TASK", help="The name of a task.")]
 ) -> None:
-    """Let no flow undo a task any more."""
+    """Remove the flow that undoes a task."""
     _say_compensations(ask, ask.of(lambda client: client.register_compensation(task)))
 
 
@@ -305,7 +322,7 @@ def _say_compensations(ask: Ask, views: list[CompensationView]) -> None:
 @levels_app.callback()
 @asks
 def levels(ask: Ask) -> None:
-    """List the levels that retries wait in; drain one."""
+    """List the retry levels and the jobs that wait in them; drain one."""
     if ask.inner:
         return
     views = ask.of(lambda client: client.levels())
@@ -320,7 +337,7 @@ def levels(ask: Ask) -> None:
 @levels_app.command("drain")
 @asks
 def drain(ask: Ask, level: Annotated[str, typer.Argument(metavar="LEVEL", help="The level's number, or all.")]) -> None:
-    """Let all that waits in a level go on now."""
+    """Retry now everything that waits in a level."""
     drained = ask.of(lambda client: client.drain(level))
     if ask.json:
         print_json(drained)

@@ -46,7 +46,7 @@ class Given(msgspec.Struct, frozen=True):
 
 def rules_for(flow_file: str, flow: Flow, named: str) -> Given | None:
     """The rules of the file that was named, else of the one beside the flow's: `night.rules.yaml` beside `night.yaml`.
-    Whatever flow they were written for, they are this one's now; only house rules stay the house's."""
+    Whatever flow they were written for, they are this one's now; only default rules stay default rules."""
     source = Path(flow_file.rpartition(".py:")[0] + ".py" if ".py:" in flow_file else flow_file)
     path = Path(named) if named else source.with_suffix(".rules.yaml")
     if not named and not path.is_file():
@@ -81,7 +81,7 @@ def exlet_of(text: str) -> tuple[str, Flow | None]:
     """The exlet that is meant: by its name, by a file with it, or by its steps as YAML. A file that is no exlet may be
     a flow, which serves as a worklet."""
     if not text:
-        raise Invalid("say what is to be done: --do EXLET, an exlet's name, a file with one, or its steps")
+        raise Invalid("say what is to be done: --exlet EXLET, an exlet's name, a file with one, or its steps")
     if _WRITTEN_OUT.search(text):
         word = _WORD.search(text)
         name = f"{word.group() if word else 'exlet'}-{hashlib.sha256(text.encode()).hexdigest()[:6]}"

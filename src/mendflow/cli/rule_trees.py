@@ -69,7 +69,7 @@ def steps_text(exlet: Flow) -> str:
 
 
 def shown_name(name: str) -> str:
-    return f"{HOUSE} (house rules)" if name == HOUSE else name
+    return f"{HOUSE} (default rules)" if name == HOUSE else name
 
 
 def trees_of(rules: RuleSet) -> Iterator[tuple[str, str, Tree]]:

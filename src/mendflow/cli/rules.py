@@ -6,9 +6,11 @@ from typing import Annotated
 
 import typer
 
+from mendflow.cli import repairs
 from mendflow.cli.asking import Ask, asks
 from mendflow.cli.exits import Exit
 from mendflow.cli.failures import is_group
+from mendflow.cli.groups import take
 from mendflow.cli.options import completed, offered, one_of
 from mendflow.cli.printing import print_json, print_table, say
 from mendflow.cli.problems import show_problems
@@ -32,40 +34,49 @@ from mendflow.pages.words import count_text, one_line, short_time_text
 
 app = typer.Typer()
 rules_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(rules_app, name="rules", help="Look at rules, add them, try them, go back.")
+app.add_typer(rules_app, name="rules", help="List the rules; add, try, export, import or restore them.")
+take(rules_app, [(repairs.app, ("reject", "patterns", "compensations", "levels"))])
 
 TRIED_SHOWN = 10
 TYPES = tuple(type.value for type in ExceptionType)
 
 SetArgument = Annotated[
     str,
-    typer.Argument(metavar="SET", help="A flow's name, or * for the house rules.", autocompletion=offered("rule_sets")),
+    typer.Argument(
+        metavar="SET", help="A flow's name, or * for the default rules.", autocompletion=offered("rule_sets")
+    ),
 ]
 From = Annotated[
     str,
     typer.Option(
         "--from",
         metavar="ID",
-        help="The case at hand: a group of failures, or a decision.",
+        help="The failure that the rule is for: a group of failures, or a decision.",
         show_default=False,
         autocompletion=offered("groups"),
     ),
 ]
-If = Annotated[str, typer.Option("--if", metavar="CONDITION", help="When the rule holds, in CEL.", show_default=False)]
+If = Annotated[
+    str, typer.Option("--if", metavar="CONDITION", help="The condition of the rule, in CEL.", show_default=False)
+]
 Do = Annotated[
     str,
-    typer.Option("--do", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False),
+    typer.Option(
+        "--exlet", metavar="EXLET", help="An exlet's name, a file with one, or its steps.", show_default=False
+    ),
 ]
 InSet = Annotated[
     str,
-    typer.Option("--rules", metavar="SET", help="The rule set; else that of the failure's flow.", show_default=False),
+    typer.Option(
+        "--rules", metavar="SET", help="The rule set; default: that of the failure's flow.", show_default=False
+    ),
 ]
 Type = Annotated[
     str,
     typer.Option(
         "--type",
         metavar="TYPE",
-        help="The type of exception, where there is no case at hand.",
+        help="The type of exception, if --from is not given.",
         show_default=False,
         callback=one_of("--type", TYPES),
         autocompletion=completed(TYPES),
@@ -73,16 +84,14 @@ Type = Annotated[
 ]
 Task = Annotated[
     str,
-    typer.Option(
-        "--task", metavar="TASK", help="The task, where there is no case at hand; * for all.", show_default=False
-    ),
+    typer.Option("--task", metavar="TASK", help="The task, if --from is not given; `*` for all.", show_default=False),
 ]
 OfType = Annotated[
     str,
     typer.Option(
         "--type",
         metavar="TYPE",
-        help="The type of exception whose tree it is in, if several have it.",
+        help="The type of exception, if several trees have a rule of this number.",
         show_default=False,
         callback=one_of("--type", TYPES),
         autocompletion=completed(TYPES),
@@ -93,22 +102,27 @@ OfTask = Annotated[
     typer.Option(
         "--task",
         metavar="TASK",
-        help="The task whose tree it is in, if several have it; * for all.",
+        help="The task, if several trees have a rule of this number; `*` for all.",
         show_default=False,
     ),
 ]
-RuleArgument = Annotated[int, typer.Argument(metavar="RULE", min=0, help="Its number, as `rules show` draws it.")]
-Passive = Annotated[bool, typer.Option("--passive", help="On trial: it decides and is recorded, and does nothing.")]
-Note = Annotated[str, typer.Option("--note", "-m", metavar="TEXT", help="Why, kept with it.", show_default=False)]
+RuleArgument = Annotated[
+    int, typer.Argument(metavar="RULE", min=0, help="The rule's number, as `rules show` prints it.")
+]
+Passive = Annotated[bool, typer.Option("--passive", help="On trial: what it would do is recorded, but not done.")]
+Note = Annotated[
+    str, typer.Option("--note", "-m", metavar="TEXT", help="The reason, stored with it.", show_default=False)
+]
 Version = Annotated[
-    int | None, typer.Option("--version", min=0, metavar="N", help="Not the newest, but this one.", show_default=False)
+    int | None,
+    typer.Option("--version", min=0, metavar="N", help="This version; default: the newest.", show_default=False),
 ]
 
 
 @rules_app.callback()
 @asks
 def rules(ask: Ask) -> None:
-    """Look at rules, add them, try them, go back."""
+    """List the rules; add, try, export, import or restore them."""
     if not ask.inner:
         _list(ask)
 
@@ -135,7 +149,7 @@ def _list(ask: Ask) -> None:
 @rules_app.command("show")
 @asks
 def show(ask: Ask, name: SetArgument, version: Version = None) -> None:
-    """Draw a rule set's trees, with how often each rule decided."""
+    """Show a rule set as trees, with how often each rule decided."""
     view = ask.of(lambda client: client.rule_set(name, version))
     if ask.json:
         print_json(view)
@@ -155,10 +169,10 @@ def add(
     task: Task = "",
     passive: Passive = False,
     note: Note = "",
-    try_first: Annotated[bool, typer.Option("--try", help="Only try it against past failures.")] = False,
-    apply: Annotated[bool, typer.Option("--apply", help="Apply it now to every case of the group that waits.")] = False,
+    try_first: Annotated[bool, typer.Option("--try", help="Only test it against past failures.")] = False,
+    apply: Annotated[bool, typer.Option("--apply", help="Apply it now to every waiting case of the group.")] = False,
 ) -> None:
-    """Add a rule for a failure at hand; it holds at once."""
+    """Add a rule for a failure; it is in force immediately."""
     wish = _wish(at_hand, condition, exlet, in_set, type, task, passive=passive, note=note)
     if apply and not (wish.group or wish.decision):
         raise Invalid("--apply is for the cases of a group; say which by --from GROUP")
@@ -192,9 +206,11 @@ def try_(
     in_set: InSet = "",
     type: Type = "",
     task: Task = "",
-    limit: Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many past failures at most.")] = 10_000,
+    limit: Annotated[
+        int, typer.Option("--limit", min=1, metavar="N", help="Use at most this many past failures.")
+    ] = 10_000,
 ) -> None:
-    """Play a rule against past failures; nothing changes."""
+    """Test a rule against past failures; nothing changes."""
     _try(ask, _wish(at_hand, condition, exlet or "tried", in_set, type, task), limit=limit)
 
 
@@ -215,9 +231,9 @@ def history(ask: Ask, name: SetArgument) -> None:
 def restore(
     ask: Ask,
     name: SetArgument,
-    version: Annotated[int, typer.Argument(metavar="VERSION", min=0, help="The version to go back to.")],
+    version: Annotated[int, typer.Argument(metavar="VERSION", min=0, help="The version to restore.")],
 ) -> None:
-    """Make an earlier version of a rule set the next one."""
+    """Restore an earlier version of a rule set, as its newest version."""
     view = ask.of(lambda client: client.restore_rules(name, version))
     if ask.json:
         print_json(view)
@@ -243,7 +259,7 @@ def retire(
     rule: RuleArgument,
     type: OfType = "",
     task: OfTask = "",
-    exceptions: Annotated[bool, typer.Option("--exceptions", help="Also all exceptions to it.")] = False,
+    exceptions: Annotated[bool, typer.Option("--exceptions", help="Also retire all exceptions to it.")] = False,
     note: Note = "",
 ) -> None:
     """Take a rule out of use."""
@@ -271,11 +287,12 @@ def import_(
     ask: Ask,
     file: Annotated[str, typer.Argument(metavar="FILE", help="A rules file: .yaml, or .xrs of YAWL.")],
     name: Annotated[
-        str, typer.Option("--name", metavar="SET", help="Another name than the file says.", show_default=False)
+        str,
+        typer.Option("--name", metavar="SET", help="Import under this name instead of the file's.", show_default=False),
     ] = "",
     note: Note = "",
 ) -> None:
-    """Give a rules file to the server; it holds at once."""
+    """Import a rules file; it is in force immediately."""
     rules, left = load(Path(file), name=name)
     view = ask.of(lambda client: client.put_rules(rules, note=note or f"from {Path(file).name}"))
     _tell_left(left, "has no counterpart here and will not hold")
@@ -291,7 +308,9 @@ def import_(
 def export(
     ask: Ask,
     name: SetArgument,
-    file: Annotated[str, typer.Argument(metavar="[FILE]", help="Where to; .xrs for YAWL; else YAML is printed.")] = "",
+    file: Annotated[
+        str, typer.Argument(metavar="[FILE]", help="The file to write, .xrs for YAWL; default: print YAML.")
+    ] = "",
     version: Version = None,
 ) -> None:
     """Write a rule set to a file."""
@@ -314,7 +333,7 @@ def export(
 @rules_app.command("check")
 @asks
 def check(ask: Ask, file: Annotated[list[str], typer.Argument(metavar="FILE...", help="Rules files.")]) -> None:
-    """Report every problem of rules files at once."""
+    """Report every problem of rules files."""
     problems = [problem for path in file for problem in problems_of(Path(path))]
     if ask.json:
         print_json(problems)

@@ -58,7 +58,7 @@ Begin = Callable[[Client], Awaitable[CaseView]]
 
 
 LEAVING = {
-    Wish.STOP: "Stopping: what is done stays done; jobs that do not end soon are run again later.",
+    Wish.STOP: "Stopping: finished jobs are kept; jobs that do not end soon are run again when the case is resumed.",
     Wish.DETACH: "Handing over to the background: jobs that do not end soon are run again there.",
 }
 
@@ -86,33 +86,36 @@ def run(
     inputs: InputsFile = "",
     operation: Annotated[
         str,
-        typer.Option("--operation", metavar="OP", help="By which operation a BPEL process begins.", show_default=False),
+        typer.Option("--operation", metavar="OP", help="The operation that starts a BPEL process.", show_default=False),
     ] = "",
     message: Annotated[
         str,
         typer.Option(
-            "--message", metavar="FILE", help="The XML message that a BPEL process begins with.", show_default=False
+            "--message", metavar="FILE", help="The XML message that starts a BPEL process.", show_default=False
         ),
     ] = "",
     part: Annotated[
         list[str] | None,
-        typer.Option("--part", metavar="NAME=VALUE", help="A part of that message.", show_default=False),
+        typer.Option(
+            "--part", metavar="NAME=VALUE", help="A part of the message that starts a BPEL process.", show_default=False
+        ),
     ] = None,
     rules: Annotated[
         str,
         typer.Option(
-            "--rules", metavar="FILE", help="A rules file; else FLOW.rules.yaml, if there is one.", show_default=False
+            "--rules", metavar="FILE", help="A rules file; default: FLOW.rules.yaml, if it exists.", show_default=False
         ),
     ] = "",
     slots: Slots = 0,
     scale: TimeScale = None,
     size_scale: SizeScale = None,
     data: Data = "",
-    reuse: Annotated[
-        bool, typer.Option("--reuse", help="Take over unchanged jobs from the last case of this flow.")
+    cached: Annotated[
+        bool, typer.Option("--cached", help="Use the results of this flow's last case for jobs that have not changed.")
     ] = False,
     notify: Annotated[
-        str, typer.Option("--notify", metavar="URL", help="An address that is told of its end.", show_default=False)
+        str,
+        typer.Option("--notify", metavar="URL", help="A URL that gets a POST when the case ends.", show_default=False),
     ] = "",
     report: Report = "",
     output_dir: OutputDir = "",
@@ -120,13 +123,13 @@ def run(
     json: Json = False,
     keep: Keep = False,
 ) -> None:
-    """Run a flow on this machine and show how it goes."""
+    """Run a flow on this machine and show its progress."""
     loaded = load_one(flow, scale_for(flow, scale, size_scale, slots))
     values = read_inputs(loaded.inputs, input or [], inputs, flow=str(loaded.name))
     given = rules_for(flow, loaded, rules)
     wanted = _wanted(Target(data=data).folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
     scaled = {"--scale": scale, "--size-scale": size_scale}
-    again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data, rules, scaled), "--reuse"]
+    again = ["mendflow", "run", flow, *_repeated(input or [], inputs, data, rules, scaled), "--cached"]
     wanted = msgspec.structs.replace(wanted, source=shlex.join(again))
 
     talk = conversation(loaded, operation, message, part or []) if loaded.xml is not None else None
@@ -138,7 +141,7 @@ def run(
         if talk is not None:
             return await talk.begin(client)
         kept = await kept_inputs(client, loaded, values)
-        return await client.start(loaded.name, kept, reuse="last" if reuse else "", notify=notify)
+        return await client.start(loaded.name, kept, cache_from="last" if cached else "", notify=notify)
 
     raise typer.Exit(wiring.run(_here(wanted, begin, talk)))
 
@@ -146,46 +149,10 @@ def run(
 @app.command("resume")
 def resume(
     case: Annotated[
-        str, typer.Argument(metavar="[CASE]", help="A case's id, or last.", autocompletion=offered("cases"))
+        str, typer.Argument(metavar="[CASE]", help="A case's id, or `last`.", autocompletion=offered("cases"))
     ] = "last",
-    slots: Slots = 0,
-    data: Data = "",
-    report: Report = "",
-    output_dir: OutputDir = "",
-    quiet: Quiet = False,
-    json: Json = False,
-    keep: Keep = False,
-) -> None:
-    """Go on with a case that was stopped."""
-    target = Target(data=data)
-    if not target.has_store:
-        raise NotFound(f"there is no case to go on with at {target.folder}; start one with mendflow run FLOW")
-    wanted = _wanted(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
-
-    async def begin(client: Client) -> CaseView:
-        view = await client.case(case) if case != "last" else await _unfinished(client)
-        if view.status in ENDED:
-            raise Conflict(f"the case {view.id} is over ({view.status}); mendflow rerun {view.id} runs it again")
-        return await client.resume(view.id) if view.status == "suspended" else view
-
-    raise typer.Exit(wiring.run(_here(wanted, begin)))
-
-
-async def _unfinished(client: Client) -> CaseView:
-    """The newest case that can be gone on with; if there is none, the newest of all."""
-    live = [case for status in ("running", "suspended") for case in await client.cases(status=status, limit=1000)]
-    own = [case for case in live if case.parent is None]
-    return max(own, key=lambda case: case.started_at) if own else await client.case("last")
-
-
-@app.command("rerun")
-def rerun(
-    case: CaseArgument,
-    from_failed: Annotated[
-        bool, typer.Option("--from-failed", help="Refuse if nothing failed: run only what did not succeed.")
-    ] = False,
-    flow: Annotated[
-        str, typer.Option("--flow", metavar="FILE", help="A corrected flow file to run it by.", show_default=False)
+    item: Annotated[
+        str, typer.Argument(metavar="[ITEM]", help="One suspended item; default: the whole case.", show_default=False)
     ] = "",
     server: Server = "",
     token_file: TokenFile = "",
@@ -197,7 +164,67 @@ def rerun(
     json: Json = False,
     keep: Keep = False,
 ) -> None:
-    """Run a case again; unchanged completed jobs are taken over."""
+    """Resume a case that was suspended or stopped, or one suspended item."""
+    target = Target(server=server, token_file=token_file, data=data)
+    if target.server or find_server(target.folder):
+        raise typer.Exit(waited(_resumed_there(target, case, item, json=json)))
+    if not target.has_store:
+        raise NotFound(f"there is no case to resume at {target.folder}; start one with mendflow run FLOW")
+    wanted = _wanted(target.folder, slots, report, output_dir, quiet=quiet, json=json, keep=keep)
+
+    async def begin(client: Client) -> CaseView:
+        view = await client.case(case) if case != "last" else await _unfinished(client)
+        if view.status in ENDED:
+            raise Conflict(f"the case {view.id} is over ({view.status}); mendflow rerun {view.id} runs it again")
+        return await client.resume(view.id, item) if item or view.status == "suspended" else view
+
+    raise typer.Exit(wiring.run(_here(wanted, begin)))
+
+
+async def _resumed_there(target: Target, case: str, item: str, *, json: bool) -> Exit:
+    """On a server that runs already: it only has to hold the case, or the item, no longer."""
+    async with connected(target) as client:
+        view = await client.resume(case, item)
+    if json:
+        print_json(view)
+    else:
+        say(f"item {item} of {view.id} is resumed" if item else f"{view.id} is resumed")
+    return Exit.OK
+
+
+async def _unfinished(client: Client) -> CaseView:
+    """The newest case that can be resumed; if there is none, the newest of all."""
+    live = [case for status in ("running", "suspended") for case in await client.cases(status=status, limit=1000)]
+    own = [case for case in live if case.parent is None]
+    return max(own, key=lambda case: case.started_at) if own else await client.case("last")
+
+
+@app.command("rerun")
+def rerun(
+    case: CaseArgument,
+    from_failed: Annotated[
+        bool, typer.Option("--from-failed", help="Run what did not succeed; refuse if nothing failed.")
+    ] = False,
+    flow: Annotated[
+        str,
+        typer.Option(
+            "--flow",
+            metavar="FILE",
+            help="Run this flow file instead of the one the case was started with.",
+            show_default=False,
+        ),
+    ] = "",
+    server: Server = "",
+    token_file: TokenFile = "",
+    slots: Slots = 0,
+    data: Data = "",
+    report: Report = "",
+    output_dir: OutputDir = "",
+    quiet: Quiet = False,
+    json: Json = False,
+    keep: Keep = False,
+) -> None:
+    """Run a case again; results of unchanged jobs come from the cache."""
     target = Target(server=server, token_file=token_file, data=data)
     corrected = load_one(flow) if flow else None
 
@@ -217,7 +244,7 @@ def rerun(
 def _repeated(pairs: list[str], file: str, data: str, rules: str, scaled: dict[str, float | None]) -> list[str]:
     """The options that make the next run a run of the same."""
     words = [word for pair in pairs for word in ("--input", pair)]
-    given = {"--inputs": file, "--rules": rules, "--data": data}
+    given = {"--inputs": file, "--rules": rules, "--data-dir": data}
     factors = {name: f"{factor:g}" for name, factor in scaled.items() if factor is not None}
     return words + [word for name, value in (given | factors).items() if value for word in (name, value)]
 
@@ -242,11 +269,13 @@ async def _by_another_flow(client: Client, case: str, flow: Flow, *, from_failed
     """The case's inputs, the file's flow."""
     earlier = await client.case(case)
     if earlier.status not in ENDED:
-        raise Conflict(f"the case {earlier.id} is still {earlier.status}; remove it, or wait for its end")
+        raise Conflict(
+            f"the case {earlier.id} is still {earlier.status}; wait for its end, or mendflow cancel {earlier.id}"
+        )
     if from_failed and earlier.status == "completed":
-        raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed away to run it again")
+        raise Conflict(f"nothing failed in case {earlier.id}; leave --from-failed out to run it again")
     await deploy(client, flow)
-    return await client.start(flow.name, earlier.inputs, reuse=earlier.id)
+    return await client.start(flow.name, earlier.inputs, cache_from=earlier.id)
 
 
 async def _there(target: Target, begin: Begin, *, json: bool) -> Exit:
@@ -278,7 +307,7 @@ async def _here(wanted: Wanted, begin: Begin, talk: Conversation | None = None) 
                 return await _told(crew.client, last, wanted)
     if wish is Wish.DETACH:
         return _detached(wanted, str(case.id))
-    say(f"Stopped. Go on with: mendflow resume {case.id}", err=True)
+    say(f"Stopped. Continue with: mendflow resume {case.id}", err=True)
     return Exit.INTERRUPTED
 
 
@@ -321,8 +350,8 @@ async def _told(client: Client, case: CaseView, wanted: Wanted) -> Exit:
 def _detached(wanted: Wanted, case: str) -> Exit:
     """Go on in a process of its own that no terminal ends."""
     log = wanted.folder / "detached.log"
-    command = [sys.executable, "-m", "mendflow", "resume", case, "--data", str(wanted.folder)]
-    command += ["--slots", str(wanted.slots)] + (["--keep"] if wanted.keep else [])
+    command = [sys.executable, "-m", "mendflow", "resume", case, "--data-dir", str(wanted.folder)]
+    command += ["--jobs", str(wanted.slots)] + (["--keep"] if wanted.keep else [])
     command += ["--report", str(wanted.report)] if wanted.report else []
     command += ["--output-dir", str(wanted.outputs)] if wanted.outputs else []
     with log.open("ab") as out:
@@ -331,7 +360,10 @@ def _detached(wanted: Wanted, case: str) -> Exit:
     while find_server(wanted.folder) is None and process.poll() is None and time.monotonic() < give_up_at:
         time.sleep(0.05)
     if process.poll():
-        say(f"{case} could not be taken up in the background, see {log}; mendflow resume {case} goes on", err=True)
+        say(
+            f"{case} could not be continued in the background, see {log}; continue with mendflow resume {case}",
+            err=True,
+        )
         return Exit.INTERRUPTED
-    say(f"{case} goes on in the background, its story in {log}. See it with: mendflow watch {case}", err=True)
+    say(f"{case} goes on in the background and logs to {log}. Watch it with: mendflow watch {case}", err=True)
     return Exit.OK

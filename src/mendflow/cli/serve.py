@@ -30,13 +30,15 @@ PORT = 8642
 @app.command("serve")
 def serve(
     host: Annotated[str, typer.Option("--host", metavar="HOST", help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option("--port", min=0, max=65535, metavar="PORT", help="0: any free one.")] = PORT,
+    port: Annotated[
+        int, typer.Option("--port", min=0, max=65535, metavar="PORT", help="The port to listen on; 0: any free one.")
+    ] = PORT,
     url: Annotated[
         str,
         typer.Option(
             "--url",
             metavar="URL",
-            help="Where others reach this server, if not where it listens.",
+            help="The address where others reach this server, if it differs.",
             show_default=False,
         ),
     ] = "",
@@ -44,20 +46,30 @@ def serve(
     store: Store = "",
     tokens: Annotated[
         str,
-        typer.Option("--tokens", metavar="FILE", help="Who may ask; without it MENDFLOW_TOKEN.", show_default=False),
+        typer.Option(
+            "--tokens",
+            metavar="FILE",
+            help="A file with tokens and their roles; default: the one token in MENDFLOW_TOKEN.",
+            show_default=False,
+        ),
     ] = "",
-    slots: Annotated[int, typer.Option("--slots", min=0, metavar="N", help="Also run a pilot here, with N slots.")] = 0,
+    slots: Annotated[
+        int,
+        typer.Option(
+            "--jobs", "-j", min=0, metavar="N", help="Also run a pilot here, with this many jobs at the same time."
+        ),
+    ] = 0,
     grace: Annotated[
         int,
         typer.Option(
-            "--grace", min=0, metavar="SECONDS", help="How long jobs in its slots may go on when it is stopped."
+            "--grace", min=0, metavar="SECONDS", help="How long running jobs may go on when the server is stopped."
         ),
     ] = GRACE_S,
     lease: Annotated[int, typer.Option("--lease", min=2, metavar="SECONDS", help="How long a lease lasts.")] = 30,
     data_wait: Annotated[
         int,
         typer.Option(
-            "--data-wait", min=0, metavar="SECONDS", help="How long a job waits for an idle pilot that has its input."
+            "--data-wait", min=0, metavar="SECONDS", help="How long a job waits for a pilot that has its input files."
         ),
     ] = 3,
     otlp: Annotated[
@@ -76,22 +88,21 @@ def serve(
         typer.Option(
             "--level",
             metavar="TIME",
-            help="How long what failed waits before another try; again for the next level.",
+            help="Wait of a retry level; repeat it for the next level.",
             show_default=False,
         ),
     ] = None,
     alert: Annotated[
         list[str] | None,
         typer.Option(
-            "--alert", metavar="NAME=VALUE", help="From when on there is an alert; see monitoring.", show_default=False
+            "--alert", metavar="NAME=VALUE", help="The limit of an alert; see docs/monitoring.md.", show_default=False
         ),
     ] = None,
     webhooks_to_private: Annotated[
         bool,
         typer.Option(
             "--webhooks-to-private",
-            help="Send webhooks, callbacks and calls whose address came by a message to private addresses too; usual on"
-            " this machine only.",
+            help="Allow webhooks, callbacks and calls to private addresses; default: only on loopback.",
         ),
     ] = False,
     files_root: Annotated[
@@ -99,7 +110,7 @@ def serve(
         typer.Option(
             "--files-root",
             metavar="DIR",
-            help="Where flows may read given files; without tokens: anywhere.",
+            help="The folder that flows may read files from; without tokens: any folder.",
             show_default=False,
         ),
     ] = None,

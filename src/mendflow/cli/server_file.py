@@ -14,6 +14,6 @@ def refuse_if_taken(folder: Path) -> None:
     if found is not None:
         raise Conflict(
             f"process {found.pid} already runs on {folder}; see it with mendflow watch last, wait for it,"
-            " or give another folder by --data DIR",
+            " or give another folder by --data-dir DIR",
             pid=found.pid,
         )

@@ -1,4 +1,4 @@
-"""Small commands around: token, completion, version."""
+"""Small commands: token, completion."""
 
 import os
 import sys
@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from mendflow.cli.main import COMPLETE_VARIABLE, command, own_version
+from mendflow.cli.main import COMPLETE_VARIABLE, command
 from mendflow.cli.options import Json
 from mendflow.cli.printing import print_json, say
 from mendflow.server.access import new_token
@@ -24,13 +24,13 @@ class Shell(StrEnum):
 
 @app.command("token")
 def token(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose token it is.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The name of the token's owner.")],
     role: Annotated[
         list[str] | None,
         typer.Option(
             "--role",
             metavar="ROLE",
-            help="admin, user, pilot, engine, reader, metrics, or a role of tasks; else user.",
+            help="admin, user, pilot, engine, reader, metrics, or a role of user tasks; default: user.",
             show_default=False,
         ),
     ] = None,
@@ -39,7 +39,7 @@ def token(
     ] = "",
     json: Json = False,
 ) -> None:
-    """Make a token, and the line that makes it known to a server."""
+    """Create a token, and the line of the token file for it."""
     secret, line = new_token(name, role or ["user"])
     if append:
         _append(Path(append), line)
@@ -58,15 +58,6 @@ def completion(shell: Annotated[Shell, typer.Argument(metavar="SHELL", help="bas
     """Print the completion script of a shell."""
     os.environ[COMPLETE_VARIABLE] = f"source_{shell.value}"
     command()(args=[], prog_name="mendflow", complete_var=COMPLETE_VARIABLE)
-
-
-@app.command("version")
-def version(json: Json = False) -> None:
-    """Print the version."""
-    if json:
-        print_json({"version": own_version()})
-    else:
-        say(f"mendflow {own_version()}")
 
 
 def _append(path: Path, line: str) -> None:

@@ -45,19 +45,17 @@ class FlowGroup(TyperGroup):
 
 sim = typer.Typer(cls=FlowGroup, no_args_is_help=True)
 app.add_typer(sim, name="sim")
-Seeds = Annotated[int, typer.Option("--seeds", min=1, max=1000, metavar="N", help="How many times each is played.")]
+Seeds = Annotated[int, typer.Option("--seeds", min=1, max=1000, metavar="N", help="Simulate each this many times.")]
 TimeScale = Annotated[
-    float, typer.Option("--scale", min=0, metavar="FACTOR", help="Of a trace: its times are multiplied by this.")
+    float, typer.Option("--scale", min=0, metavar="FACTOR", help="For a trace: multiply its times by this.")
 ]
-Processes = Annotated[
-    int, typer.Option("--processes", min=0, metavar="N", help="How many at once; 0: as many as there are CPUs.")
-]
+Processes = Annotated[int, typer.Option("--processes", min=0, metavar="N", help="Processes to use; 0: one per CPU.")]
 FirstSeed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="The first seed.")]
 
 
 @sim.callback()
 def simulate() -> None:
-    """Play flows in virtual time: what one would take, and the paper's experiments."""
+    """Simulate a flow: how long it would take; and the paper's experiments."""
 
 
 @sim.command("paper")
@@ -66,14 +64,14 @@ def repeat_paper(
     seed: FirstSeed = 1,
     figure: Annotated[
         list[int] | None,
-        typer.Option("--figure", metavar="N", help="Only this figure, 7 to 12; may be repeated.", show_default=False),
+        typer.Option("--figure", metavar="N", help="Only this figure, 7 to 12; can be repeated.", show_default=False),
     ] = None,
     processes: Processes = 0,
-    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where figures and data go.")] = "paper",
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="The folder for figures and data.")] = "paper",
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Repeat the experiments of the paper, draw its figures, and hold its claims beside what is seen."""
+    """Repeat the experiments of the paper, draw its figures, and check its claims."""
     folder = checked_out(out)
     report = paper(
         seeds=seeds,
@@ -109,22 +107,24 @@ def go_beyond(
         typer.Option(
             "--scenario",
             metavar="NAME",
-            help="Only this one; may be repeated.",
+            help="Only this scenario; can be repeated.",
             autocompletion=completed(tuple(SCENARIOS)),
             show_default=False,
         ),
     ] = None,
     jobs: Annotated[
         int,
-        typer.Option("--jobs", min=0, metavar="N", help="How many jobs, where it may be any number; 0: as it says."),
+        typer.Option(
+            "--jobs", min=0, metavar="N", help="Number of jobs, for scenarios that can vary it; 0: their default."
+        ),
     ] = 0,
     seeds: Seeds = 3,
     seed: FirstSeed = 1,
-    out: Annotated[str, typer.Option("--out", metavar="DIR", help="Where figures and data go.")] = "beyond",
+    out: Annotated[str, typer.Option("--out", metavar="DIR", help="The folder for figures and data.")] = "beyond",
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Play what the paper left for later: shared caches, policies, lifetimes, priorities, sites, a million jobs."""
+    """Simulate what the paper left open: shared caches, policies, lifetimes, priorities, sites, a million jobs."""
     chosen = tuple(dict.fromkeys(scenario or ()))
     report = beyond(scenarios=chosen, jobs=jobs, seed=seed, seeds=seeds, folder=checked_out(out), tell=teller(quiet))
     if json:
@@ -142,14 +142,14 @@ def compare_trace(
     trace: Annotated[str, typer.Argument(metavar="TRACE", help="A trace in WfFormat.")],
     scale: TimeScale = 1.0,
     size_scale: Annotated[
-        float, typer.Option("--size-scale", min=0, metavar="FACTOR", help="Its sizes of files are multiplied by this.")
+        float, typer.Option("--size-scale", min=0, metavar="FACTOR", help="Multiply its file sizes by this.")
     ] = SIZE_SCALE,
     slots: Slots = 0,
     seed: FirstSeed = 1,
     quiet: Quiet = False,
     json: Json = False,
 ) -> None:
-    """Run a trace on this machine with scaled times, simulate the same, and hold one beside the other."""
+    """Run a trace on this machine with scaled times, simulate it, and compare the two."""
     made = compare(trace, scale_here(scale, size_scale, slots), slots=slots, seed=seed, quiet=quiet or json)
     if json:
         print_json(made)
@@ -168,13 +168,13 @@ def predict_flow(
     pilots: Annotated[
         int,
         typer.Option(
-            "--pilots", min=0, metavar="N", help="How many pilots run from the beginning.", show_default=False
+            "--pilots", min=0, metavar="N", help="Number of pilots, all there from the start.", show_default=False
         ),
     ] = 0,
     site: Annotated[
         list[str] | None,
         typer.Option(
-            "--site", metavar="SITE", help="NAME:key=value,... or a site file; may be repeated.", show_default=False
+            "--site", metavar="SITE", help="NAME:key=value,... or a site file; can be repeated.", show_default=False
         ),
     ] = None,
     runtime: Annotated[
@@ -182,7 +182,7 @@ def predict_flow(
         typer.Option(
             "--runtime",
             metavar="JOB=TIME",
-            help="What a job takes, as 90+-10; * is every other job.",
+            help="Run time of a job, such as 90+-10; `*` stands for all other jobs.",
             show_default=False,
         ),
     ] = None,
@@ -191,37 +191,38 @@ def predict_flow(
         typer.Option(
             "--size",
             metavar="JOB.FILE=SIZE",
-            help="How large a file is that a job makes, or inputs.NAME.",
+            help="Size of a file that a job makes, or of inputs.NAME.",
             show_default=False,
         ),
     ] = None,
     outputs: Annotated[
         list[str] | None,
         typer.Option(
-            "--outputs", metavar="JOB=JSON", help="What a job gives, where the flow needs it.", show_default=False
+            "--outputs",
+            metavar="JOB=JSON",
+            help="Outputs of a job, where the flow depends on them.",
+            show_default=False,
         ),
     ] = None,
     like: Annotated[
         str,
         typer.Option(
-            "--like", metavar="CASE", help="A case that ran: its times, sizes and outputs.", show_default=False
+            "--like", metavar="CASE", help="Take times, sizes and outputs from this case.", show_default=False
         ),
     ] = "",
     scale: TimeScale = 1.0,
     size_scale: Annotated[
         float,
-        typer.Option(
-            "--size-scale", min=0, metavar="FACTOR", help="Of a trace: its sizes of files are multiplied by this."
-        ),
+        typer.Option("--size-scale", min=0, metavar="FACTOR", help="For a trace: multiply its file sizes by this."),
     ] = 1.0,
     seeds: Seeds = 5,
     seed: FirstSeed = 1,
     what_if: Annotated[
-        bool, typer.Option("--what-if/--no-what-if", help="Play it again with one thing better at a time.")
+        bool, typer.Option("--what-if/--no-what-if", help="Simulate again with one thing better at a time.")
     ] = True,
     processes: Processes = 1,
     out: Annotated[
-        str, typer.Option("--out", metavar="DIR", help="Where a page, charts and data go.", show_default=False)
+        str, typer.Option("--out", metavar="DIR", help="The folder for the page, charts and data.", show_default=False)
     ] = "",
     quiet: Quiet = False,
     server: Server = "",
@@ -229,7 +230,7 @@ def predict_flow(
     data: Data = "",
     json: Json = False,
 ) -> None:
-    """Predict what a flow would take: turnaround, pilots at work, caches, and what holds it back."""
+    """Predict how long a flow takes, how busy its pilots and caches are, and what limits it."""
     check_there(flow)
     asked = Asked(
         flow=flow,

@@ -39,7 +39,7 @@ def _list(ask: Ask) -> None:
     if ask.json:
         print_json(views)
     elif not views:
-        say("Pilots are submitted nowhere; describe a site in a file, and give it with mendflow sites add FILE.")
+        say("Pilots are submitted nowhere; describe a site in a file, and give it with mendflow admin sites add FILE.")
     else:
         heads = ("site", "batch", "state", "coming", "idle", "busy", "most", "left this hour", "last trouble")
         print_table(heads, [_row(view) for view in views], fold=8)
@@ -55,7 +55,7 @@ def _row(view: SiteView) -> tuple[str, ...]:
 @sites.command("show")
 @asks
 def show(ask: Ask, site: SiteArgument) -> None:
-    """Show a site: its pilots, why it has as many, and what became of the last ones."""
+    """Show a site: its pilots, why it has that many, and how its last pilots ended."""
     view = ask.of(lambda client: client.site(site))
     if ask.json:
         print_json(view)
@@ -84,7 +84,7 @@ def show(ask: Ask, site: SiteArgument) -> None:
 @sites.command("add")
 @asks
 def add(ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="The site's settings, in YAML.")]) -> None:
-    """Add a site, or give one other settings."""
+    """Add a site, or change its settings."""
     site = load_site(Path(file))
     view = ask.of(lambda client: client.put_site(site))
     if ask.json:
@@ -106,14 +106,14 @@ def pause(
     site: SiteArgument,
     reason: Annotated[str, typer.Option("--reason", metavar="TEXT", help="Why.", show_default=False)] = "",
 ) -> None:
-    """Submit no more pilots there; what works goes on."""
+    """Submit no more pilots to a site; running pilots go on."""
     _told(ask, ask.of(lambda client: client.pause_site(site, reason=reason)), "is paused")
 
 
 @sites.command("resume")
 @asks
 def resume(ask: Ask, site: SiteArgument) -> None:
-    """Let a paused site have pilots again."""
+    """Submit pilots to a paused site again."""
     _told(ask, ask.of(lambda client: client.resume_site(site)), "goes on")
 
 
@@ -122,9 +122,9 @@ def resume(ask: Ask, site: SiteArgument) -> None:
 def remove(
     ask: Ask,
     site: SiteArgument,
-    force: Annotated[bool, typer.Option("--force", help="End its pilots, whatever they do.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Cancel its pilots, even those that run jobs.")] = False,
 ) -> None:
-    """Remove a site; it goes with its last pilot."""
+    """Remove a site, as soon as its last pilot has ended."""
     view = ask.of(lambda client: client.remove_site(site, force=force))
     left = len(view.submissions)
     _told(ask, view, f"goes with its last pilot; there are {left}" if left else "is removed")

@@ -16,7 +16,7 @@ from mendflow.core.model.views import CaseView, ItemView, NameCount
 from mendflow.pages.page import render
 from mendflow.pages.words import count_text, duration_text, one_line, plain, size_text
 
-COUNT_WORDS = ("done", "failed", "cancelled", "mended", "reused", "skipped")
+COUNT_WORDS = ("done", "failed", "cancelled", "mended", "cached", "skipped")
 FAILURES_SHOWN = 5
 REASONS_SHOWN = 10
 CALLED_SHOWN = 10
@@ -77,16 +77,16 @@ def print_summary(ending: Ending, fetched: dict[str, Path], *, source: str = "")
 
 
 def totals_by_kind(ending: Ending) -> list[tuple[str, str]]:
-    """jobs: 5 done in 2 cases; tasks: 1 done; calls: 1 done."""
+    """jobs: 5 done in 2 cases; user tasks: 1 done; calls: 1 done."""
     lines = []
-    for kind in ("job", "task", "call"):
+    for kind in ("job", "user-task", "call"):
         counts = [[count for count in each.counts if count.kind == kind] for each in (ending.case, *ending.called)]
         if not any(counts) and (kind != "job" or ending.case.counts):
             continue
         totals = {word: sum(getattr(count, word) for case in counts for count in case) for word in COUNT_WORDS}
         told = ", ".join(f"{number:,} {word}" for word, number in totals.items() if number or word == "done")
         cases = sum(1 for case in counts if case)
-        lines.append((f"{kind}s", told + (f" in {cases:,} cases" if cases > 1 else "")))
+        lines.append((f"{kind.replace('-', ' ')}s", told + (f" in {cases:,} cases" if cases > 1 else "")))
     return lines
 
 
@@ -155,7 +155,7 @@ def _print_outputs(case: CaseView, fetched: dict[str, Path]) -> None:
 
 def _print_ran_again(items: list[ItemView]) -> None:
     """Why jobs were not taken over from an earlier case, each reason once."""
-    reasons = Counter((item.name, item.reused) for item in items if item.reused and item.state != "reused")
+    reasons = Counter((item.name, item.cache_reason) for item in items if item.cache_reason and item.state != "cached")
     telling = sorted(reasons.items(), key=lambda each: ("did not complete" in each[0][1], -each[1]))
     for (name, reason), number in telling[:REASONS_SHOWN]:
         times = f" ({count_text(number, 'item')})" if number > 1 else ""

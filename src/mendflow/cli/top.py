@@ -44,12 +44,12 @@ Looks = deque[tuple[float, list[StatsView]]]
 @asks
 def top(
     ask: Ask,
-    once: Annotated[bool, typer.Option("--once", help="Print one frame and end.")] = False,
+    once: Annotated[bool, typer.Option("--once", help="Print once and end.")] = False,
     interval: Annotated[
-        float, typer.Option("--interval", min=0.2, max=3600, metavar="SECONDS", help="How often to look.")
+        float, typer.Option("--interval", min=0.2, max=3600, metavar="SECONDS", help="How often to look for changes.")
     ] = 2.0,
     running: Annotated[
-        int, typer.Option("--running", min=0, max=1000, metavar="N", help="Show so many of the running jobs.")
+        int, typer.Option("--running", min=0, max=1000, metavar="N", help="Also list this many running jobs.")
     ] = 10,
 ) -> None:
     """Show all servers live: queue, running jobs, rates, latencies, repairs and alerts."""

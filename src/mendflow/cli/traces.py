@@ -22,14 +22,14 @@ from mendflow.pilot.memory import machine_bytes
 
 TimeScale = Annotated[
     float | None,
-    typer.Option("--scale", metavar="FACTOR", help="Of a trace: its times are multiplied by this.", show_default=False),
+    typer.Option("--scale", metavar="FACTOR", help="For a trace: multiply its times by this.", show_default=False),
 ]
 SizeScale = Annotated[
     float | None,
     typer.Option(
         "--size-scale",
         metavar="FACTOR",
-        help=f"Of a trace: sizes of files are multiplied by this; else by {SIZE_SCALE}.",
+        help=f"For a trace: multiply its file sizes by this; default {SIZE_SCALE}.",
         show_default=False,
     ),
 ]

@@ -18,20 +18,20 @@ app = typer.Typer()
 webhooks = typer.Typer(invoke_without_command=True)
 app.add_typer(webhooks, name="webhooks")
 
-HookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="A webhook's id, as the list shows it.")]
+HookArgument = Annotated[str, typer.Argument(metavar="WEBHOOK", help="A webhook's id, as the list prints it.")]
 
 
 @webhooks.callback()
 @asks
 def list_webhooks(ask: Ask) -> None:
-    """List where notifications are sent; add, remove or try one."""
+    """List the webhooks that notifications are sent to; add, remove or test one."""
     if ask.inner:
         return
     views = ask.of(lambda client: client.webhooks())
     if ask.json:
         print_json(views)
     elif not views:
-        say("Notifications are sent nowhere; give an address with mendflow webhooks add URL.")
+        say("Notifications are sent nowhere; give an address with mendflow admin webhooks add URL.")
     else:
         heads = ("webhook", "on", "flow", "owner", "signed", "address")
         rows = [(v.id, ", ".join(v.on), v.flow, v.owner, "yes" if v.signed else "no", v.url) for v in views]
@@ -42,9 +42,9 @@ def list_webhooks(ask: Ask) -> None:
 @asks
 def add(
     ask: Ask,
-    url: Annotated[str, typer.Argument(metavar="URL", help="Where to, http or https.")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="An http or https URL.")],
     on: Annotated[
-        str, typer.Option("--on", metavar="KINDS", help=f"Of what, with commas between: {', '.join(WANTED)}.")
+        str, typer.Option("--on", metavar="KINDS", help=f"Events, separated by commas: {', '.join(WANTED)}.")
     ] = ",".join(WANTED_USUALLY),
     flow: Annotated[str, typer.Option("--flow", metavar="NAME", help="Only of this flow.", show_default=False)] = "",
     owner: Annotated[
@@ -52,22 +52,24 @@ def add(
     ] = "",
     secret_file: Annotated[
         str,
-        typer.Option("--secret-file", metavar="FILE", help="A file with the secret to sign with.", show_default=False),
+        typer.Option(
+            "--secret-file", metavar="FILE", help="A file with the secret that signs each request.", show_default=False
+        ),
     ] = "",
 ) -> None:
-    """Send notifications to an address."""
+    """Add a webhook."""
     wish = WebhookWish(url=url, on=_kinds(on), flow=flow, owner=owner, secret=_secret(secret_file))
     view = ask.of(lambda client: client.add_webhook(wish))
     if ask.json:
         print_json(view)
     else:
-        say(f"{view.id} is told of {', '.join(view.on)}; try it with mendflow webhooks test {view.id}")
+        say(f"{view.id} is told of {', '.join(view.on)}; try it with mendflow admin webhooks test {view.id}")
 
 
 @webhooks.command("remove")
 @asks
 def remove(ask: Ask, webhook: HookArgument) -> None:
-    """Send no more to an address."""
+    """Remove a webhook."""
     view = ask.of(lambda client: client.remove_webhook(webhook))
     if ask.json:
         print_json(view)
@@ -78,7 +80,7 @@ def remove(ask: Ask, webhook: HookArgument) -> None:
 @webhooks.command("test")
 @asks
 def test(ask: Ask, webhook: HookArgument) -> None:
-    """Send something to a webhook now, to see whether it arrives."""
+    """Send a test notification to a webhook."""
     view = ask.of(lambda client: client.try_webhook(webhook))
     if ask.json:
         print_json(view)
@@ -95,13 +97,17 @@ def notifications(
     after: Annotated[
         int | None,
         typer.Option(
-            "--after", min=0, metavar="N", help="Those after this number; else the newest.", show_default=False
+            "--after",
+            min=0,
+            metavar="N",
+            help="Notifications after this number; default: the newest.",
+            show_default=False,
         ),
     ] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on as they come, until Ctrl-C.")] = False,
+    follow: Annotated[bool, typer.Option("--follow", help="Follow new notifications until Ctrl-C.")] = False,
     limit: Limit = 100,
 ) -> None:
-    """List what clients were told: ends of cases, and alerts."""
+    """List the notifications: ends of cases, and alerts."""
     if follow:
         ask.of(lambda client: _follow(client, after, json=ask.json))
         return

@@ -9,7 +9,7 @@ from mendflow.client.blocking_data import BlockingData
 from mendflow.client.blocking_data_sets import BlockingDataSets
 from mendflow.client.blocking_sites import BlockingSites
 from mendflow.client.blocking_soap import BlockingSoap
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, Severity, WebhookView, WebhookWish
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import XEvent
@@ -57,7 +57,7 @@ from mendflow.core.model.views import (
     JobView,
     PilotView,
     ServerView,
-    TaskView,
+    UserTaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
 
@@ -79,11 +79,11 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
         name: str,
         inputs: dict[str, Value] | None = None,
         *,
-        reuse: str = "",
+        cache_from: str = "",
         key: str = "",
         notify: str = "",
     ) -> CaseView:
-        return self._wait(self._client.start(name, inputs, reuse=reuse, key=key, notify=notify))
+        return self._wait(self._client.start(name, inputs, cache_from=cache_from, key=key, notify=notify))
 
     def find_cases(self, query: CaseQuery) -> CasePage:
         return self._wait(self._client.find_cases(query))
@@ -165,8 +165,8 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
     def resume(self, case: str, item: str = "") -> CaseView:
         return self._wait(self._client.resume(case, item))
 
-    def remove(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
-        return self._wait(self._client.remove(case, item, reason=reason))
+    def cancel(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
+        return self._wait(self._client.cancel(case, item, reason=reason))
 
     def rerun(self, case: str, *, from_failed: bool = False) -> CaseView:
         return self._wait(self._client.rerun(case, from_failed=from_failed))
@@ -194,11 +194,11 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
     def job(self, job: str) -> JobView:
         return self._wait(self._client.job(job))
 
-    def release_job(self, job: str, *, reason: str = "") -> JobView:
-        return self._wait(self._client.release_job(job, reason=reason))
+    def requeue(self, job: str, *, reason: str = "") -> JobView:
+        return self._wait(self._client.requeue(job, reason=reason))
 
-    def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
-        return self._wait(self._client.alerts(every=every, limit=limit))
+    def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
+        return self._wait(self._client.alerts(severity=severity, every=every, limit=limit))
 
     def acknowledge(self, alert: str) -> AlertView:
         return self._wait(self._client.acknowledge(alert))
@@ -239,22 +239,22 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
     def stats(self, *, running: int = 0) -> list[StatsView]:
         return self._wait(self._client.stats(running=running))
 
-    def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
-        return self._wait(self._client.tasks(role=role, state=state, case=case, limit=limit))
+    def worklist(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[UserTaskView]:
+        return self._wait(self._client.worklist(role=role, state=state, case=case, limit=limit))
 
-    def task(self, task: str) -> TaskView:
-        return self._wait(self._client.task(task))
+    def user_task(self, task: str) -> UserTaskView:
+        return self._wait(self._client.user_task(task))
 
-    def claim(self, task: str) -> TaskView:
+    def claim(self, task: str) -> UserTaskView:
         return self._wait(self._client.claim(task))
 
-    def release(self, task: str) -> TaskView:
+    def release(self, task: str) -> UserTaskView:
         return self._wait(self._client.release(task))
 
-    def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> TaskView:
+    def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> UserTaskView:
         return self._wait(self._client.complete(task, outputs, comment=comment))
 
-    def reject(self, task: str, *, comment: str = "") -> TaskView:
+    def reject(self, task: str, *, comment: str = "") -> UserTaskView:
         return self._wait(self._client.reject(task, comment=comment))
 
     def upload(self, path: str | Path, name: str = "") -> FileRef:
@@ -265,9 +265,6 @@ class SyncClient(BlockingSites, BlockingData, BlockingDataSets, BlockingSoap):
 
     def download(self, ref: FileRef | str, path: str | Path) -> Path:
         return self._wait(self._client.download(ref, path))
-
-    def notices(self, limit: int = 100) -> list[Happening]:
-        return self._wait(self._client.notices(limit))
 
     def health(self) -> Health:
         return self._wait(self._client.health())

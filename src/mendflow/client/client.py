@@ -49,7 +49,7 @@ from mendflow.core.model.views import (
     JobView,
     PilotView,
     ServerView,
-    TaskView,
+    UserTaskView,
 )
 
 ENDED = ("completed", "failed", "cancelled")
@@ -100,12 +100,18 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         name: str,
         inputs: dict[str, Value] | None = None,
         *,
-        reuse: str = "",
+        cache_from: str = "",
         key: str = "",
         notify: str = "",
     ) -> CaseView:
         """Without a `key` one is made up, so that a repeated call after a broken line starts one case only."""
-        body = {"flow": name, "inputs": inputs or {}, "reuse": reuse, "key": key or uuid.uuid4().hex, "notify": notify}
+        body = {
+            "flow": name,
+            "inputs": inputs or {},
+            "cache_from": cache_from,
+            "key": key or uuid.uuid4().hex,
+            "notify": notify,
+        }
         return await self._line.ask("POST", "/cases", CaseView, body=body, repeatable=True)
 
     async def cases(self, *, flow: str = "", status: str = "", limit: int = 100, offset: int = 0) -> list[CaseView]:
@@ -160,10 +166,10 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
         return await self._line.ask("POST", f"{_case(case)}/suspend", CaseView, body={"item": item})
 
     async def resume(self, case: str, item: str = "") -> CaseView:
-        return await self._line.ask("POST", f"{_case(case)}/continue", CaseView, body={"item": item})
+        return await self._line.ask("POST", f"{_case(case)}/resume", CaseView, body={"item": item})
 
-    async def remove(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
-        return await self._line.ask("POST", f"{_case(case)}/remove", CaseView, body={"item": item, "reason": reason})
+    async def cancel(self, case: str, item: str = "", *, reason: str = "") -> CaseView:
+        return await self._line.ask("POST", f"{_case(case)}/cancel", CaseView, body={"item": item, "reason": reason})
 
     async def rerun(self, case: str, *, from_failed: bool = False) -> CaseView:
         return await self._line.ask("POST", f"{_case(case)}/rerun", CaseView, body={"from_failed": from_failed})
@@ -233,9 +239,9 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
     async def job(self, job: str) -> JobView:
         return await self._line.ask("GET", f"/jobs/{_numbered(job)}", JobView)
 
-    async def release_job(self, job: str, *, reason: str = "") -> JobView:
+    async def requeue(self, job: str, *, reason: str = "") -> JobView:
         """Take it from its pilot; it is given again when the attempt is certain to have ended."""
-        return await self._line.ask("POST", f"/jobs/{_numbered(job)}/release", JobView, body={"reason": reason})
+        return await self._line.ask("POST", f"/jobs/{_numbered(job)}/requeue", JobView, body={"reason": reason})
 
     async def log(self, job: str) -> str:
         return await self._line.ask("GET", f"/jobs/{_numbered(job)}/log", str)
@@ -259,30 +265,34 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
 
     # a person's work
 
-    async def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
+    async def worklist(
+        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
+    ) -> list[UserTaskView]:
         query: dict[str, str | int] = {"role": role, "state": state, "case": case, "limit": limit}
-        return await self._line.ask("GET", "/tasks", list[TaskView], query=query)
+        return await self._line.ask("GET", "/worklist", list[UserTaskView], query=query)
 
-    async def task(self, task: str) -> TaskView:
-        return await self._line.ask("GET", f"/tasks/{_numbered(task)}", TaskView)
+    async def user_task(self, task: str) -> UserTaskView:
+        return await self._line.ask("GET", f"/worklist/{_numbered(task)}", UserTaskView)
 
-    async def claim(self, task: str) -> TaskView:
-        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/claim", TaskView)
+    async def claim(self, task: str) -> UserTaskView:
+        return await self._line.ask("POST", f"/worklist/{_numbered(task)}/claim", UserTaskView)
 
-    async def release(self, task: str) -> TaskView:
-        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/release", TaskView)
+    async def release(self, task: str) -> UserTaskView:
+        return await self._line.ask("POST", f"/worklist/{_numbered(task)}/release", UserTaskView)
 
-    async def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> TaskView:
+    async def complete(self, task: str, outputs: Value = None, *, comment: str = "") -> UserTaskView:
         body = {"outputs": outputs, "comment": comment}
-        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/complete", TaskView, body=body)
+        return await self._line.ask("POST", f"/worklist/{_numbered(task)}/complete", UserTaskView, body=body)
 
-    async def reject(self, task: str, *, comment: str = "") -> TaskView:
-        return await self._line.ask("POST", f"/tasks/{_numbered(task)}/reject", TaskView, body={"comment": comment})
+    async def reject(self, task: str, *, comment: str = "") -> UserTaskView:
+        return await self._line.ask(
+            "POST", f"/worklist/{_numbered(task)}/reject", UserTaskView, body={"comment": comment}
+        )
 
-    # kept files
+    # stored files
 
     async def upload(self, path: str | Path, name: str = "") -> FileRef:
-        """Give a file to the server's keeping. What the server has already is not sent again."""
+        """Upload a file to the server. What the server has already is not sent again."""
         source = Path(path)
         digest, size = await asyncio.to_thread(digest_of, source)
         ref = FileRef(sha256=digest, bytes=size, name=name or source.name)
@@ -298,7 +308,7 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
             return False
 
     async def download(self, ref: FileRef | str, path: str | Path) -> Path:
-        """Write a kept file to `path`: whole and with the right content, or not at all."""
+        """Write a stored file to `path`: whole and with the right content, or not at all."""
         sha256 = ref if isinstance(ref, str) else ref.sha256
         return await fetch(self._line, sha256, Path(path))
 
@@ -347,9 +357,6 @@ class Client(RepairCalls, WatchCalls, SiteCalls, DataCalls, DataSetCalls, SoapCa
 
     # the server
 
-    async def notices(self, limit: int = 100) -> list[Happening]:
-        return await self._line.ask("GET", "/notices", list[Happening], query={"limit": limit})
-
     async def health(self) -> Health:
         return await self._line.ask("GET", "/health", Health)
 
@@ -362,5 +369,5 @@ def _numbered(id: str) -> str:
     """`CASE/SERIAL` as a path: only the last slash parts the two. A job that was submitted again has `~2` after it."""
     case, _, serial = id.rpartition("/")
     if not case or not serial.replace("~", "", 1).isdecimal():
-        raise NotFound(f"{id!r} names no job or task; such an id is CASE/NUMBER, for example align-7f3k/12", id=id)
+        raise NotFound(f"{id!r} names no job or user task; such an id is CASE/NUMBER, for example align-7f3k/12", id=id)
     return f"{quote(case, safe='')}/{serial}"

@@ -19,17 +19,17 @@ class DataCalls:
     ) -> list[LogicalFile]:
         query: dict[str, str | int] = {"prefix": prefix, "set": data_set, "after": after, "limit": limit}
         query |= {"all": "true" if every else "false"}
-        return await self._line.ask("GET", "/data", list[LogicalFile], query=query)
+        return await self._line.ask("GET", "/data/files", list[LogicalFile], query=query)
 
     async def datum(self, name: str) -> LogicalFile:
-        return await self._line.ask("GET", f"/data{_path(name)}", LogicalFile)
+        return await self._line.ask("GET", f"/data/files{_path(name)}", LogicalFile)
 
     async def add_data(self, file: LogicalFile) -> LogicalFile:
         """Adding the same file twice is one, so this is repeated when the line breaks."""
-        return await self._line.ask("POST", "/data", LogicalFile, body=msgspec.to_builtins(file), repeatable=True)
+        return await self._line.ask("POST", "/data/files", LogicalFile, body=msgspec.to_builtins(file), repeatable=True)
 
     async def remove_data(self, name: str) -> LogicalFile:
-        return await self._line.ask("DELETE", f"/data{_path(name)}", LogicalFile)
+        return await self._line.ask("DELETE", f"/data/files{_path(name)}", LogicalFile)
 
     async def places(self, name: str, *, site: str = "", storage: str = "") -> list[Located]:
         query: dict[str, str | int] = {"site": site, "storage": storage}
@@ -44,19 +44,19 @@ class DataCalls:
         return await self._line.ask("DELETE", f"/replicas{_path(name)}", LogicalFile, query=query)
 
     async def elements(self) -> list[StorageElement]:
-        return await self._line.ask("GET", "/storage", list[StorageElement])
+        return await self._line.ask("GET", "/data/storage", list[StorageElement])
 
     async def element(self, name: str) -> StorageElement:
-        return await self._line.ask("GET", f"/storage/{quote(name, safe='')}", StorageElement)
+        return await self._line.ask("GET", f"/data/storage/{quote(name, safe='')}", StorageElement)
 
     async def put_element(self, element: StorageElement, *, replace: bool = False) -> StorageElement:
         """Add an element; with `replace`, change one that is there."""
         query: dict[str, str | int] = {"replace": "true" if replace else "false"}
         body = msgspec.to_builtins(element)
-        return await self._line.ask("POST", "/storage", StorageElement, body=body, query=query, repeatable=True)
+        return await self._line.ask("POST", "/data/storage", StorageElement, body=body, query=query, repeatable=True)
 
     async def remove_element(self, name: str) -> StorageElement:
-        return await self._line.ask("DELETE", f"/storage/{quote(name, safe='')}", StorageElement)
+        return await self._line.ask("DELETE", f"/data/storage/{quote(name, safe='')}", StorageElement)
 
 
 def _path(name: str) -> str:

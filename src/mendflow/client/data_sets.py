@@ -16,7 +16,7 @@ class DataSetCalls:
     _line: Transport
 
     async def data_sets(self, *, every: bool = False) -> list[DataSetView]:
-        return await self._line.ask("GET", "/sets", list[DataSetView], query={"all": "true"} if every else {})
+        return await self._line.ask("GET", "/data/sets", list[DataSetView], query={"all": "true"} if every else {})
 
     async def data_set(self, name: str) -> DataSetView:
         return await self._line.ask("GET", _path(name), DataSetView)
@@ -52,15 +52,15 @@ class DataSetCalls:
         return await self._line.ask("POST", path, BatchView)
 
     async def watches(self) -> list[WatchView]:
-        return await self._line.ask("GET", "/watches", list[WatchView])
+        return await self._line.ask("GET", "/data/watches", list[WatchView])
 
     async def put_watch(self, watch: Watch) -> WatchView:
-        path = f"/watches/{quote(watch.name, safe='')}"
+        path = f"/data/watches/{quote(watch.name, safe='')}"
         return await self._line.ask("PUT", path, WatchView, body=msgspec.to_builtins(watch), repeatable=True)
 
     async def remove_watch(self, name: str) -> WatchView:
-        return await self._line.ask("DELETE", f"/watches/{quote(name, safe='')}", WatchView)
+        return await self._line.ask("DELETE", f"/data/watches/{quote(name, safe='')}", WatchView)
 
 
 def _path(name: str) -> str:
-    return f"/sets/{quote(name, safe='')}"
+    return f"/data/sets/{quote(name, safe='')}"

@@ -39,7 +39,7 @@ from mendflow.core.recovery.patterns import Patterns
 class RepairCalls:
     _line: Transport
 
-    # rules; the name of a set is its flow's, or "*" for the house rules
+    # rules; the name of a set is its flow's, or "*" for the default rules
 
     async def rule_sets(self) -> list[RuleSetView]:
         return await self._line.ask("GET", "/rules", list[RuleSetView])

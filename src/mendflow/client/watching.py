@@ -7,7 +7,7 @@ from urllib.parse import quote
 import msgspec
 
 from mendflow.client.transport import Transport
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, Severity, WebhookView, WebhookWish
 
 FOLLOW_EVERY_S = 1.0
 
@@ -15,8 +15,9 @@ FOLLOW_EVERY_S = 1.0
 class WatchCalls:
     _line: Transport
 
-    async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
-        query: dict[str, str | int] = {"all": "true" if every else "false", "limit": limit}
+    async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
+        """The newest first, of this severity or a higher one; `every`: those that are over too."""
+        query: dict[str, str | int] = {"severity": severity, "all": "true" if every else "false", "limit": limit}
         return await self._line.ask("GET", "/alerts", list[AlertView], query=query)
 
     async def acknowledge(self, alert: str) -> AlertView:

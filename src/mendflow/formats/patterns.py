@@ -14,7 +14,7 @@ from mendflow.core.recovery.patterns import Patterns, check_pattern
 
 def house_patterns() -> Patterns:
     """The patterns that ship with the product."""
-    return read_patterns(files("mendflow").joinpath("house", "patterns.yaml").read_text(encoding="utf-8"))
+    return read_patterns(files("mendflow").joinpath("defaults", "patterns.yaml").read_text(encoding="utf-8"))
 
 
 def read_patterns(text: str) -> Patterns:

@@ -16,7 +16,7 @@ FIT_WIDTH = 1_750.0
 
 WIDE = '<p class="quiet">The drawing is wider than the page: scroll it to the right.</p>'
 
-SEGMENTS = ("done", "reused", "running", "failed", "cancelled", "waiting", "skipped")
+SEGMENTS = ("done", "cached", "running", "failed", "cancelled", "waiting", "skipped")
 
 
 def graph(flow: Flow, counts: list[NameCount]) -> str:
@@ -74,7 +74,7 @@ def state_of(count: NameCount | None) -> str:
         return "waiting"
     if count.mended:
         return "mended"
-    if count.done or count.reused:
+    if count.done or count.cached:
         return "done"
     if count.cancelled:
         return "cancelled"
@@ -83,7 +83,7 @@ def state_of(count: NameCount | None) -> str:
 
 def counts_text(count: NameCount) -> str:
     """98 done · 2 failed · 3 mended."""
-    told = [("done", count.done), ("reused", count.reused), ("running", count.running), ("waiting", count.waiting)]
+    told = [("done", count.done), ("cached", count.cached), ("running", count.running), ("waiting", count.waiting)]
     told += [
         ("failed", count.failed),
         ("cancelled", count.cancelled),

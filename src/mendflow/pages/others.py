@@ -40,7 +40,7 @@ def other_cases(
 def _row(case: CaseView) -> str:
     words = ("done", "failed", "cancelled", "mended")
     numbers = [sum(getattr(count, word) for count in case.counts) for word in words]
-    numbers[0] += sum(count.reused for count in case.counts)
+    numbers[0] += sum(count.cached for count in case.counts)
     cells = [
         f'<th><a href="#{anchor(str(case.id))}">{_text(str(case.id))}</a></th>',
         f"<td>{_text(case.flow, 60)}</td>",

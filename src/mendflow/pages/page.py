@@ -110,17 +110,17 @@ def _header(case: CaseView, flow: Flow, whole: _Whole, now: Instant) -> str:
 
 
 def _figures(whole: _Whole, now: Instant) -> list[tuple[str, str, str]]:
-    """The numbers that one looks for first, of the case and all that it called. What was reused is done."""
+    """The numbers that one looks for first, of the case and all that it called. What was cached is done."""
     case, attempts, more = whole.case, whole.attempts(), "+" if whole.cut() else ""
-    total = {word: whole.total(word) for word in ("done", "failed", "cancelled", "mended", "reused")}
+    total = {word: whole.total(word) for word in ("done", "failed", "cancelled", "mended", "cached")}
     figures = [
         (duration_text((case.ended_at or now) - case.started_at), "duration", ""),
-        (f"{total['done'] + total['reused']:,}", "done", "good"),
+        (f"{total['done'] + total['cached']:,}", "done", "good"),
         (f"{total['failed']:,}", "failed", "bad" if total["failed"] else ""),
         (f"{total['mended']:,}", "mended", "mended" if total["mended"] else ""),
     ]
     figures += [(f"{total['cancelled']:,}", "cancelled", "")] if total["cancelled"] else []
-    figures += [(f"{total['reused']:,}", "of them reused", "")] if total["reused"] else []
+    figures += [(f"{total['cached']:,}", "of them cached", "")] if total["cached"] else []
     peak = max((attempt.peak_bytes for attempt in attempts), default=0)
     return [
         *figures,

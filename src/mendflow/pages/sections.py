@@ -52,7 +52,7 @@ def resources(flow: model.Flow, items: list[ItemView], now: int) -> str:
         return '<p class="quiet">No job has run.</p>'
     asked = _asked(flow.body)
     rows = [_resource_row(name, group, asked.get(name), now) for name, group in list(by_name.items())[:300]]
-    heads = ("job", "attempts", "run time, middle", "longest", "CPU time", "peak memory", "memory asked", "used of it")
+    heads = ("job", "attempts", "median run time", "longest", "CPU time", "peak memory", "memory asked", "used of it")
     head = "".join(f"<th>{word}</th>" for word in heads)
     return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{"".join(rows)}</tbody></table></div>'
 
@@ -169,7 +169,7 @@ def _item_row(item: ItemView, now: int) -> str:
     unbegun = item.kind == "job" and not item.attempts and item.ended_at
     began = 0 if unbegun else item.attempts[0].granted_at if item.attempts else item.created_at
     ended = item.ended_at or (now if began else 0)
-    remark = item.fault.message if item.fault else item.reused or item.reason or item.command
+    remark = item.fault.message if item.fault else item.cache_reason or item.reason or item.command
     cpu, peak = sum(a.cpu_ms for a in item.attempts), max((a.peak_bytes for a in item.attempts), default=0)
     state = "mended" if mended(item) else item.state
     cells = [

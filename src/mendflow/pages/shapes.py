@@ -15,7 +15,7 @@ from mendflow.pages.words import one_line
 NODE_WIDTH, NODE_HEIGHT = 196.0, 62.0
 SMALL_WIDTH, SMALL_HEIGHT = 150.0, 34.0
 PAD, HEAD = 14.0, 26.0
-COUNTED = (model.Job, model.Task, model.Stage, model.Call)
+COUNTED = (model.Job, model.UserTask, model.Stage, model.Call)
 
 _WORDS = {"assign": "set", "foreach": "for each", "for-each": "for each"}
 _STEP = re.compile(r"step-\d+")

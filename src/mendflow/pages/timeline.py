@@ -25,7 +25,7 @@ LEGEND = '<p class="legend quiet">' + "".join(
         ("bad", "failed or lost"),
         ("run", "running"),
         ("wait", "waiting"),
-        ("reuse", "reused"),
+        ("cached", "cached"),
     )
 ) + '<span class="cross">✚</span>mended: a later attempt made it good</p>'  # fmt: skip
 

@@ -56,7 +56,7 @@ def unreached(storage: str, places: Places) -> str:
         log.warning("whether storage element %s is reached from here is not known: %s", storage, error)
         return ""
     if element is None:
-        log.warning("the server knows no storage element %s; mendflow storage lists those that there are", storage)
+        log.warning("the server knows no storage element %s; mendflow data storage lists those that there are", storage)
         return ""
     why = unreachable(element)
     return f"storage element {storage}: {why}" if why else ""

@@ -4,7 +4,7 @@ agent.lock     held while an agent lives          lease      when jobs must stop
 guard.lock     held while a guard lives
 pilot.json     the pilot's id, kept over restarts  slots/     a socket for each slot
 attempts/      a folder for each attempt           results/   results that no agent has taken yet
-cache/, code/  kept files by their digest          servers.json  the servers that it was told of
+cache/, code/  stored files by their digest          servers.json  the servers that it was told of
 cache.guests/  files that go past the cache        cache.promised  how much is on its way into it
 cache.uses     how often files were used           neighbours.json  whose caches it was told of"""
 

@@ -210,7 +210,7 @@ class Exchanges:
 
 
 class Files:
-    """Kept files of the server. Every method blocks and is meant for a thread."""
+    """Stored files of the server. Every method blocks and is meant for a thread."""
 
     def __init__(self, address: Address) -> None:
         self._address = address

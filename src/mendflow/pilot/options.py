@@ -59,7 +59,7 @@ def parse(arguments: Sequence[str]) -> PilotOptions:
     parser.add_argument("--work", required=True, type=Path, help="folder for jobs and results; kept over restarts")
     parser.add_argument("--token", default=os.environ.get("MENDFLOW_TOKEN", ""), help="or in MENDFLOW_TOKEN")
     parser.add_argument("--token-file", type=Path, help="a file with the token, where others cannot read it")
-    parser.add_argument("--slots", type=int, default=0, help="jobs at a time (default: one per processor)")
+    parser.add_argument("--jobs", "-j", type=int, default=0, help="jobs at a time (default: one per processor)")
     parser.add_argument("--site", default="", help="name of the place, for jobs that ask for one")
     parser.add_argument("--host", default="", help="name of the machine (default: its own)")
     parser.add_argument("--cpus", type=float)

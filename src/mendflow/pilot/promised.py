@@ -18,10 +18,10 @@ _KINDS = {
 
 
 def missing_files(files: dict[str, str], folder: str) -> Fault | None:
-    """The fault of a job that did not leave what it promised."""
+    """The fault of a job that did not leave its declared outputs."""
     for name, path in files.items():
         if wrong := _wrong_with(path, folder):
-            message = f"the promised file {name} ({path}) {wrong}"
+            message = f"the declared output {name} ({path}) {wrong}"
             return Fault(
                 name="missingOutput",
                 category=Category.OUTPUT,

@@ -49,7 +49,7 @@ _ANY: Final = StorageElement(name="", url="")
 
 
 def digest_in(source: str) -> str:
-    """What the content of a kept file must be; of other places nothing is known."""
+    """What the content of a stored file must be; of other places nothing is known."""
     return source.removeprefix(KEPT) if source.startswith(KEPT) else ""
 
 
@@ -59,7 +59,7 @@ def is_digest(text: str) -> bool:
 
 
 class KeptFile:
-    """A file in the server's keeping, to be copied from there."""
+    """A file stored on the server, to be copied from there."""
 
     identity = ""
     size = -1

@@ -40,7 +40,7 @@ def missing(path: str, sources: tuple[str, ...], reason: str) -> Fault:
 def _short(source: str) -> str:
     if source.startswith(LOGICAL):
         return f"where the catalogue has {source.removeprefix(LOGICAL)}"
-    return f"the server's keeping ({digest_in(source)[:12]})" if digest_in(source) else shown(source)
+    return f"the server ({digest_in(source)[:12]})" if digest_in(source) else shown(source)
 
 
 def wrong(name: str, text: str, path: str = "") -> Fault:

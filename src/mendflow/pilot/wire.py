@@ -73,7 +73,7 @@ class Work(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Done(msgspec.Struct, frozen=True, array_like=True):
-    """An attempt that ended. `files` and `spills` are still to be taken into keeping, from the attempt's folder, before
+    """An attempt that ended. `files` and `spills` are still to be stored, from the attempt's folder, before
     anybody is told: an output's name to its path, and paths of spilled values. Those that `publish` names go to storage
     elements instead."""
 

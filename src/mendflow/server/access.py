@@ -58,7 +58,7 @@ class Caller(msgspec.Struct, frozen=True):
 
     def require_task_role(self, role: str) -> None:
         if role and role not in self.roles and ADMIN not in self.roles:
-            raise Forbidden(f"this task is for the role {role!r}, which {self.name!r} does not have", role=role)
+            raise Forbidden(f"this user task is for the role {role!r}, which {self.name!r} does not have", role=role)
 
 
 def hash_of(token: str) -> str:
@@ -216,7 +216,7 @@ def may(roles: frozenset[str], method: str, path: str) -> bool:
         return False
     if method == "DELETE" and _REMOVED_BY_ADMINS.fullmatch(below):
         return False
-    if below.startswith("/tasks/"):
+    if below.startswith("/worklist/"):
         return bool(people - {READER})
     return USER in roles and not below.startswith("/engines")
 
@@ -227,9 +227,9 @@ def _as_routed(path: str) -> str:
 
 
 _SLASHES = re.compile("/{2,}")
-_FOR_ADMINS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/release")
+_FOR_ADMINS = re.compile(r"/webhooks(/.*)?|/acknowledged/.*|/jobs/.*/requeue")
 """An address of a webhook may be a secret; the rest changes what others see, or takes away what is running."""
-_CHANGED_BY_ADMINS = re.compile(r"/sites/.*|/storage(/.*)?|/watches/.*")
+_CHANGED_BY_ADMINS = re.compile(r"/sites/.*|/data/storage(/.*)?|/data/watches/.*")
 """Everybody may read these. Their settings are commands on other machines, where all files go, and what the
 server reads there."""
 _REMOVED_BY_ADMINS = re.compile(r"/(data|replicas)/.*")

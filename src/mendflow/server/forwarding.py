@@ -30,8 +30,8 @@ LAST: Final = "last"
 ARRIVING_S: Final = 10
 FLOW_MAIL: Final = "/soap/flows/"
 EVENTS: Final = "text/event-stream"
-_NAMED = frozenset({"cases", "jobs", "tasks", "engines", "decisions"})
-_ASKED_BY_CASE = frozenset({"jobs", "tasks", "decisions"})
+_NAMED = frozenset({"cases", "jobs", "worklist", "engines", "decisions"})
+_ASKED_BY_CASE = frozenset({"jobs", "worklist", "decisions"})
 _NO_NAMES = frozenset({"count", "reject"})
 
 Newest = Callable[[], Awaitable[str]]

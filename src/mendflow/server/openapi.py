@@ -64,7 +64,7 @@ from mendflow.core.model.views import (
     ItemView,
     PilotView,
     ServerView,
-    TaskView,
+    UserTaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.server.access import API
@@ -83,7 +83,7 @@ Json = dict[str, Any]
 _REF = "#/components/schemas/"
 
 
-class MistakeView(msgspec.Struct, frozen=True):
+class ErrorView(msgspec.Struct, frozen=True):
     """What every refusal says: a stable code, a sentence that says what to do, and what it is about."""
 
     code: str
@@ -92,7 +92,7 @@ class MistakeView(msgspec.Struct, frozen=True):
 
 
 _TYPES = [
-    *(Flow, Job, FileRef, MistakeView, SyncRequest, SyncAnswer),
+    *(Flow, Job, FileRef, ErrorView, SyncRequest, SyncAnswer),
     *(
         CaseView,
         Counts,
@@ -103,7 +103,7 @@ _TYPES = [
         ItemView,
         PilotView,
         ServerView,
-        TaskView,
+        UserTaskView,
         Explanation,
     ),
     StatsView,
@@ -190,7 +190,7 @@ def _tidy(operation: Json) -> None:
         content["schema"], optional = _without_null(content["schema"])
         body["required"] = not optional
     operation["responses"].pop("400", None)
-    operation["responses"] |= {"4XX": _refusal("A mistake of the caller"), "5XX": _refusal("The server cannot")}
+    operation["responses"] |= {"4XX": _refusal("An error of the caller"), "5XX": _refusal("The server cannot")}
     operation.pop("deprecated", None)
     if special := _SPECIAL.get(operation["operationId"]):
         special(operation)
@@ -208,7 +208,7 @@ def _without_null(schema: Json) -> tuple[Json, bool]:
 
 
 def _refusal(description: str) -> Json:
-    return _content(description, "application/json", {"$ref": _REF + "MistakeView"})
+    return _content(description, "application/json", {"$ref": _REF + "ErrorView"})
 
 
 def _content(description: str, media_type: str, schema: Json) -> Json:
@@ -232,7 +232,7 @@ def _packed(name: str, summary: str, asked: type, told: type) -> Json:
         "requestBody": {"content": {media_type: {"schema": request}}, "required": True},
         "responses": {
             "200": _content(told.__doc__ or "", media_type, answer),
-            "4XX": _refusal("A mistake of the caller"),
+            "4XX": _refusal("An error of the caller"),
             "5XX": _refusal("The server cannot"),
         },
     }

@@ -87,7 +87,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--storm-s", type=float, default=Scene(seed=0).storm_s)
     parser.add_argument("--faults", type=int, default=-1, help="how many in each run (default: drawn)")
     recovery = argparse.BooleanOptionalAction
-    parser.add_argument("--recovery", action=recovery, help="ask the house rules when something fails (default: drawn)")
+    parser.add_argument(
+        "--recovery", action=recovery, help="ask the default rules when something fails (default: drawn)"
+    )
     parser.add_argument("--processes", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--story", action="store_true", help="tell everything that happened")
     options = parser.parse_args(arguments)

@@ -12,7 +12,7 @@ import msgspec
 
 from mendflow.core.engine.plan import below
 from mendflow.core.model.data import LOGICAL
-from mendflow.core.model.flow import Activity, Flow, Invoke, Job, Pick, Receive, Task
+from mendflow.core.model.flow import Activity, Flow, Invoke, Job, Pick, Receive, UserTask
 from mendflow.core.model.jobs import JobSpec
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import Value
@@ -111,7 +111,7 @@ def check_known(flow: Flow, guesses: Guesses) -> None:
         shown(each)
         for part in _with_called(flow)
         for each in below(part)
-        if isinstance(each, Task | Receive | Invoke) or (isinstance(each, Pick) and not each.alarms)
+        if isinstance(each, UserTask | Receive | Invoke) or (isinstance(each, Pick) and not each.alarms)
     ]
     if foreign:
         raise Invalid(

@@ -11,8 +11,8 @@ from mendflow.formats.rules import read_rules
 
 @cache
 def shipped_rules() -> RuleSet:
-    source = files("mendflow").joinpath("house", "rules.yaml")
-    return read_rules(source.read_text(encoding="utf-8"), "house/rules.yaml")
+    source = files("mendflow").joinpath("defaults", "rules.yaml")
+    return read_rules(source.read_text(encoding="utf-8"), "defaults/rules.yaml")
 
 
 @cache

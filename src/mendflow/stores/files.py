@@ -30,7 +30,7 @@ class FolderKeeper:
             leftover.unlink(missing_ok=True)
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
-        """Take a file into keeping; refused if `sha256` is given and does not fit."""
+        """Store a file on the server; refused if `sha256` is given and does not fit."""
         if sha256:
             self._place(sha256)
         self._incoming.mkdir(parents=True, exist_ok=True)
@@ -54,7 +54,7 @@ class FolderKeeper:
             draft.unlink(missing_ok=True)
 
     async def keep_path(self, path: str) -> FileRef:
-        """Take a copy of a file on this machine into keeping."""
+        """Store a copy of a file on this machine."""
         return await asyncio.to_thread(self._keep_path, Path(path))
 
     def _keep_path(self, path: Path) -> FileRef:

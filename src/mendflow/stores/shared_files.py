@@ -1,4 +1,4 @@
-"""Kept files that every server on one store can give: their content is in the store, in pieces.
+"""Stored files that every server on one store can give: their content is in the store, in pieces.
 
 A piece's bytes follow from the file's digest and the piece's number. So it does not matter who adds it: two servers
 that keep the same file at once continue each other's stream, and one that died in the middle is continued by the next.
@@ -36,11 +36,11 @@ class SharedKeeper:
         self._here.open()
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
-        """Take a file into keeping; refused if `sha256` is given and does not fit."""
+        """Store a file on the server; refused if `sha256` is given and does not fit."""
         return await self._shared(await self._here.keep(name, chunks, sha256=sha256))
 
     async def keep_path(self, path: str) -> FileRef:
-        """Take a copy of a file on this machine into keeping."""
+        """Store a copy of a file on this machine."""
         return await self._shared(await self._here.keep_path(path))
 
     async def kept(self, sha256: str) -> AsyncIterator[bytes]:

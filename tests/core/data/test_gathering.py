@@ -153,7 +153,7 @@ def test_a_set_closes_after_those_before_it_have_completed_what_they_started() -
     assert list(waits_for(after.state, find)) == ["batch each/1 of data set raw is waiting"]
     before.end("each", 1, "failed")
     [reason] = waits_for(after.state, find)
-    assert reason.endswith("try it again with mendflow sets retry raw each/1")
+    assert reason.endswith("try it again with mendflow data sets retry raw each/1")
     before.tell(again(before.state, "each", 1, by="me"))
     before.end("each", 1)
     assert before.state.drained

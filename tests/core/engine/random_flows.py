@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from random import Random
+from typing import Any
 
 import msgspec
 
@@ -32,9 +33,9 @@ from mendflow.core.model.flow import (
     Sequence,
     Source,
     Stage,
-    Task,
     Throw,
     Until,
+    UserTask,
     Wait,
     While,
 )
@@ -95,7 +96,7 @@ class Maker:
         return Job(name=self.name("job"), command="run", inputs=given, submission=submission, when=when)
 
     def task(self) -> Activity:
-        return Task(name=self.name("task"), role="boss", deadline_ms=500 if self.chance(0.5) else 0)
+        return UserTask(name=self.name("task"), role="boss", deadline_ms=500 if self.chance(0.5) else 0)
 
     def stage(self) -> Activity:
         return Stage(name=self.name("stage"), files={"f": "some/file"})
@@ -225,12 +226,16 @@ class Maker:
             items=list(range(turns)) if self.chance(0.7) else "${{ [1, 2, 3] }}",
             body=self.activity(depth, handler),
             parallel=self.chance(0.7),
-            turns_at_once=self.random.randint(0, 2),
-            enough=self.random.randint(0, 3) if self.chance(0.3) else None,
-            enough_successful_only=self.chance(0.5),
+            max_parallel=self.random.randint(0, 2),
+            **self.completion_condition(),
             collect=Expr("item") if self.chance(0.5) else None,
             on_fault="finish" if self.chance(0.3) else "stop",
         )
+
+    def completion_condition(self) -> dict[str, Any]:
+        """At most one of the two that a loop may have. Chance is asked the same number of times in every case."""
+        wanted = self.random.randint(0, 3) if self.chance(0.3) else None
+        return {"min_success" if self.chance(0.5) else "min_ended": wanted}
 
     def scope(self, depth: int, handler: str) -> Activity:
         catches = []

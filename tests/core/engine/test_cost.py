@@ -52,7 +52,7 @@ def wide(turns: int) -> Activity:
 
 
 def bounded(turns: int) -> Activity:
-    return ForEach(name="each", items=list(range(turns)), turns_at_once=50, body=Job(name="a", command="${{ item }}"))
+    return ForEach(name="each", items=list(range(turns)), max_parallel=50, body=Job(name="a", command="${{ item }}"))
 
 
 def flat(turns: int) -> Activity:
@@ -75,9 +75,7 @@ def test_an_events_work_is_the_same_in_a_large_case_as_in_a_small_one(shape: Cal
 def test_a_case_holds_what_is_live_and_not_what_has_been() -> None:
     sizes = []
     for turns in (100, 2_000):
-        case, jobs = all_begun(
-            ForEach(name="e", first=1, last=turns, turns_at_once=10, body=Job(name="a", command="x"))
-        )
+        case, jobs = all_begun(ForEach(name="e", first=1, last=turns, max_parallel=10, body=Job(name="a", command="x")))
         while len(jobs) > 10 or case.position < turns - 20:
             for order in give(case, FinishItem(serial=jobs.pop(0).serial, outcome=OK)):
                 assert isinstance(order, SubmitJob)

@@ -46,4 +46,4 @@ def test_an_empty_list_is_no_file() -> None:
 
 def test_a_list_where_one_file_is_wanted_is_refused() -> None:
     fault = started(Job(name="merge", command="true", inputs={"parts": [kept("a").as_value()]})).ended.fault
-    assert fault is not None and "give a kept file or the path of one" in fault.message
+    assert fault is not None and "give a stored file or the path of one" in fault.message

@@ -61,7 +61,7 @@ def test_bounds_that_make_no_sense_are_faults(bounds: dict[str, Any]) -> None:
 
 
 def test_turns_at_once_bounds_how_many_run_and_the_next_begins_as_one_ends() -> None:
-    play = started(each(items=list(range(5)), turns_at_once=2))
+    play = started(each(items=list(range(5)), max_parallel=2))
     assert play.jobs == ["a[0]", "a[1]"]
     play.done("a[1]")
     assert play.jobs == ["a[0]", "a[2]"]
@@ -93,7 +93,7 @@ def test_a_turn_may_change_its_own_counter_and_no_other() -> None:
 
 
 def test_when_enough_turns_have_ended_the_others_are_stopped() -> None:
-    play = started(each(items=[1, 2, 3], enough=2, collect=Expr("item")), {"all": "${{ jobs.each.outputs }}"})
+    play = started(each(items=[1, 2, 3], min_ended=2, collect=Expr("item")), {"all": "${{ jobs.each.outputs }}"})
     play.done("a[2]")
     assert play.status == "running"
     play.done("a[0]")
@@ -102,17 +102,17 @@ def test_when_enough_turns_have_ended_the_others_are_stopped() -> None:
 
 
 def test_in_sequence_enough_means_that_later_turns_never_begin() -> None:
-    play = started(each(items=[1, 2, 3], enough=2, parallel=False))
+    play = started(each(items=[1, 2, 3], min_ended=2, parallel=False))
     play.done("a[0]", "a[1]")
     assert play.status == "completed"
 
 
 def test_more_than_there_are_turns_is_never_enough() -> None:
-    assert fault_of(started(each(items=[1, 2], enough=3))) == "invalidBranchCondition"
+    assert fault_of(started(each(items=[1, 2], min_ended=3))) == "invalidBranchCondition"
 
 
 def test_counting_only_turns_that_went_well_it_fails_as_soon_as_they_cannot_be_enough() -> None:
-    play = started(each(items=[1, 2, 3], enough=2, enough_successful_only=True, on_fault="finish"))
+    play = started(each(items=[1, 2, 3], min_success=2, on_fault="finish"))
     play.fail("a[0]")
     assert play.status == "running"
     play.fail("a[1]")
@@ -122,7 +122,7 @@ def test_counting_only_turns_that_went_well_it_fails_as_soon_as_they_cannot_be_e
 
 def test_a_fault_that_a_turn_handles_itself_counts_as_a_good_end() -> None:
     body = Scope(name="sc", body=WORK, catches=(Catch(body=Empty(name="e")),))
-    play = started(each(body, items=[1, 2], enough=1, enough_successful_only=True))
+    play = started(each(body, items=[1, 2], min_success=1))
     play.fail("a[0]")
     assert play.status == "completed"
 

@@ -25,7 +25,7 @@ from mendflow.core.model.flow import (
     Scope,
     Sequence,
     Stage,
-    Task,
+    UserTask,
 )
 from mendflow.core.model.ids import FlowName, ItemId
 from mendflow.core.model.jobs import JobSpec, Outcome, Submission
@@ -135,10 +135,10 @@ def test_a_job_goes_through_staging_and_submission_to_its_end() -> None:  # FM-7
 
 
 def test_live_items_tell_what_is_under_way() -> None:
-    body = sequence("s", Task(name="t", role="r"), Job(name="a", command="x"))
+    body = sequence("s", UserTask(name="t", role="r"), Job(name="a", command="x"))
     play = started(body)
     [item] = live_items(play.case)
-    assert (item.item, item.name, item.kind, item.phase, item.suspended) == ("t", "t", "task", "offered", False)
+    assert (item.item, item.name, item.kind, item.phase, item.suspended) == ("t", "t", "user-task", "offered", False)
     assert find_item(play.case, ItemId("a")) is None
 
 
@@ -164,7 +164,7 @@ def test_a_job_that_is_forgotten_lets_the_flow_go_on_and_its_failure_touches_not
 
 
 def test_a_task_is_offered_and_completed_with_outputs() -> None:  # AD-6
-    task = Task(
+    task = UserTask(
         name="approve", role="editor", title="Approve ${{ x }}", data={"x": "${{ x }}"}, fields={"ok": "yes or no"}
     )
     play = started(
@@ -188,14 +188,14 @@ def test_a_task_is_offered_and_completed_with_outputs() -> None:  # AD-6
 
 
 def test_a_rejected_task_throws_rejected() -> None:  # AD-6
-    task = Task(name="approve", role="editor")
+    task = UserTask(name="approve", role="editor")
     play = started(Scope(name="sc", body=task, catches=(Catch(fault="rejected", body=Job(name="h", command="x")),)))
     play.fail("approve", name="rejected")
     assert play.jobs == ["h"]
 
 
 def test_a_task_past_its_deadline_is_withdrawn_and_throws_deadline() -> None:  # AD-6
-    task = Task(name="approve", role="editor", deadline_ms=Expr("60 * 1000"))
+    task = UserTask(name="approve", role="editor", deadline_ms=Expr("60 * 1000"))
     play = started(Scope(name="sc", body=task, catches=(Catch(fault="deadline", body=Job(name="h", command="x")),)))
     offer = play.out[play.serial("approve")]
     assert isinstance(offer, OfferTask) and offer.deadline == 61_000
@@ -205,7 +205,7 @@ def test_a_task_past_its_deadline_is_withdrawn_and_throws_deadline() -> None:  #
 
 
 def test_a_task_done_in_time_leaves_no_timer() -> None:  # AD-6
-    play = started(sequence("s", Task(name="t", role="r", deadline_ms=100), Job(name="b", command="x")))
+    play = started(sequence("s", UserTask(name="t", role="r", deadline_ms=100), Job(name="b", command="x")))
     play.done("t")
     assert play.timers == []
 

@@ -23,7 +23,7 @@ from mendflow.core.model.flow import (
     Receive,
     Scope,
     Sequence,
-    Task,
+    UserTask,
     Wait,
 )
 from mendflow.core.model.ids import CaseId, FlowName
@@ -93,12 +93,12 @@ def deep() -> Value:
         (Pick(name="p", messages=(OnMessage(channel="", body=job()),)), "channel"),
         (Pick(name="p", alarms=(OnAlarm(body=job(), duration=YEARS_20),)), "duration"),
         (Receive(name="r", channel=""), "channel"),
-        (Task(name="t", role=" "), "role"),
-        (Task(name="t", role="r", deadline_ms=-5), "deadline_ms"),
+        (UserTask(name="t", role=" "), "role"),
+        (UserTask(name="t", role="r", deadline_ms=-5), "deadline_ms"),
         (ForEach(name="f", body=job()), "`items`, or `first` and `last`"),
         (ForEach(name="f", body=job(), first=-1, last=3), "first is -1"),
-        (ForEach(name="f", body=job(), items=[1], turns_at_once=-1), "turns_at_once"),
-        (ForEach(name="f", body=job(), items=[1], enough=-1), "enough"),
+        (ForEach(name="f", body=job(), items=[1], max_parallel=-1), "max_parallel"),
+        (ForEach(name="f", body=job(), items=[1], min_success=-1), "min_success"),
         (Assign(name="s", copies=(Copy("[0]", 1),)), "path into a variable"),
         (Assign(name="s", copies=(Copy("x" + ".x" * 5000, 1),)), "path into a variable"),
         (Call(name="c", flow="f", inputs={"x": math.inf}), "inf"),
@@ -124,7 +124,7 @@ def test_everything_that_is_wrong_is_said_at_once() -> None:
 @pytest.mark.parametrize(
     "body",
     [
-        job("count.turn", label="count"),
+        job("count.iteration", label="count"),
         job("ein Schritt-2"),
         job("step." * 30 + "1"),
         function("package.my-script", "Class.method"),

@@ -45,8 +45,8 @@ from mendflow.core.model.flow import (
     Sequence,
     Source,
     Stage,
-    Task,
     Template,
+    UserTask,
     Wait,
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
@@ -329,7 +329,7 @@ def test_cancel_removes_the_case() -> None:  # EX-2
     [
         job("a"),
         function("a"),
-        Task(name="a", role="r", deadline_ms=50),
+        UserTask(name="a", role="r", deadline_ms=50),
         Call(name="a", flow="g"),
         Stage(name="a", files={"f": "path"}),
         Wait(name="a", duration=10),

@@ -178,7 +178,7 @@ def test_items_of_remembered_tasks_are_listed_with_their_data(
         name="c.all",
         items=[1, 2],
         parallel=False,
-        body=Job(name="c.turn", label="c", command="c", env={"N": "${{ item }}"}),
+        body=Job(name="c.iteration", label="c", command="c", env={"N": "${{ item }}"}),
     )
     body = Sequence(name="s", body=(job("a"), kept("b"), each, job("z")))
     play = World()

@@ -136,7 +136,7 @@ def test_a_loop_that_counts_too_far_is_a_fault_that_says_so() -> None:
 
 def test_a_long_loop_takes_room_only_for_the_turns_that_ran() -> None:
     loop = ForEach(
-        name="f", body=job("a"), first=0, last=9_999_999, parallel=False, enough=2, collect=Expr("jobs.a.outputs")
+        name="f", body=job("a"), first=0, last=9_999_999, parallel=False, min_ended=2, collect=Expr("jobs.a.outputs")
     )
     play = started(loop)
     play.done("a[0]", outputs=1)
@@ -192,7 +192,7 @@ def test_a_job_that_fails_before_it_is_ordered_is_told_of_with_its_name() -> Non
 
 
 def test_a_condition_that_cannot_be_evaluated_is_told_of() -> None:
-    body = Job(name="z.turn", label="z", command="x", when=Expr("item.typo"))
+    body = Job(name="z.iteration", label="z", command="x", when=Expr("item.typo"))
     play = started(ForEach(name="z", body=body, items=[1], parallel=False))
     assert [(item, kind) for item, kind, _ in failed_items(play)] == [("z[0]", "job")]
 

@@ -25,8 +25,8 @@ from mendflow.core.model.flow import (
     Job,
     Sequence,
     Stage,
-    Task,
     Template,
+    UserTask,
     Wait,
 )
 from mendflow.core.model.ids import CaseId, FlowName, ItemId
@@ -107,8 +107,8 @@ def test_a_case_that_is_over_still_says_what_it_knew() -> None:
     [
         (function("a", n=1), {"n": 2, "m.k": 3}, {"n": 2, "m": {"k": 3}}),
         (Job(name="a", command="x", env={"E": "1"}), {"E": 2, "F": "x"}, {"E": "2", "F": "x"}),
-        (Task(name="a", role="r", data={"seats": 5}), {"seats": 9}, {"seats": 9}),
-        (Task(name="a", role="r"), {"seats": 9}, {"seats": 9}),
+        (UserTask(name="a", role="r", data={"seats": 5}), {"seats": 9}, {"seats": 9}),
+        (UserTask(name="a", role="r"), {"seats": 9}, {"seats": 9}),
         (Call(name="a", flow="g", inputs={"x": [1, 2]}), {"x[1]": 5}, {"x": [1, 5]}),
         (Job(name="a", command="x", inputs={"in": "a/path"}), {"F": 1}, {"F": "1"}),
         (Stage(name="a", files={"f": "p", "g": "q"}), {"f": "other"}, {"f": "other", "g": "q"}),
@@ -136,7 +136,7 @@ def test_data_goes_into_a_live_item_and_its_order_goes_out_with_it(
         (Wait(name="a", duration=1), {"x": 1}, "item a: it has no data to write to"),
         (Stage(name="a", files={"f": "p"}), {"x": "q"}, "it stages no file 'x'; it has f"),
         (Stage(name="a", files={"f": "p"}), {"f": 1}, "the source of f is 1"),
-        (Task(name="a", role="r", data=[1]), {"x": 1}, "not a map"),
+        (UserTask(name="a", role="r", data=[1]), {"x": 1}, "not a map"),
         (function("a"), {"x y": 1}, "not a path into data"),
         (function("a", n=1), {"n.m": 1}, "cannot be put into something that is not a map"),
         (job("a"), {"X=Y": 1}, "environment variable"),

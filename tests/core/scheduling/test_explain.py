@@ -140,7 +140,7 @@ def test_a_suspended_job_says_so_before_anything_else() -> None:
     why = why_waiting(suspended, [], 0, NOW)
     assert (why.state, why.sentence) == (
         "suspended",
-        "align[3]: it is suspended; `mendflow continue` lets it go on",
+        "align[3]: it is suspended; `mendflow resume` lets it go on",
     )
 
 

@@ -239,8 +239,8 @@ def test_a_suspended_job_is_granted_to_nobody_until_it_is_resumed() -> None:
 
 def test_an_earlier_result_is_taken_over_only_before_anyone_began() -> None:
     job = new()
-    happen(job, jobs.take_over(job, Outcome(outputs=7, reused_from="align-6/3"), why="unchanged", now=1500))
-    assert job.state is JobState.COMPLETED and job.reused == "unchanged"
+    happen(job, jobs.take_over(job, Outcome(outputs=7, cached_from="align-6/3"), why="unchanged", now=1500))
+    assert job.state is JobState.COMPLETED and job.cache_reason == "unchanged"
     assert jobs.take_over(granted(new()), Outcome(), why="late", now=1500) == []
 
 

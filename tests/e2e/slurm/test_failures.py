@@ -17,7 +17,7 @@ LONG_S = 600
 def pilot_by_hand(farm: Farm, name: str, *options: str) -> int:
     """One that a person gives to Slurm, and that no site knows of; its folder is one of the node's own."""
     work = f"{shlex.quote(str(farm.folder))}/$SLURMD_NODENAME"
-    given = f"--server {farm.world.url} --name {name} --slots 1 --cpus 1 --host $SLURMD_NODENAME --away-exit-ms 20000"
+    given = f"--server {farm.world.url} --name {name} --jobs 1 --cpus 1 --host $SLURMD_NODENAME --away-exit-ms 20000"
     command = f"exec {shlex.quote(sys.executable)} -m mendflow.pilot --work {work} {given}"
     return farm.slurm.submit(command, *options, name=name)
 

@@ -34,7 +34,7 @@ def test_a_job_that_the_kernel_kills_for_its_memory_is_told_so_and_its_pilot_liv
     farm.until(faults, "the kernel to kill it")
     for fault in faults():
         assert fault.category is Category.MEMORY and "memory" in fault.message, fault
-    farm.client.remove(case)
+    farm.client.cancel(case)
     (pilot,) = farm.pilots()
     after = farm.start(1, seconds=0.1)
     farm.until_over(after)

@@ -184,8 +184,8 @@ def test_a_for_each_counts_and_may_have_enough(tmp_path: Path) -> None:
         '<branches successfulBranchesOnly="yes">2</branches></completionCondition><scope><empty/></scope></forEach>',
     )
     assert isinstance(read, ForEach) and read.parallel and read.variable == "n"
-    assert (read.first, read.last, read.enough) == (xpath("1"), xpath("$number"), xpath("2"))
-    assert read.enough_successful_only
+    assert (read.first, read.last, read.min_success) == (xpath("1"), xpath("$number"), xpath("2"))
+    assert read.min_ended is None
 
 
 def test_a_flow_has_links_with_conditions(tmp_path: Path) -> None:

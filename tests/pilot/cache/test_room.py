@@ -51,7 +51,7 @@ async def reading_all(server: SharingServer, *, link: bool = False) -> list[JobI
 async def test_a_pilot_that_fetches_for_jobs_ahead_keeps_to_the_size_of_its_cache(
     server: SharingServer, hire: Hire, tmp_path: Path, link: bool
 ) -> None:  # PJ-5
-    hire("--slots", "4", "--cache-size", "10MB", "--min-free", "500kB")
+    hire("--jobs", "4", "--cache-size", "10MB", "--min-free", "500kB")
     with watched(tmp_path / "work" / "cache") as seen:
         for job in await reading_all(server, link=link):
             assert (await server.outcome(job, 60)).ok
@@ -64,7 +64,7 @@ async def test_pilots_that_share_keep_to_their_size_together_while_all_of_them_f
 ) -> None:  # PJ-5, PJ-6
     folders = [tmp_path / name for name in ("one", "two", "three")]
     for folder in folders:
-        hire("--slots", "4", "--host", "h", "--cache-size", "5MB", "--min-free", "500kB", work=folder)
+        hire("--jobs", "4", "--host", "h", "--cache-size", "5MB", "--min-free", "500kB", work=folder)
     await server.until(lambda: server.know_each_other(3), "all to know each other")
     with watched(*(folder / "cache" for folder in folders)) as seen:
         for _ in range(2):

@@ -112,7 +112,7 @@ async def test_a_case_that_is_removed_lets_go_of_its_partner(
     await client.deploy(process(tmp_path, "buyer", BUYS, address))
     asked = asyncio.create_task(client.post("buyer", order(7)))
     await called.wait()
-    await client.remove("buyer-soap.1")
+    await client.cancel("buyer-soap.1")
     status, body = await asked
     assert status == 500
     assert b"processTerminated" in body

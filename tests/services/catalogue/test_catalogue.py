@@ -273,7 +273,7 @@ async def test_an_outcome_publishes_nothing_that_its_job_asked_no_place_for(maki
 
 async def test_a_failed_job_publishes_nothing(making: Making, house: House) -> None:
     await making.place()
-    await making.domain.remove(making.case, who=WHO)
+    await making.domain.cancel(making.case, who=WHO)
     assert await making.domain.data() == []
     with pytest.raises(NotFound, match="lies nowhere yet"):
         await house.services.catalogue.resolve("/store/out")
@@ -335,7 +335,7 @@ async def test_a_crash_between_the_catalogue_and_the_case_publishes_once(making:
         if len(told) == 1:
             raise RuntimeError("the process died here")
 
-    house.services.catalogue.added = heard
+    house.services.data_sets.added = heard  # type: ignore[method-assign]  # it dies in there
     with pytest.raises(RuntimeError):
         await making.pilot.exchange({"make": Outcome(files={"out": ref()})})
     while house.health().status != "ok":
@@ -375,9 +375,9 @@ async def test_a_job_is_taken_over_while_what_it_published_is_there(making: Maki
     assert await making.end() == "completed"
     again = await data.rerun(making.case, who=WHO)
     await over(data, again.id)
-    assert [item.state for item in await data.items(again.id)] == ["reused"]
+    assert [item.state for item in await data.items(again.id)] == ["cached"]
     await data.remove_data("/store/out", who=WHO)
     third = await data.rerun(making.case, who=WHO)
     [item] = await data.items(third.id)
-    assert item.state != "reused"
-    assert item.job and "in the catalogue no longer" in (await data.job(item.job)).reused
+    assert item.state != "cached"
+    assert item.job and "in the catalogue no longer" in (await data.job(item.job)).cache_reason

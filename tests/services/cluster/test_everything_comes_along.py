@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from mendflow.core.engine.messages import FinishItem, FireTimer
-from mendflow.core.model.flow import Job, Sequence, Task, Wait
+from mendflow.core.model.flow import Job, Sequence, UserTask, Wait
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome, Submission
@@ -125,9 +125,9 @@ def test_a_timer_goes_off_at_the_next_server_once() -> None:
 def test_a_task_that_a_person_has_claimed_is_completed_at_the_next_server() -> None:
     async def story(cluster: Cluster) -> None:
         one, two = await cluster.start("one", "two")
-        await one.do(one.domain.deploy(flow(Task(name="t", role="nurse", title="Look"))))
+        await one.do(one.domain.deploy(flow(UserTask(name="t", role="nurse", title="Look"))))
         case = (await one.do(one.domain.start("f", {}, who="me"))).id
-        [task] = await one.do(one.domain.tasks(case=case))
+        [task] = await one.do(one.domain.worklist(case=case))
         await one.do(one.domain.claim(task.id, who="ann"))
         one.kill()
         await cluster.until_home(case, "two")

@@ -124,7 +124,7 @@ async def test_a_batch_that_failed_keeps_those_after_it_open_until_it_is_tried_a
 
     async def told() -> bool:
         [reason] = (await sets.view("merged")).waits_for
-        return "mendflow sets retry raw each/1" in reason
+        return "mendflow data sets retry raw each/1" in reason
 
     await world.until(told)
     assert (await sets.view("merged")).state == "open"

@@ -4,19 +4,19 @@ from typing import Any
 
 import msgspec
 
-from mendflow.core.model.flow import Job, Sequence, Task
+from mendflow.core.model.flow import Job, Sequence, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.rules import RuleSet
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, tree
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
-HOLD = Task(name="hold", role="clerk")
+HOLD = UserTask(name="hold", role="clerk")
 
 
 async def task_of(world: World) -> Any:
     async def offered() -> Any:
-        return await world.domain.tasks(state="offered")
+        return await world.domain.worklist(state="offered")
 
     return (await world.until(offered, "a task"))[0]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Assign, Call, Copy, Input, Job, NeededResources, Parallel, Sequence, Task
+from mendflow.core.model.flow import Assign, Call, Copy, Input, Job, NeededResources, Parallel, Sequence, UserTask
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive, XEvent
 from mendflow.core.model.problems import Mistake
@@ -102,7 +102,7 @@ async def test_a_condition_sees_how_often_a_task_was_offered(memory: World) -> N
     again = exlet("again", mend(Primitive.RESTART))
     rules = rule_set("f", ExceptionType.ITEM_EXTERNAL, ("item.attempts < 3", "again"), exlets=[again])
     await memory.put(rules)
-    case = await memory.start(flow(Task(name="a", role="clerk")))
+    case = await memory.start(flow(UserTask(name="a", role="clerk")))
     seen = []
     for _ in range(3):
         decision = await memory.services.administration.raise_exception(case, "late", "a", who="ann")
@@ -187,7 +187,7 @@ async def test_a_condition_sees_how_long_ago_an_item_began(world: World) -> None
     rules = {type: {"*": tree(("item.age_ms >= 30", "look"), ("true", "young"))} for type in types}
     exlets = {name: exlet(name, mend(Primitive.NOTIFY, message=name)) for name in ("look", "young")}
     await world.domain.deploy(flow(Job(name="inner", command="true"), "g"))
-    parts = (Job(name="a", command="true"), Task(name="t", role="clerk"), Call(name="c", flow="g"))
+    parts = (Job(name="a", command="true"), UserTask(name="t", role="clerk"), Call(name="c", flow="g"))
     case = await world.start(flow(Parallel(name="p", branches=parts, on_fault="finish")))
     await world.take(items=2)
     await world.put(RuleSet(name="f", trees=rules, exlets=exlets))

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Call, Flow, Input, Job, Task
+from mendflow.core.model.flow import Call, Flow, Input, Job, UserTask
 from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
@@ -24,7 +24,7 @@ from tests.services.exceptions.kit import exlet, flow, mend, rule_set
 from tests.services.exceptions.test_crashes import Story, journal
 
 A = Job(name="a", command="true", env={"N": "1"})
-WRONG = exlet("wrong", mend(Primitive.SUSPEND), Task(name="hold", role="clerk"))
+WRONG = exlet("wrong", mend(Primitive.SUSPEND), UserTask(name="hold", role="clerk"))
 RIGHT = exlet("right", mend(Primitive.WRITE, values={"N": "9"}), mend(Primitive.NOTIFY, message="put right"))
 DRY = exlet("dry", mend(Primitive.NOTIFY, message="put right"))
 FLOOD = 'trigger == "flood"'
@@ -94,7 +94,7 @@ class Rejecting(Command):
     rules = rule_set("f", ExceptionType.ITEM_PRE, ("true", "wrong"), exlets=[WRONG])
 
     async def ready(self) -> bool:
-        return bool(await self.world.domain.tasks(state="offered"))
+        return bool(await self.world.domain.worklist(state="offered"))
 
     async def command(self) -> None:
         wish = RejectWish(decision=f"{self.cases[0]}/1/item-pre", flow=RIGHT, condition='item.data.N == "1"')
@@ -116,7 +116,7 @@ class Rejecting(Command):
         )
         exlets = {each.id: each.status for each in await self.world.domain.cases() if each.mends}
         assert exlets == {first.exlet_case: "cancelled", second.exlet_case: "completed"}
-        assert [each.state for each in await self.world.domain.tasks()] == ["withdrawn"]
+        assert [each.state for each in await self.world.domain.worklist()] == ["withdrawn"]
         rules = self.world.services.exceptions.rules.newest("f").trees[ExceptionType.ITEM_PRE]["a"].rules
         assert len(rules) == 2, "the correction is there once"
 

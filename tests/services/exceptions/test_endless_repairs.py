@@ -73,7 +73,7 @@ async def test_a_case_that_is_removed_while_a_repair_waits_for_its_turn_gets_non
         return len(await memory.decisions(case)) > TURNS_MAX
 
     await memory.until(paused, "a repair that waits")
-    await memory.domain.remove(case, reason="enough", who="me")
+    await memory.domain.cancel(case, reason="enough", who="me")
 
     async def ended() -> bool:
         return (await memory.decisions(case))[-1].state == "failed"

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from mendflow.core.model.flow import Call, Input, Job, NeededResources, Parallel, Sequence, Stage, Task
+from mendflow.core.model.flow import Call, Input, Job, NeededResources, Parallel, Sequence, Stage, UserTask
 from mendflow.core.model.jobs import Outcome, Resources
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.formats.yaml import load_flow
@@ -90,7 +90,7 @@ async def test_a_timeout_of_a_task_asks_its_own_rules_and_those_of_what_runs_bes
     beside = rule_set("f", ExceptionType.TIMEOUT, ('timed_out == "a"', "drop"), task="b").trees[ExceptionType.TIMEOUT]
     rules.trees[ExceptionType.TIMEOUT].update(beside)
     await world.put(rules)
-    late, other = Task(name="a", role="clerk", deadline_ms=30), Task(name="b", role="clerk")
+    late, other = UserTask(name="a", role="clerk", deadline_ms=30), UserTask(name="b", role="clerk")
     case = await world.start(flow(Parallel(name="p", branches=(late, other)), outputs={"a": "${{ jobs.a.outputs }}"}))
     await world.until_status(case, "completed")
     assert (await world.case(case)).outputs == {"a": "late"}
@@ -153,16 +153,16 @@ async def test_an_abort_is_told_of_tasks_calls_and_stagings_that_fail(world: Wor
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "done"), exlets=[done], task="*"))
     call = Call(name="c", flow="g")
     gone = Stage(name="s", files={"x": "nowhere.txt"})
-    task = Task(name="t", role="clerk")
+    task = UserTask(name="t", role="clerk")
     await world.domain.deploy(flow(Job(name="z", command="false"), "g"))
     case = await world.start(flow(Parallel(name="p", branches=(call, gone, task))))
-    [offered] = await world.domain.tasks(case=case)
+    [offered] = await world.domain.worklist(case=case)
     await world.domain.reject(offered.id, who="ann")
     await world.take()
     await world.report(z=FAILED)
     await world.until_status(case, "completed")
     kinds = {each.context["item"]["kind"]: each.result for each in await world.decisions(case)}
-    assert kinds == {"call": "completed", "stage": "completed", "task": "completed"}
+    assert kinds == {"call": "completed", "stage": "completed", "user-task": "completed"}
 
 
 async def test_a_resource_is_unavailable_when_no_pilot_could_ever_take_the_job(world: World) -> None:
@@ -202,7 +202,7 @@ async def test_a_resource_is_not_unavailable_while_a_pilot_that_could_take_the_j
         asked.append(needs)
         return coming
 
-    world.house.services.mending.watches.on_the_way = on_the_way
+    world.house.services.mending.watches._on_the_way = on_the_way
     case = await world.start(flow(JOB))
 
     async def asked_often() -> bool:

@@ -1,6 +1,6 @@
 """What an exlet suspended stays suspended when it fails, and everybody is told by whom and what to do about it."""
 
-from mendflow.core.model.flow import Job, Parallel, Task, Throw
+from mendflow.core.model.flow import Job, Parallel, Throw, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.repair_views import MendWish
@@ -17,7 +17,7 @@ async def test_a_case_that_a_failed_exlet_suspended_says_so_everywhere_and_a_per
     case = await world.start(flow(A))
     decision = await world.until_decided(case, "failed")
     said = f"case {case} is suspended by exlet {case}.x1, which is over and will not let it go"
-    what_to_do = f"`mendflow continue {case}` lets it go on"
+    what_to_do = f"`mendflow resume {case}` lets it go on"
     assert said in decision.note
     [notice] = [each for each in await world.domain.notices() if "this exlet is wrong" in each.message]
     assert said in notice.message
@@ -40,7 +40,7 @@ async def test_an_item_that_a_failed_exlet_suspended_is_let_go_by_its_name(world
     await world.take(items=2)
     await world.report(a=FAILED)
     decision = await world.until_decided(case, "failed")
-    assert f"`mendflow continue {case} a` lets it go on" in decision.note
+    assert f"`mendflow resume {case} a` lets it go on" in decision.note
     assert any(f"item a of case {case} is suspended by exlet {case}.x1" in fact for fact in await facts(world, case))
     assert await world.status(case) == "running", "nobody has told the flow yet"
     await world.domain.resume(case, "a", who="ann")
@@ -59,14 +59,14 @@ async def test_the_end_of_a_case_that_a_failed_exlet_holds_is_let_go_by_a_person
     await world.take()
     await world.report(a=Outcome())
     decision = await world.until_decided(case, "failed")
-    assert f"`mendflow continue {case}` lets it go on" in decision.note
+    assert f"`mendflow resume {case}` lets it go on" in decision.note
     await world.domain.resume(case, who="ann")
     await world.until_status(case, "completed")
 
 
 async def test_the_end_of_a_case_can_be_removed_by_a_person_while_an_exlet_looks_at_it(world: World) -> None:
     # EX-1 CasePostConstraint
-    look = exlet("look", mend(Primitive.SUSPEND, "case"), Task(name="hold", role="clerk"))
+    look = exlet("look", mend(Primitive.SUSPEND, "case"), UserTask(name="hold", role="clerk"))
     await world.put(rule_set("f", ExceptionType.CASE_POST, ("true", "look"), exlets=[look]))
     case = await world.start(flow(A))
     await world.take()
@@ -74,10 +74,10 @@ async def test_the_end_of_a_case_can_be_removed_by_a_person_while_an_exlet_looks
     await world.until_decided(case, "running")
 
     async def offered() -> bool:
-        return bool(await world.domain.tasks(state="offered"))
+        return bool(await world.domain.worklist(state="offered"))
 
     await world.until(offered)
-    await world.domain.remove(case, who="ann", reason="enough")
+    await world.domain.cancel(case, who="ann", reason="enough")
     await world.until_status(case, "cancelled")
     await world.until_status(f"{case}.x1", "cancelled")
     assert (await world.decision(case)).result == "removed"

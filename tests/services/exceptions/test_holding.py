@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from mendflow.core.model.flow import Call, Input, Job, Parallel, Sequence, Task, Throw
+from mendflow.core.model.flow import Call, Input, Job, Parallel, Sequence, Throw, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
@@ -13,12 +13,12 @@ from mendflow.services.recovery.exception_service import DEPTH_MAX
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
-HOLD = Task(name="hold", role="clerk")
+HOLD = UserTask(name="hold", role="clerk")
 
 
 async def release(world: World) -> None:
     async def offered() -> Any:
-        return await world.domain.tasks(state="offered")
+        return await world.domain.worklist(state="offered")
 
     [task] = await world.until(offered)
     await world.domain.complete(task.id, None, who="ann")
@@ -26,7 +26,7 @@ async def release(world: World) -> None:
 
 async def offered(world: World) -> None:
     async def there() -> Any:
-        return await world.domain.tasks(state="offered")
+        return await world.domain.worklist(state="offered")
 
     await world.until(there, "a task")
 

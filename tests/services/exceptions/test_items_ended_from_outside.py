@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import Activity, Job, Parallel, Sequence, Task
+from mendflow.core.model.flow import Activity, Job, Parallel, Sequence, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.services.cases.item_views import generation_of
@@ -58,7 +58,7 @@ async def test_a_failed_item_that_is_force_completed_is_completed_for_all(
 
 async def test_a_task_that_is_force_completed_in_a_suspended_case_is_completed_for_all(world: World) -> None:
     # EX-2 force-complete item
-    case = await world.start(flow(Task(name="a", role="clerk")))
+    case = await world.start(flow(UserTask(name="a", role="clerk")))
     await world.domain.suspend(case, who="me")
     made = exlet("x", FORCED)
     await world.services.administration.mend(case, exlet="x", steps=made, item="a", who="me")
@@ -74,7 +74,7 @@ async def test_a_command_that_a_suspended_case_kept_is_not_told_if_the_case_is_r
     await world.domain.suspend(case, who="me")
     await world.services.administration.mend(case, exlet="x", steps=exlet("x", FORCED), item="a", who="me")
     await world.quiet()
-    await world.domain.remove(case, who="me")
+    await world.domain.cancel(case, who="me")
     assert await told(world, case) == ("cancelled", "cancelled", {"cancelled": 1})
 
 
@@ -100,7 +100,7 @@ async def test_an_item_that_is_made_to_fail_before_it_goes_out_is_listed_and_cou
     assert await told(world, case) == ("failed", "failed", {"failed": 1})
 
 
-@pytest.mark.parametrize("removed", [A, Task(name="a", role="clerk")], ids=["job", "task"])
+@pytest.mark.parametrize("removed", [A, UserTask(name="a", role="clerk")], ids=["job", "task"])
 async def test_an_item_that_is_removed_before_it_goes_out_is_cancelled_and_not_forgotten(
     world: World, removed: Activity
 ) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from mendflow.core.model.flow import Call, Input, Job, Parallel, Task
+from mendflow.core.model.flow import Call, Input, Job, Parallel, UserTask
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
 from mendflow.core.model.problems import BadRules, Conflict, Invalid, Mistake, NotFound
@@ -15,12 +15,12 @@ from mendflow.services.recovery.rules.editor import Wish
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set, tree
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
-HOLD = Task(name="hold", role="clerk")
+HOLD = UserTask(name="hold", role="clerk")
 
 
 async def waiting_for_somebody(world: World) -> Any:
     async def offered() -> Any:
-        return await world.domain.tasks(state="offered")
+        return await world.domain.worklist(state="offered")
 
     return (await world.until(offered))[0]
 

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import Assign, Call, Catch, Copy, Input, Job, Parallel, Scope, Sequence, Task
+from mendflow.core.model.flow import Assign, Call, Catch, Copy, Input, Job, Parallel, Scope, Sequence, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
@@ -15,7 +15,7 @@ from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
 BOTH = Parallel(name="p", branches=(A, B))
 THEN = Sequence(name="s", body=(A, B))
-HOLD = Task(name="hold", role="clerk")
+HOLD = UserTask(name="hold", role="clerk")
 
 
 async def apply(world: World, case: str, *steps: Any, item: str = "", wait: bool = True, **more: Any) -> Decision:
@@ -40,7 +40,7 @@ async def release(world: World, name: str = "hold") -> None:
     """Let the step of an exlet that waits for a person go on."""
 
     async def offered() -> Any:
-        found = await world.domain.tasks(state="offered")
+        found = await world.domain.worklist(state="offered")
         return [each for each in found if each.item == name]
 
     [task] = await world.until(offered)
@@ -241,11 +241,11 @@ async def test_write_puts_values_into_the_case(world: World) -> None:
 
 async def test_write_puts_values_into_an_item_that_has_not_gone_out(world: World) -> None:
     # EX-4
-    case = await world.start(flow(Sequence(name="s", body=(Task(name="a", role="r", data={"n": 1}),))))
+    case = await world.start(flow(Sequence(name="s", body=(UserTask(name="a", role="r", data={"n": 1}),))))
     await apply(world, case, mend(Primitive.WRITE, values={"n": 2}), mend(Primitive.RESTART, with_={"n": 3}), item="a")
 
     async def offered() -> Any:
-        return await world.domain.tasks(case=case, state="offered")
+        return await world.domain.worklist(case=case, state="offered")
 
     [task] = await world.until(offered)
     assert task.data == {"n": 3}
@@ -385,12 +385,12 @@ async def test_what_is_no_job_is_started_again_instead_of_submitted(world: World
     # FM-8
     repair = exlet("repair", mend(Primitive.RESUBMIT))
     await world.put(rule_set("f", ExceptionType.ABORT, ("history.case.of_task < 1", "repair"), exlets=[repair]))
-    case = await world.start(flow(Task(name="a", role="clerk")))
-    [task] = await world.domain.tasks(case=case)
+    case = await world.start(flow(UserTask(name="a", role="clerk")))
+    [task] = await world.domain.worklist(case=case)
     await world.domain.reject(task.id, who="ann")
 
     async def offered() -> Any:
-        return await world.domain.tasks(case=case, state="offered")
+        return await world.domain.worklist(case=case, state="offered")
 
     [again] = await world.until(offered)
     assert again.id != task.id

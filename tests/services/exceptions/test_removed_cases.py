@@ -6,7 +6,7 @@ import asyncio
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Call, Job, Parallel, Scope, Sequence, Task
+from mendflow.core.model.flow import Call, Job, Parallel, Scope, Sequence, UserTask
 from mendflow.core.model.jobs import Job as JobDocument
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
@@ -16,7 +16,7 @@ from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule
 from tests.services.exceptions.test_crashes_of_people import Command, play
 
 A, B = Job(name="a", command="true"), Job(name="b", command="true")
-HOLD = Task(name="hold", role="clerk")
+HOLD = UserTask(name="hold", role="clerk")
 DEEP = Call(name="w", flow="outer")
 
 
@@ -39,7 +39,7 @@ async def test_removing_a_case_stops_its_exlets_and_all_that_they_have_begun(wor
     await world.take()
     await world.report(a=FAILED)
     assert await world.take() == ["deep"]
-    await world.domain.remove(case, who="ann", reason="no longer wanted")
+    await world.domain.cancel(case, who="ann", reason="no longer wanted")
     below = (f"{case}.x1", f"{case}.x1.1", f"{case}.x1.1.1")
     assert await until_over(world, *below) == ["cancelled"] * 3
     await world.quiet()
@@ -84,7 +84,7 @@ async def test_what_waits_in_a_level_leaves_it_when_its_case_is_removed(memory: 
         return (await memory.domain.levels())[0].waiting
 
     await memory.until(waiting)
-    await memory.domain.remove(case, who="ann")
+    await memory.domain.cancel(case, who="ann")
     assert await until_over(memory, f"{case}.x1") == ["cancelled"]
     await memory.quiet()
     assert await waiting() == 0
@@ -95,7 +95,7 @@ async def test_nothing_waits_for_a_person_in_a_case_that_is_removed(world: World
     # EX-9
     case = await world.start(flow(A))
     await world.domain.raise_trigger(case, "flood", who="ann")
-    await world.domain.remove(case, who="ann")
+    await world.domain.cancel(case, who="ann")
     await world.quiet()
     assert (await world.decision(case)).state == "ignored"
     assert world.services.exceptions.decisions.open == {}
@@ -113,7 +113,7 @@ async def test_an_unwinding_that_has_begun_goes_on_when_its_case_is_removed(worl
     await world.take()
     await world.report(a=FAILED)
     assert await world.take() == ["undo-hotel"]
-    await world.domain.remove(case, who="ann")
+    await world.domain.cancel(case, who="ann")
     assert await until_over(world, case, f"{case}.x1") == ["cancelled", "cancelled"]
     await world.restart()
     assert await world.take() == ["undo-hotel"]
@@ -136,7 +136,7 @@ class RemovingByAnExlet(Command):
     ends = "cancelled"
 
     async def ready(self) -> bool:
-        return bool(await self.world.domain.tasks(state="offered"))
+        return bool(await self.world.domain.worklist(state="offered"))
 
     async def command(self) -> None:
         if not any(each.exlet == "gone" for each in await self.found()):
@@ -149,7 +149,7 @@ class RemovingByAnExlet(Command):
         [case] = self.cases
         statuses = {each.id: each.status for each in await self.world.domain.cases()}
         assert statuses == {case: "cancelled", f"{case}.x1": "cancelled", f"{case}.x2": "completed"}
-        assert [each.state for each in await self.world.domain.tasks()] == ["withdrawn"]
+        assert [each.state for each in await self.world.domain.worklist()] == ["withdrawn"]
 
 
 class Removing(Command):
@@ -161,7 +161,7 @@ class Removing(Command):
 
     async def command(self) -> None:
         try:
-            await self.world.domain.remove(self.cases[0], who="ann", reason="no longer wanted")
+            await self.world.domain.cancel(self.cases[0], who="ann", reason="no longer wanted")
         except Conflict as conflict:
             assert "is over" in conflict.message
 

@@ -5,7 +5,7 @@ import asyncio
 import msgspec
 import pytest
 
-from mendflow.core.model.flow import Job, Sequence, Task
+from mendflow.core.model.flow import Job, Sequence, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.mending import Decision, ExceptionType, Primitive
@@ -123,7 +123,7 @@ async def test_rules_that_come_in_the_middle_of_a_storm_split_it_in_two(memory: 
 
 async def test_an_exlet_under_way_is_the_one_of_its_own_version_also_after_a_restart(world: World) -> None:
     # EX-7
-    hold = Task(name="hold", role="clerk")
+    hold = UserTask(name="hold", role="clerk")
     old = exlet("fix", hold, mend(Primitive.COMPLETE, outputs="old"))
     new = exlet("fix", mend(Primitive.COMPLETE, outputs="new"))
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "fix"), exlets=[old]))
@@ -132,7 +132,7 @@ async def test_an_exlet_under_way_is_the_one_of_its_own_version_also_after_a_res
     await world.report(a=FAILED)
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "fix"), exlets=[new]))
     await world.restart()
-    [task] = await world.domain.tasks(state="offered")
+    [task] = await world.domain.worklist(state="offered")
     await world.domain.complete(task.id, None, who="ann")
     await world.until_status(case, "completed")
     assert (await world.case(case)).outputs == {"a": "old"}

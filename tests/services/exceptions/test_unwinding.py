@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from mendflow.core.model.flow import Activity, Input, Job, Parallel, Scope, Sequence, Task
+from mendflow.core.model.flow import Activity, Input, Job, Parallel, Scope, Sequence, UserTask
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.mending import ExceptionType, Primitive
@@ -130,17 +130,17 @@ async def test_a_compensation_that_fails_fails_the_exlet_and_is_told(world: Worl
 
 async def test_a_persons_work_is_undone_too(world: World) -> None:
     # AD-6
-    undo = Task(name="take-back", role="clerk")
-    approved = Scope(name="approved", body=Task(name="approve", role="clerk"), compensation=undo)
+    undo = UserTask(name="take-back", role="clerk")
+    approved = Scope(name="approved", body=UserTask(name="approve", role="clerk"), compensation=undo)
     await world.put(rule_set("f", ExceptionType.ABORT, ("true", "unwind"), exlets=[UNWIND], task="pay"))
     both = Parallel(name="p", branches=(approved,))
     await world.start(flow(Sequence(name="s", body=(both, Job(name="pay", command="true")))))
-    [task] = await world.domain.tasks(state="offered")
+    [task] = await world.domain.worklist(state="offered")
     await world.domain.complete(task.id, None, who="ann")
     await run(world, {"pay": FAILED})
 
     async def offered() -> Any:
-        return await world.domain.tasks(state="offered")
+        return await world.domain.worklist(state="offered")
 
     [back] = await world.until(offered)
     assert back.item == "take-back"

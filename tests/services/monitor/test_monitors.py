@@ -8,7 +8,7 @@ from mendflow.core.model.flow import Job, Sequence
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.problems import Mistake
-from mendflow.services.base.alerts import AlertDocument
+from mendflow.services.base.alerts import AlertDocument, AlertRaised
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.runtimes import estimate_ms
 from tests.services.cluster.kit import Cluster, Server, keep_running, pilot_of, run
@@ -47,7 +47,7 @@ def test_a_job_that_runs_far_longer_than_expected_is_told_once_and_closed_at_its
         await keep_running(pilot, 60)
         [alert] = await alerts(cluster)
         assert (alert.id, alert.case, alert.item) == (f"long-job/{case}/1/1", case, "a")
-        assert "30 s were expected" in alert.sentence and f"mendflow release {case}/1" in alert.sentence
+        assert "30 s were expected" in alert.sentence and f"mendflow requeue {case}/1" in alert.sentence
         await keep_running(pilot, 60)
         assert len(await alerts(cluster)) == 1, "once"
         await pilot.exchange({"a": Outcome()})
@@ -179,7 +179,7 @@ def test_a_level_that_fills_is_told() -> None:  # JS-5
             await one.do(levels.enter(f"{case}/{turn}", level=1, job=id, case=CaseId(case), item=ItemId("a")))
             await asyncio.sleep(1)
         alert = await until_alert(cluster, "level-fills")
-        assert "mendflow levels drain 1" in alert.sentence
+        assert "mendflow rules levels drain 1" in alert.sentence
 
     run(story)
 
@@ -189,7 +189,7 @@ def test_two_servers_that_look_at_the_same_time_raise_one_alert() -> None:  # JS
         one, two, three = await cluster.start("one", "two", "three")
         told: list[str] = []
         for server in (two, three):
-            server.services.monitor.alerts.tell = lambda alert: told.append(alert.id)
+            server.services.hub.subscribe(AlertRaised, lambda raised: told.append(raised.alert.id))
         one.kill()
         await until_alert(cluster, "server-gone")
         await asyncio.gather(*(server.do(server.services.monitor.look()) for server in (two, three)))

@@ -39,8 +39,8 @@ async def test_a_released_attempt_is_told_to_stop_and_its_late_result_is_refused
     answer = await pilot.exchange({"a": Outcome(outputs=1)})
     assert [(ref.job, ref.fence) for ref in answer.refused] == [(id, 1)]
     job = await domain.job(id)
-    assert (job.state, job.released, job.failures, job.losses) == (JobState.AVAILABLE, None, 0, 0)
-    assert (job.history[-1].end, _why(job)) == ("released", "released by ann: it hangs")
+    assert (job.state, job.requeued, job.failures, job.losses) == (JobState.AVAILABLE, None, 0, 0)
+    assert (job.history[-1].end, _why(job)) == ("released", "requeued by ann: it hangs")
     await pilot.sync(want=1)
     answer = await pilot.exchange({"a": Outcome(outputs=2)})
     assert [(ref.job, ref.fence) for ref in answer.accepted] == [(id, 2)]
@@ -107,8 +107,8 @@ def test_a_release_holds_at_the_server_that_takes_over() -> None:  # JS-4, JS-5
         answer = await pilot.exchange({"a": Outcome(outputs=1)})
         assert [ref.fence for ref in answer.refused] == [1]
         [job] = await cluster.jobs(case)
-        assert (job.state, _why(job)) == (JobState.AVAILABLE, "released by ann: stuck")
-        assert two.services.meta.jobs[job.id].released is None
+        assert (job.state, _why(job)) == (JobState.AVAILABLE, "requeued by ann: stuck")
+        assert two.services.meta.jobs[job.id].requeued is None
 
     run(story)
 

@@ -81,38 +81,38 @@ async def test_a_webhook_is_added_tried_and_removed(domain: LocalDomain, way_out
     assert way_out.got[0][1].kind == "test"
     await domain.remove_webhook(view.id, who="ann")
     assert await domain.webhooks() == []
-    with pytest.raises(NotFound, match="mendflow webhooks"):
+    with pytest.raises(NotFound, match="mendflow admin webhooks"):
         await domain.remove_webhook(view.id, who="ann")
 
 
-async def test_only_what_runs_can_be_released_and_it_stands_in_the_history_who_did_it(
+async def test_only_what_runs_can_be_requeued_and_it_stands_in_the_history_who_did_it(
     domain: LocalDomain, pilot: HandPilot
 ) -> None:  # JS-5
     await domain.deploy(flow(Job(name="a", command="true")))
     case = (await domain.start("f", {}, who="me")).id
     with pytest.raises(Conflict, match="waiting"):
-        await domain.release_job(f"{case}/1", who="ann")
+        await domain.requeue(f"{case}/1", who="ann")
     await pilot.sync(want=1)
     await pilot.sync()
-    released = (await domain.release_job("last/1", who="ann", reason="it hangs")).released
+    released = (await domain.requeue("last/1", who="ann", reason="it hangs")).requeued
     assert released is not None and (released.by, released.reason) == ("ann", "it hangs")
-    again = (await domain.release_job(f"{case}/1", who="bob")).released
+    again = (await domain.requeue(f"{case}/1", who="bob")).requeued
     assert again == released, "once is enough"
-    assert "released by ann: it hangs" in " ".join((await domain.why(f"{case}/1")).facts)
+    assert "requeued by ann: it hangs" in " ".join((await domain.why(f"{case}/1")).facts)
     await pilot.exchange({"a": Outcome()})
     job = await domain.job(f"{case}/1")
     assert job.history[-1].release == released
     told = [
-        (each.source, each.by, each.at, each.message) for each in await domain.history(case) if each.what == "released"
+        (each.source, each.by, each.at, each.message) for each in await domain.history(case) if each.what == "requeued"
     ]
     assert told == [("person", "ann", max(released.at, told[0][2]), "attempt 1: it hangs")]
-    assert ": released by ann: it hangs (" in " ".join((await domain.why(f"{case}/1")).facts)
-    assert any("released by ann" in each.message for each in await domain.notices())
+    assert ": requeued by ann: it hangs (" in " ".join((await domain.why(f"{case}/1")).facts)
+    assert any("requeued by ann" in each.message for each in await domain.notices())
     await pilot.run_all(lambda _: Outcome())
     with pytest.raises(Conflict, match="over"):
-        await domain.release_job(f"{case}/1", who="ann")
+        await domain.requeue(f"{case}/1", who="ann")
     with pytest.raises(NotFound):
-        await domain.release_job(f"{case}/9", who="ann")
+        await domain.requeue(f"{case}/9", who="ann")
 
 
 async def test_alerts_are_listed_open_ones_alone_or_all(house: House, domain: LocalDomain) -> None:  # JS-5

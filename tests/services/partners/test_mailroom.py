@@ -227,7 +227,7 @@ async def test_a_message_that_came_while_its_case_was_suspended_and_never_heard_
     await post.ask("begin", said(1))
     await domain.suspend("talks-soap.1", who="ada")
     posted = await post.send("ask", said(1))
-    await domain.remove("talks-soap.1", who="ada")
+    await domain.cancel("talks-soap.1", who="ada")
     await post.ask("begin", said(2))
     assert (await post.answer(posted)).case == "talks-soap.2"
     await post.house.close()

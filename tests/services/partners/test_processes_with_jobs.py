@@ -167,7 +167,7 @@ async def test_a_job_whose_process_gives_it_up_is_ended(house: House, domain: Lo
     told = await domain.why("synchronous-soap.1")
     assert any("case synchronous-soap.1.1" in fact for fact in told.facts), "it leads to the job"
     case = held.job.partition(".")[0] + "." + held.job.split(".")[1]
-    await domain.remove(case, who="me")
+    await domain.cancel(case, who="me")
     assert (await answer).ended == "processTerminated"
     async with asyncio.timeout(10):
         while (await domain.case(CaseId(held.job.partition("/")[0]))).status == "running":

@@ -317,7 +317,7 @@ async def test_a_removed_site_goes_with_its_last_pilot(server: Server, batch: Ba
     await server.told()
     await server.look(after_ms=SITE.lost_ms)
     await server.look(after_ms=SITE.lost_ms)
-    with pytest.raises(NotFound, match="mendflow sites"):
+    with pytest.raises(NotFound, match="mendflow admin sites"):
         await server.document()
 
 

@@ -42,7 +42,7 @@ async def test_a_storage_element_that_is_not_there_is_told_until_it_is(
     sites: Provisioning, elements: dict[str, StorageElement]
 ) -> None:  # PJ-8
     (told,) = (await sites.put(SITE, who="ann")).warnings
-    assert "there is no storage element near" in told and "mendflow storage add" in told
+    assert "there is no storage element near" in told and "mendflow data storage add" in told
     assert (await sites.get("t0")).warnings == [told]
     elements["near"] = StorageElement(name="near", url="file:///near")
     assert (await sites.get("t0")).warnings == [] == (await sites.put(SITE, who="ann")).warnings

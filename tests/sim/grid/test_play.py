@@ -107,7 +107,7 @@ def test_pilots_of_one_site_use_each_others_files() -> None:  # PJ-11
 
 
 def test_slots_of_one_pilot_bring_a_file_once_and_wait_for_it() -> None:
-    job = Job(name="many.turn", label="many", command="read", inputs={"in.dat": "/nowhere/raw.dat"})
+    job = Job(name="many.iteration", label="many", command="read", inputs={"in.dat": "/nowhere/raw.dat"})
     flow = Flow(name=FlowName("same"), body=ForEach(name="many", first=0, last=3, body=job))
     scene = msgspec.structs.replace(grid(running=1, slots=4), files={"raw.dat": 700 * MB})
     records = play(scene, flow, Steady(10)).records

@@ -102,7 +102,9 @@ class DataSet(msgspec.Struct, kw_only=True):
     def batch(self, gathering: str, number: int) -> Batch:
         pool = self.pools.get(gathering)
         if pool is None or not 1 <= number <= len(pool.batches):
-            raise NotFound(f"data set {self.name} has no batch {gathering}/{number}; `mendflow sets show` lists them")
+            raise NotFound(
+                f"data set {self.name} has no batch {gathering}/{number}; `mendflow data sets show` lists them"
+            )
         return pool.batches[number - 1]
 
 
@@ -297,7 +299,7 @@ def _unfinished(state: DataSet) -> Iterator[str]:
             if batch.status in ("failed", "cancelled"):
                 yield (
                     f"case {batch.case} of data set {state.name} is {batch.status}:"
-                    f" try it again with mendflow sets retry {state.name} {name}"
+                    f" try it again with mendflow data sets retry {state.name} {name}"
                 )
             elif batch.status != "completed":
                 yield f"batch {name} of data set {state.name} is {batch.status}"

@@ -135,7 +135,7 @@ def _suspend(case: Case, command: Suspend) -> bool:
     held = holders_of(case, _steered(case, command.item))
     if command.holder in held and not command.by:
         what = f"case {case.id}" if command.item is None else f"item {command.item}"
-        raise Conflict(f"{what} is suspended already; `mendflow continue` lets it go on", case=case.id)
+        raise Conflict(f"{what} is suspended already; `mendflow resume` lets it go on", case=case.id)
     return True
 
 

@@ -79,7 +79,7 @@ def clean(outcome: Outcome) -> Outcome:
         return replace(clean(kept), fault=fault or _not_data(f"its outputs cannot be kept: {reason}"))
     files = [part for name, ref in outcome.files.items() for part in (name, *astuple(ref))]
     measured = [list(each) if isinstance(each, tuple) else each for each in astuple(outcome.measures)]
-    rest = [outcome.exit_code, outcome.log_tail, outcome.reused_from, *measured, *files]
+    rest = [outcome.exit_code, outcome.log_tail, outcome.cached_from, *measured, *files]
     if reason := check_value(rest):
         return Outcome(fault=fault or _not_data(f"its outcome cannot be kept: {reason}"))
     return outcome

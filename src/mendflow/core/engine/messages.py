@@ -211,7 +211,7 @@ class ResumeJob(Message, frozen=True, tag="resume-job"):
 
 
 class StageFiles(Message, frozen=True, tag="stage-files"):
-    """Take given files into keeping, then FinishItem with them. `files` maps a name to a path or URL."""
+    """Store given files on the server, then FinishItem with them. `files` maps a name to a path or URL."""
 
     serial: int
     item: ItemId
@@ -405,7 +405,7 @@ Order = Union[
 STAGED_FILE_FAULT = "stagingFailed"
 
 URL_NOT_STAGED = (
-    "a URL is not taken into keeping, because servers fetch nothing: say with `to:` where a pilot is to copy it, or"
+    "a URL is not stored, because servers fetch nothing: say with `to:` where a pilot is to copy it, or"
     " give it to the job that needs it, under `inputs`"
 )
 """What is said of a `stage` that names one and no target."""

@@ -39,7 +39,7 @@ ON_MESSAGE: Final = "on-message"
 ON_ALARM: Final = "on-alarm"
 DEFAULT: Final = "default"
 
-WORK: Final = frozenset({"job", "task", "call", "stage"})
+WORK: Final = frozenset({"job", "user-task", "call", "stage"})
 """Kinds that people count."""
 
 REPEATED: Final = frozenset({"while", "until", "for-each", ON_MESSAGE, ON_ALARM, COMPENSATION})

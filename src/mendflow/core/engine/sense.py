@@ -31,8 +31,8 @@ from mendflow.core.model.flow import (
     Reply,
     Scope,
     Stage,
-    Task,
     Throw,
+    UserTask,
     Wait,
 )
 from mendflow.core.model.values import Value, check_value
@@ -178,15 +178,18 @@ def _for_each(loop: ForEach) -> Iterator[str]:
         yield "a for-each needs `items`, or `first` and `last`"
     yield from _number("first", loop.first, SIZE_MAX)
     yield from _number("last", loop.last, SIZE_MAX)
-    yield from _number("enough", loop.enough, COUNT_MAX)
-    yield from _number("turns_at_once", loop.turns_at_once, COUNT_MAX)
+    if loop.min_success is not None and loop.min_ended is not None:
+        yield "a for-each has `min_success` or `min_ended`, not both"
+    yield from _number("min_success", loop.min_success, COUNT_MAX)
+    yield from _number("min_ended", loop.min_ended, COUNT_MAX)
+    yield from _number("max_parallel", loop.max_parallel, COUNT_MAX)
     yield from _variable(loop.variable, xml=isinstance(loop.first, Expr) and loop.first.language == XPATH)
     yield from _data(loop.items)
 
 
-def _task(task: Task) -> Iterator[str]:
+def _task(task: UserTask) -> Iterator[str]:
     if not task.role.strip():
-        yield "a task needs the role of those who may do it"
+        yield "a user task needs the role of those who may do it"
     yield from _number("deadline_ms", task.deadline_ms, DURATION_MS_MAX)
     yield from _data(task.title, task.description, task.data, task.fields)
 
@@ -223,7 +226,7 @@ _CHECKS: Final[dict[type, Callable[[Any], Iterator[str]]]] = {
     Wait: _alarm,
     OnAlarm: _alarm,
     ForEach: _for_each,
-    Task: _task,
+    UserTask: _task,
     Receive: _heard,
     OnMessage: _heard,
     Pick: _pick,

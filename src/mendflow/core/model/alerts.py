@@ -17,7 +17,10 @@ AlertKind = Literal[
     "not-delivered",
     "site-paused",
     "site-away",
+    "message",
 ]
+Severity = Literal["info", "warning", "critical"]
+SEVERITIES: Final[tuple[Severity, ...]] = ("info", "warning", "critical")
 NotificationKind = Literal["completed", "failed", "cancelled", "item-failed", "alert", "test"]
 WANTED: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "cancelled", "item-failed", "alert")
 WANTED_USUALLY: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "alert")
@@ -25,7 +28,8 @@ WANTED_USUALLY: Final[tuple[NotificationKind, ...]] = ("completed", "failed", "a
 
 class AlertView(View, frozen=True):
     """Something that somebody should look at; `sentence` says what to do. Raised once for as long as it lasts, and
-    closed when it is over. `id` is the same on every server that finds the same."""
+    closed when it is over. `id` is the same on every server that finds the same. A `message` only informs: it has the
+    severity `info`, and nobody has to acknowledge it."""
 
     id: str
     kind: AlertKind
@@ -33,6 +37,7 @@ class AlertView(View, frozen=True):
     sentence: str
     raised_at: Instant
     raised_by: str  # the server that found it
+    severity: Severity = "warning"
     case: CaseId = CaseId("")
     item: ItemId | None = None
     closed_at: Instant = 0

@@ -21,7 +21,7 @@ class Category(StrEnum):
     JOB = "job"  # the job itself failed: exit code, signal, exception
     MEMORY = "memory"  # it took more memory than it asked for, or than there was
     TIME = "time"  # it took longer than it asked for
-    OUTPUT = "output"  # a promised output was missing or could not be kept
+    OUTPUT = "output"  # a declared output was missing or could not be kept
     CLEANUP = "cleanup"  # its processes would not die, or its folder could not be made clean
     CANCELLED = "cancelled"  # somebody asked for its end
     FLOW = "flow"  # thrown by the flow itself, or an expression that could not be evaluated
@@ -34,7 +34,7 @@ class Stage(StrEnum):
     STAGE_IN = "stage-in"  # its files, or its code, were being brought
     START = "start"  # its folder was being made, its process started, its function loaded
     EXECUTION = "execution"
-    STAGE_OUT = "stage-out"  # what it left was being looked at, or taken into keeping
+    STAGE_OUT = "stage-out"  # what it left was being looked at, or stored
     CLEANUP = "cleanup"  # it was over, and what it left behind would not go
 
 

@@ -6,7 +6,7 @@ nothing else takes the expression's value with its type; otherwise values are pu
 
 Expressions see variables of the enclosing scopes by name, `inputs`, and `jobs.NAME` for what a finished activity of
 that name left: `jobs.NAME.outputs`, `jobs.NAME.files.F`, `jobs.NAME.exit_code`. A name is looked up in the scope that
-the activity stands in, then outwards, so that the turns of a parallel loop do not see each other."""
+the activity stands in, then outwards, so that the iterations of a parallel loop do not see each other."""
 
 from typing import Final, Literal, Union
 
@@ -38,7 +38,7 @@ class Node(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", omit_def
     the activity is skipped when `suppress_join_failure`, and otherwise throws `joinFailure`. `when` is a plain
     condition of ours: if it is false when the activity would start, the activity is skipped and its links are false.
     `label` is what people see instead of the name in item ids and counts: the one job inside the loop `count` is named
-    `count.turn` and labelled `count`, so that its items are `count[0]`, `count[1]`. Names stay what lookups go by."""
+    `count.iteration` and labelled `count`, so that its items are `count[0]`, `count[1]`. Lookups go by names."""
 
     name: str
     label: str = ""
@@ -148,11 +148,11 @@ class Until(Node, frozen=True, tag="until"):
 class ForEach(Node, frozen=True, tag="for-each"):
     """Once per element of `items` (a list known only when it starts), or per number from `first` to `last`.
 
-    Each turn has a scope of its own in which `variable` holds the element (or the number) and `index` the turn.
-    `enough` is the completion condition: when that many turns ended (well, with `enough_successful_only`) the others
-    are terminated; if it can no longer be met, `completionConditionFailure` is thrown. `collect` is evaluated at the
-    end of each turn; the results, in the order of turns, become `jobs.NAME.outputs`. `turns_at_once` bounds how many
-    turns run at a time (0: no bound)."""
+    Each iteration has a scope of its own in which `variable` holds the element (or the number) and `index` its place.
+    `min_success` and `min_ended` are completion conditions, of which a loop has one at most: when that many iterations
+    succeeded, or ended in any way, the others are terminated; if that can no longer happen,
+    `completionConditionFailure` is thrown. `collect` is evaluated at the end of each iteration; the results, in the
+    order of iterations, become `jobs.NAME.outputs`. `max_parallel` bounds how many run at a time (0: no bound)."""
 
     body: "Activity"
     items: Template = None
@@ -160,9 +160,9 @@ class ForEach(Node, frozen=True, tag="for-each"):
     last: Expr | int | None = None
     variable: str = "item"
     parallel: bool = True
-    turns_at_once: int = 0
-    enough: Expr | int | None = None
-    enough_successful_only: bool = False
+    max_parallel: int = 0
+    min_success: Expr | int | None = None
+    min_ended: Expr | int | None = None
     collect: Expr | None = None
     on_fault: Literal["stop", "finish"] = "stop"
 
@@ -274,11 +274,11 @@ class Publishing(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 class Job(Node, frozen=True, tag="job"):
     """A batch job: a shell command (a template) or a Python function. `inputs` maps paths in the job's folder to
-    sources: a template that gives a kept file (`${{ jobs.a.files.table }}`), the path of a given one, or a logical name
-    (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another. `replicas` maps such
-    paths to the places where the pilot finds them, best first: each a template, for a list or for one place. `publish`
-    says which of `files` get a logical name and go to a storage element, or go to a URL of their own. A job with
-    `link_inputs` promises to only read its inputs."""
+    sources: a template that gives a stored file (`${{ jobs.a.files.table }}`), the path of a given one, or a
+    logical name (`lfn:/store/raw/a`). Sources that are paths are staged first, together or one after another.
+    `replicas` maps such paths to the places where the pilot finds them, best first: each a template, for a list or
+    for one place. `publish` says which of `files` get a logical name and go to a storage element, or go to a URL of
+    their own. A job with `link_inputs` promises to only read its inputs."""
 
     command: str | None = None
     function: FunctionRef | None = None
@@ -301,7 +301,7 @@ class Job(Node, frozen=True, tag="job"):
     stage_in: Literal["parallel", "sequence"] = "parallel"
 
 
-class Task(Node, frozen=True, tag="task"):
+class UserTask(Node, frozen=True, tag="user-task"):
     """A person's work. Completed with outputs, or rejected, which throws `rejected`; past the deadline it throws
     `deadline`. `fields` names the outputs that are wanted, with a description each."""
 
@@ -314,7 +314,7 @@ class Task(Node, frozen=True, tag="task"):
 
 
 class Stage(Node, frozen=True, tag="stage"):
-    """Take files into keeping: name -> path or URL. They become `jobs.NAME.files`."""
+    """Store files on the server: name -> path or URL. They become `jobs.NAME.files`."""
 
     files: dict[str, Template]
     order: Literal["parallel", "sequence"] = "parallel"
@@ -361,7 +361,7 @@ Activity = Union[
     Pick,
     Invoke,
     Job,
-    Task,
+    UserTask,
     Stage,
     Call,
     Mend,

@@ -6,7 +6,7 @@ CaseId = NewType("CaseId", str)
 """A running instance of a flow, such as `align-7f3k`."""
 
 ItemId = NewType("ItemId", str)
-"""One piece of work of one case, unique in its case: `align`, or `align[3]` in the fourth turn of a loop."""
+"""One piece of work of one case, unique in its case: `align`, or `align[3]` in the fourth iteration of a loop."""
 
 JobId = NewType("JobId", str)
 """What a pilot executes for an item: the case's id, a slash, the item's serial number: `align-7f3k/12`."""

@@ -45,7 +45,7 @@ class Limits(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class FunctionRef(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A Python function by name, with its module's source as a kept file. Never a pickle."""
+    """A Python function by name, with its module's source as a stored file. Never a pickle."""
 
     module: str
     name: str
@@ -105,7 +105,7 @@ class JobSpec(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 KEPT = "kept:"
-"""What the name of a source begins with that is a file in the server's keeping."""
+"""What the name of a source begins with that is a file stored on the server."""
 
 
 def sources_of(spec: JobSpec, path: str) -> tuple[str, ...]:
@@ -157,7 +157,7 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     exit_code: int | None = None
     log_tail: str = ""
     measures: Measures = Measures()
-    reused_from: str = ""
+    cached_from: str = ""
     values: dict[str, Value] = {}
 
     @property
@@ -181,7 +181,7 @@ class Release(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reason: str = ""
 
     def sentence(self) -> str:
-        return f"released by {self.by}" + (f": {self.reason}" if self.reason else "")
+        return f"requeued by {self.by}" + (f": {self.reason}" if self.reason else "")
 
 
 class Attempt(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -215,7 +215,7 @@ class Job(msgspec.Struct, kw_only=True):
     id: JobId
     case: CaseId
     spec: JobSpec
-    name: str = ""  # the item's, without the turns of its loops; to be found by
+    name: str = ""  # the item's, without the iterations of its loops; to be found by
     state: JobState = JobState.AVAILABLE
     created_at: Instant = 0
     available_at: Instant = 0  # not before this, after a failed attempt
@@ -228,8 +228,8 @@ class Job(msgspec.Struct, kw_only=True):
     history: list[Attempt] = []
     outcome: Outcome | None = None
     finished_at: Instant = 0
-    reused: str = ""  # why it was, or was not, taken over from an earlier case
-    released: Release | None = None  # while its attempt is being stopped because somebody released it
+    cache_reason: str = ""  # why its result was, or was not, taken from an earlier case
+    requeued: Release | None = None  # while its attempt is being stopped because somebody requeued it
 
     @property
     def tries(self) -> int:

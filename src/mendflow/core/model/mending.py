@@ -67,7 +67,7 @@ class XEvent(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     case: CaseId
     flow: str
     item: ItemId | None = None
-    task: str = ""  # the item's name without the turns of its loops
+    task: str = ""  # the item's name without the iterations of its loops
     serial: int = 0
     engine: str = ""  # empty: the engine of this very server
     facts: dict[str, Value] = {}

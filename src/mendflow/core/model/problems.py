@@ -11,7 +11,7 @@ import msgspec
 class Mistake(Exception):
     """Something that the caller can put right. `code` is stable; `status` is how HTTP says it."""
 
-    code: ClassVar[str] = "mistake"
+    code: ClassVar[str] = "bad-request"
     status: ClassVar[int] = 400
 
     def __init__(self, message: str, **fields: object) -> None:

@@ -1,4 +1,4 @@
-"""A server in numbers, as /metrics and `mendflow top` show it.
+"""A server in numbers, as /metrics and `mendflow admin top` show it.
 
 Counters grow for as long as the process lives, and whoever wants a rate takes two looks. A histogram is kept as plain
 counts of fixed buckets, so that those of several servers, or of two moments, can be added and subtracted. No number

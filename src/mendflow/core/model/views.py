@@ -15,9 +15,9 @@ from mendflow.core.model.values import Value
 
 CaseStatus = Literal["running", "suspended", "completed", "failed", "cancelled"]
 ItemState = Literal[
-    "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "reused"
+    "staging", "waiting", "running", "suspended", "completed", "failed", "skipped", "cancelled", "cached"
 ]
-TaskState = Literal["offered", "claimed", "completed", "rejected", "expired", "withdrawn"]
+UserTaskState = Literal["offered", "claimed", "completed", "rejected", "expired", "withdrawn"]
 
 
 class View(msgspec.Struct, frozen=True, kw_only=True):
@@ -37,7 +37,7 @@ class FlowView(View, frozen=True):
 
 class NameCount(View, frozen=True):
     """One line of progress: all items that a named activity has had so far in this case. `mended` counts those among
-    `done` that took more than one attempt, or were restarted; `reused` are not among `done`."""
+    `done` that took more than one attempt, or were restarted; `cached` are not among `done`."""
 
     name: str
     kind: str
@@ -47,7 +47,7 @@ class NameCount(View, frozen=True):
     failed: int = 0
     cancelled: int = 0
     mended: int = 0
-    reused: int = 0
+    cached: int = 0
     skipped: int = 0
 
 
@@ -130,7 +130,7 @@ class ItemView(View, frozen=True):
     fault: Fault | None = None
     outputs: Value = None
     files: dict[str, Value] = {}
-    reused: str = ""  # why a re-run took it over, or did not
+    cache_reason: str = ""  # why its result was taken from the cache, or was not
     reason: str = ""  # why it was skipped
     command: str = ""
     log_tail: str = ""
@@ -138,7 +138,7 @@ class ItemView(View, frozen=True):
     place: str = ""
 
 
-class TaskView(View, frozen=True):
+class UserTaskView(View, frozen=True):
     """A person's work. `id` is `CASE/SERIAL`."""
 
     id: str
@@ -149,7 +149,7 @@ class TaskView(View, frozen=True):
     description: str
     data: Value
     fields: dict[str, str]
-    state: TaskState
+    state: UserTaskState
     offered_at: Instant
     deadline: Instant = 0
     claimed_by: str = ""
@@ -201,7 +201,7 @@ class Why(View, frozen=True):
     facts: list[str] = []
 
 
-HappeningKind = Literal["case", "item", "task", "notice", "repair"]
+HappeningKind = Literal["case", "item", "user-task", "alert", "message", "repair"]
 
 
 class Happening(View, frozen=True):

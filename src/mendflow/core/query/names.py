@@ -108,7 +108,7 @@ JOBS: Final = Vocabulary(
         Name("case", "text", "the case's id", "case"),
         Name("flow", "text", "the flow of the case that everything began with", made=_root_flow),
         Name("item", "text", "the item that it does, as in `align[3]`", "spec.item"),
-        Name("name", "text", "the item's name, without its turns", "name"),
+        Name("name", "text", "the item's name, without its iterations", "name"),
         Name(
             "owner",
             "text",
@@ -208,7 +208,7 @@ ITEMS: Final = Vocabulary(
     "state",
     [
         Name("item", "text", "the item's id in its case, as in `align[3]`", "item"),
-        Name("name", "text", "its name, without its turns", "name"),
+        Name("name", "text", "its name, without its iterations", "name"),
         Name("kind", "text", "job, task, call, stage, ...", "kind"),
         Name("state", "text", "waiting, running, completed, failed, skipped, ...", "state"),
         Name("job", "text", "its job's id", "job"),

@@ -39,7 +39,7 @@ BY_CATEGORY: Final[dict[Category, tuple[bool, str]]] = {
     Category.JOB: (False, "the job itself failed, and nothing says that it would not do so again"),
     Category.MEMORY: (True, "it may succeed with more memory"),
     Category.TIME: (True, "it may succeed with more time"),
-    Category.OUTPUT: (False, "the job did not leave what it promised, and will not the next time"),
+    Category.OUTPUT: (False, "the job did not leave its declared outputs, and will not the next time"),
     Category.CLEANUP: (True, "the job had done its work; only what it left behind was in the way"),
     Category.CANCELLED: (False, "somebody wanted its end"),
     Category.FLOW: (False, "the flow itself threw it"),
@@ -88,7 +88,7 @@ def recovers(fault: Fault) -> bool:
 def _special(fault: Fault) -> tuple[bool, str] | None:
     """What the fault says of itself, where that is more than its category does."""
     if fault.category is Category.OUTPUT and _only_not_kept(fault):
-        return True, "the job made its files; only the keeping of them failed"
+        return True, "the job made its files; only storing them failed"
     if fault.category is not Category.JOB:
         return None
     if fault.signal in ENDED_FROM_OUTSIDE:

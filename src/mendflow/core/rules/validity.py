@@ -27,7 +27,9 @@ def name_problem(name: str) -> str:
     """What is wrong with the name of a set. Engines name their flows as they like, so not much is."""
     if 0 < len(name) <= NAME_CHARS_MAX and "/" not in name and name.isprintable() and name.strip(". "):
         return ""
-    rule = f"it is the name of a flow, or `{HOUSE}` for the house rules; at most {NAME_CHARS_MAX} characters, and no /"
+    rule = (
+        f"it is the name of a flow, or `{HOUSE}` for the default rules; at most {NAME_CHARS_MAX} characters, and no /"
+    )
     return f"{name[:100]!r} is no name for a rule set: {rule}"
 
 

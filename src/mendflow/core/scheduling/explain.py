@@ -58,7 +58,7 @@ def why_waiting(job: Job, pilots: Sequence[PilotFacts], ahead: int, now: Instant
     """Why nobody runs this job now. `ahead` is how many jobs stand before it in the queue; `coming` says, of each site
     whose pilots could take it, what becomes of these; or, if there is none, why the others' could not."""
     if job.suspended:
-        return _why(job, "suspended", "it is suspended; `mendflow continue` lets it go on")
+        return _why(job, "suspended", "it is suspended; `mendflow resume` lets it go on")
     if job.available_at > now:
         return _why_later(job, now)
     if not pilots:

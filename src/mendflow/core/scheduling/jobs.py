@@ -144,9 +144,9 @@ def report(job: Job, pilot: PilotId, fence: int, outcome: Outcome, *, now: Insta
     """Judge the end of an attempt. Only the present holder, under the latest fence, may end anything."""
     if job.state is not JobState.RUNNING or job.fence != fence or job.pilot != pilot:
         return _no_holder(job, pilot, fence)
-    if job.released is not None:
-        reason = f"job {job.id}: lease {fence} is over ({job.released.sentence()})"
-        return Verdict(False, reason, (_freed(job.released, now),))
+    if job.requeued is not None:
+        reason = f"job {job.id}: lease {fence} is over ({job.requeued.sentence()})"
+        return Verdict(False, reason, (_freed(job.requeued, now),))
     fault = outcome.fault
     if fault is None:
         return Verdict(True, "completed", (Ended(outcome, "completed", now),))
@@ -163,8 +163,8 @@ def lose(job: Job, *, now: Instant, policy: Policy, why: str = "its lease ended"
     """The holder is gone, or cannot be heard: the job is given back, and the loss is the infrastructure's."""
     if job.state is not JobState.RUNNING:
         return []
-    if job.released is not None:
-        return [_freed(job.released, now)]
+    if job.requeued is not None:
+        return [_freed(job.requeued, now)]
     fault = Fault(name="lost", category=Category.RESOURCE, message=f"{why} on pilot {job.pilot}", data=data)
     return [_lost(job, fault, Outcome(fault=fault), now=now, policy=policy)]
 
@@ -205,14 +205,14 @@ def release(job: Job, fence: int, *, now: Instant) -> list[Event]:
     """A pilot gives back an attempt that it never started. Nobody is charged, and it was no try."""
     if job.state is not JobState.RUNNING or job.fence != fence:
         return []
-    back = _freed(job.released, now) if job.released is not None else PutBack("released", now, now)
+    back = _freed(job.requeued, now) if job.requeued is not None else PutBack("released", now, now)
     return [msgspec.structs.replace(back, begun=False)]
 
 
 def take_away(job: Job, *, by: str, reason: str, now: Instant) -> list[Event]:
     """Take the attempt from its pilot. The job waits for the end of the attempt, which a report, the pilot's silence
     about it, or the end of its lease proves: until then nobody else gets the job."""
-    if job.state is not JobState.RUNNING or job.released is not None:
+    if job.state is not JobState.RUNNING or job.requeued is not None:
         return []
     return [TakenAway(Release(by=by, at=now, reason=reason))]
 
@@ -260,14 +260,14 @@ def evolve(job: Job, event: Event) -> None:
             _charge(job, event.end, event.own)
         case TakenOver():
             _finish(job, JobState.COMPLETED if event.outcome.ok else JobState.FAILED, event.outcome, event.at)
-            job.reused = event.why
+            job.cache_reason = event.why
         case Suspended():
             job.suspended = True
         case Resumed():
             job.suspended = False
         case TakenAway():
             assert job.state is JobState.RUNNING, f"job {job.id}: nobody has it"
-            job.released = event.release
+            job.requeued = event.release
 
 
 def validate(job: Job) -> None:
@@ -282,7 +282,7 @@ def validate(job: Job) -> None:
     assert len(fences) <= HISTORY_FIRST + HISTORY_LAST
     assert not fences or fences[-1] == job.fence
     assert job.tries >= running, f"job {job.id}: {job.unbegun} of {job.fence} grants unbegun"
-    assert running or job.released is None, f"job {job.id}: released, and nobody has it"
+    assert running or job.requeued is None, f"job {job.id}: released, and nobody has it"
     assert job.failures <= job.spec.retries + 1, f"job {job.id}: more failures than tries"
 
 
@@ -332,7 +332,7 @@ def _enter(job: Job, state: JobState) -> None:
     assert state in TRANSITIONS[job.state], f"job {job.id} cannot go from {job.state} to {state}"
     job.state = state
     job.pilot = None
-    job.released = None
+    job.requeued = None
 
 
 def _finish(job: Job, state: JobState, outcome: Outcome, at: Instant) -> None:

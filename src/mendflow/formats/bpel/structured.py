@@ -76,10 +76,12 @@ def for_each(process: Process, at: Node, around: Around) -> Activity:
     parts = process.parts_of(at, known, ("counterName", "parallel"))
     process.needed(at, "parallel")
     if next(own(at, "scope"), None) is None:
-        process.problem(at, "every turn of a <forEach> is a <scope>; put what it does into one")
+        process.problem(at, "the body of a <forEach> must be a <scope>; put its activity into one")
     branches = [
         each for given in parts["completionCondition"] for each in process.parts(given, {"branches": 1})["branches"]
     ]
+    succeeded = bool(branches) and process.truth(branches[0], "successfulBranchesOnly")
+    wanted = expression_of(process, branches[0], process.languages) if branches else None
     return ForEach(
         name=process.names.of(at),
         body=process.body(at, around),
@@ -87,8 +89,8 @@ def for_each(process: Process, at: Node, around: Around) -> Activity:
         last=the(process, at, parts, "finalCounterValue"),
         variable=process.needed(at, "counterName"),
         parallel=process.truth(at, "parallel"),
-        enough=expression_of(process, branches[0], process.languages) if branches else None,
-        enough_successful_only=bool(branches) and process.truth(branches[0], "successfulBranchesOnly"),
+        min_success=wanted if succeeded else None,
+        min_ended=None if succeeded else wanted,
     )
 
 

@@ -49,13 +49,13 @@ class Building:
     def each(self, called: str, options: JobOptions, work: dict[str, Any], items: Value) -> Handle:
         """One job for each element; the handle stands for the list of what they leave."""
         name = self.free_name(called, options)
-        turn = Job(name=f"{name}.turn", label=name, **work, **self.fields(options))
+        turn = Job(name=f"{name}.iteration", label=name, **work, **self.fields(options))
         loop = ForEach(
             name=name,
             body=turn,
             items=items,
             when=self.when(options),
-            turns_at_once=whole(options, "at_once"),
+            max_parallel=whole(options, "max_parallel"),
             on_fault=options.get("on_failure", self.on_failure),
             collect=Expr(f"jobs.`{turn.name}`.outputs"),
         )

@@ -49,7 +49,7 @@ class JobOptions(TypedDict, total=False):
     retry_wait: str
     submit: Literal["wait", "poll", "notify", "forget"]
     stage_in: Literal["parallel", "sequence"]
-    at_once: int
+    max_parallel: int
     on_failure: Literal["finish", "stop"]
 
 

@@ -51,7 +51,7 @@ def code_files(flow: Flow) -> dict[str, Path]:
 
 
 def with_code(flow: Flow, kept: Mapping[Path, FileRef]) -> Flow:
-    """The flow with each function's source as the kept file that it has become."""
+    """The flow with each function's source as the stored file that it has become."""
 
     def changed(value: Any) -> Any:
         if isinstance(value, FunctionRef):

@@ -70,7 +70,7 @@ Given = Callable[[str, int], Template]
 
 
 def by_content(file: str, size: int) -> Template:
-    """As a kept file with the content that it will have, when somebody has given it to the server."""
+    """As a stored file with the content that it will have, when somebody has given it to the server."""
     name = kept_name(file)
     return FileRef(sha256=digest_of(name, size), bytes=size, name=name).as_value()
 

@@ -154,7 +154,7 @@ class Build:
             return found[0]
         if not found:
             likely = next((guess for name in node.entries if (guess := meant(name, self.kinds))), "")
-            usual = "`run`, `python`, `task`, `call`, `steps`, `choose`, ..."
+            usual = "`run`, `python`, `user-task`, `call`, `steps`, `choose`, ..."
             self.reading.problem(node, f"nothing says what this step does; give it one of {usual}", likely)
         else:
             both = " and ".join(f"`{name}`" for name in found)

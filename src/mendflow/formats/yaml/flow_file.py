@@ -21,7 +21,7 @@ from mendflow.formats.yaml.reading import Reading
 MAKERS: Final[dict[str, Maker]] = {
     "run": shell_job,
     "python": python_job,
-    "task": leaves.task,
+    "user-task": leaves.task,
     "stage": leaves.stage,
     "call": leaves.call,
     "select": leaves.select,

@@ -19,8 +19,8 @@ from mendflow.core.model.flow import (
     Reply,
     Rethrow,
     Stage,
-    Task,
     Throw,
+    UserTask,
     Wait,
 )
 from mendflow.formats.jsdl import JSDL_ENDING
@@ -38,9 +38,9 @@ ELEMENT = Text("the name of a storage element")
 
 
 def task(_: Build, fields: Fields, seat: Seat) -> Activity:
-    return Task(
+    return UserTask(
         role=fields.get("role", ""),
-        title=fields.get("task", ""),
+        title=fields.get("user-task", ""),
         description=fields.get("description", ""),
         data=fields.get("data"),
         fields=fields.get("fields", {}),

@@ -203,7 +203,7 @@ class Reading:
     def _judge_left(self, use: Use, activities: Mapping[str, Activity]) -> None:
         """What a job leaves is known as far as the file says it."""
         family, _, name = use.reference.name.partition(".")
-        activity = activities.get(f"{name}.turn" if name in use.aliases else name)
+        activity = activities.get(f"{name}.iteration" if name in use.aliases else name)
         if family != "jobs" or activity is None or not use.reference.members:
             return
         member, *further = use.reference.members

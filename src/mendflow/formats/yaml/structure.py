@@ -18,8 +18,8 @@ from mendflow.core.model.flow import (
     Pick,
     Scope,
     Sequence,
-    Task,
     Until,
+    UserTask,
     While,
 )
 from mendflow.formats.yaml import tables
@@ -134,7 +134,7 @@ def for_each(build: Build, fields: Fields, seat: Seat) -> Activity:
     assert node is not None and kind is not None
     spec = loop_fields(build, node)
     options = loop_options(build, spec, node)
-    turn = Seat(name=f"{seat.name}.turn", label=seat.label or seat.name, prefix=seat.prefix)
+    turn = Seat(name=f"{seat.name}.iteration", label=seat.label or seat.name, prefix=seat.prefix)
     with build.reading.area(options["variable"], "index"):
         body = build.make(kind, fields, turn)
         with build.reading.alias(seat.name):
@@ -155,6 +155,8 @@ def loop_options(build: Build, spec: Fields | None, node: Node) -> dict[str, Any
         build.reading.problem(node, "`for-each` goes over `items`, or counts `from` one number `to` another")
     elif "items" not in spec and not ("from" in spec and "to" in spec):
         build.reading.problem(node, "`from` and `to` go together")
+    if "min-success" in spec and "min-ended" in spec:
+        build.reading.problem(node, "`for-each` has `min-success` or `min-ended`, not both")
     items = spec.node_of("items")
     return {
         "items": items_of(build, items) if items is not None else None,
@@ -162,9 +164,9 @@ def loop_options(build: Build, spec: Fields | None, node: Node) -> dict[str, Any
         "last": spec.get("to"),
         "variable": spec.get("as", "item"),
         "parallel": spec.get("in", "parallel") == "parallel",
-        "turns_at_once": spec.get("at-once", 0),
-        "enough": spec.get("enough"),
-        "enough_successful_only": spec.get("successful-only", False),
+        "max_parallel": spec.get("max-parallel", 0),
+        "min_success": spec.get("min-success"),
+        "min_ended": spec.get("min-ended"),
         "on_fault": spec.get("on-failure", build.reading.on_failure),
     }
 
@@ -181,7 +183,7 @@ def left_by(body: Activity) -> Expr | None:
     """What a turn gives: the outputs of its job, or of the last of its steps, if that leaves any."""
     body = body.body if isinstance(body, Scope) and body.name.endswith(KEPT) else body
     last = body.body[-1] if isinstance(body, Sequence) and body.body else body
-    if not isinstance(last, (Job, Task, Call, ForEach)):
+    if not isinstance(last, (Job, UserTask, Call, ForEach)):
         return None
     left = f"jobs.`{last.name}`"
     return Expr(f"{left}.outputs" if last is body else f"has({left}) ? {left}.outputs : null")

@@ -164,14 +164,18 @@ FOR_EACH: Final[Table] = {
     "from": Key(Number(whole=True, expression="expr"), "The first number, instead of a list."),
     "to": Key(Number(whole=True, expression="expr"), "The last number."),
     "as": Key(VARIABLE, "What the element is called; `item` unless given."),
-    "in": Key(Word("parallel", "sequence"), "Whether turns run at once or one after another."),
-    "at-once": Key(Number(whole=True, least=1), "How many turns may run at a time."),
-    "enough": Key(Number(whole=True, expression="expr"), "End when this many turns have ended."),
-    "successful-only": Key(Flag(), "Count only turns that ended well towards `enough`."),
+    "in": Key(Word("parallel", "sequence"), "Whether iterations run at once or one after another."),
+    "max-parallel": Key(Number(whole=True, least=1), "How many iterations may run at a time."),
+    "min-success": Key(
+        Number(whole=True, expression="expr"), "When this many iterations have succeeded, end the others."
+    ),
+    "min-ended": Key(
+        Number(whole=True, expression="expr"), "When this many iterations have ended, well or not, end the others."
+    ),
     "on-failure": ON_FAILURE,
     "collect": Key(
         Condition("an expression (such as ${{ jobs.count.files.table }})", anything=True),
-        "What each turn gives to the list `jobs.NAME.outputs`; the job's outputs unless given.",
+        "What each iteration gives to the list `jobs.NAME.outputs`; the job's outputs unless given.",
     ),
 }
 DO: Final = Key(BODY, "What to do.")
@@ -187,7 +191,7 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
         ),
         {"with": Key(Either(MapOf(Data()), ListOf(Data())), "Its arguments: by name, or a list."), **JOB_FILES, **JOB},
     ),
-    "task": (
+    "user-task": (
         Key(Text("a title", filled=True), "A person's work; this is its title."),
         {
             "role": Key(Text("the name of a role", template=False, filled=True), "Who may do it.", required=True),
@@ -199,7 +203,8 @@ KINDS: Final[dict[str, tuple[Key, Table]]] = {
     ),
     "stage": (
         Key(
-            MapOf(Text("a path or URL"), Name("the name of a file")), "Take files into keeping: a name and a path each."
+            MapOf(Text("a path or URL"), Name("the name of a file")),
+            "Store files on the server: a name and a path each.",
         ),
         {
             "order": Key(Word("parallel", "sequence"), "Together, or one after another."),

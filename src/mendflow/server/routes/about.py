@@ -7,9 +7,9 @@ from litestar.di import NamedDependency
 from litestar.params import QueryParameter, SkipValidation
 
 from mendflow.core.model.repair_views import Explanation
-from mendflow.core.model.views import Happening, Health
+from mendflow.core.model.views import Health
 from mendflow.server.docs_page import page_of
-from mendflow.server.routes.given import Limit, TheDomain
+from mendflow.server.routes.given import TheDomain
 
 Description = NamedDependency[SkipValidation[dict[str, Any]]]
 
@@ -29,11 +29,6 @@ async def why(
     return await domain.why(subject)
 
 
-@get("/notices", summary="What the administrator should know", operation_id="notices", tags=["server"])
-async def notices(domain: TheDomain, limit: Limit = 100) -> list[Happening]:
-    return await domain.notices(limit)
-
-
 @get("/openapi.json", summary="This API, described", operation_id="openapi", tags=["server"])
 async def openapi(description: Description) -> dict[str, Any]:
     return description
@@ -44,4 +39,4 @@ async def docs(description: Description) -> str:
     return page_of(description)
 
 
-ROUTES = [health, why, notices, openapi, docs]
+ROUTES = [health, why, openapi, docs]

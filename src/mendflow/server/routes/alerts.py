@@ -5,7 +5,7 @@ from typing import Annotated
 from litestar import get, post
 from litestar.params import FromPath, JSONBody, QueryParameter
 
-from mendflow.core.model.alerts import AlertView
+from mendflow.core.model.alerts import AlertView, Severity
 from mendflow.core.model.views import JobView
 from mendflow.server.routes.cases import Wish
 from mendflow.server.routes.given import CaseName, Limit, TheCaller, TheDomain
@@ -18,13 +18,14 @@ class JobRelease(Wish, frozen=True):
     reason: str = ""
 
 
-@get("/alerts", summary="What somebody should look at, the newest first", operation_id="alerts", tags=["alerts"])
+@get("/alerts", summary="Alerts, the newest first", operation_id="alerts", tags=["alerts"])
 async def alerts(
     domain: TheDomain,
+    severity: Annotated[Severity, QueryParameter(description="This severity or a higher one.")] = "warning",
     every: Annotated[bool, QueryParameter(name="all", description="Those that are over too.")] = False,
     limit: Limit = 100,
 ) -> list[AlertView]:
-    return await domain.alerts(every=every, limit=limit)
+    return await domain.alerts(severity=severity, every=every, limit=limit)
 
 
 @post(
@@ -40,18 +41,18 @@ async def acknowledge(domain: TheDomain, caller: TheCaller, alert: FromPath[str]
 
 
 @post(
-    "/jobs/{case:str}/{serial:str}/release",
+    "/jobs/{case:str}/{serial:str}/requeue",
     status_code=200,
     summary="Take a job from its pilot, and let another try it",
-    operation_id="release_job",
+    operation_id="requeue",
     tags=["jobs"],
 )
-async def release_job(
+async def requeue(
     domain: TheDomain, caller: TheCaller, case: CaseName, serial: JobSerial, data: JSONBody[JobRelease | None] = None
 ) -> JobView:
     """The job is given again when its attempt is certain to have ended, which may take a lease. What the attempt
     reports from now on is refused. For administrators."""
-    return await domain.release_job(f"{case}/{serial}", who=caller.name, reason=(data or JobRelease()).reason)
+    return await domain.requeue(f"{case}/{serial}", who=caller.name, reason=(data or JobRelease()).reason)
 
 
-ROUTES = [alerts, acknowledge, release_job]
+ROUTES = [alerts, acknowledge, requeue]

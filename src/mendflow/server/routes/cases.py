@@ -31,12 +31,12 @@ class Wish(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 
 class Start(Wish, frozen=True):
-    """`reuse` names a case whose unchanged jobs are taken over; the same `key` again is the same case. `notify` is an
-    address that is told of its end."""
+    """`cache_from` names a case whose results are used for unchanged jobs; the same `key` again is the same case.
+    `notify` is a URL that gets a POST when the case ends."""
 
     flow: str
     inputs: dict[str, Value] = {}
-    reuse: str = ""
+    cache_from: str = ""
     key: str = ""
     notify: str = ""
 
@@ -68,7 +68,7 @@ class Sent(Wish, frozen=True):
 @post("/cases", status_code=201, summary="Start a case", operation_id="start", tags=["cases"])
 async def start(domain: TheDomain, caller: TheCaller, data: JSONBody[Start]) -> CaseView:
     return await domain.start(
-        data.flow, data.inputs, who=caller.name, reuse=data.reuse, key=data.key, notify=data.notify
+        data.flow, data.inputs, who=caller.name, cache_from=data.cache_from, key=data.key, notify=data.notify
     )
 
 
@@ -154,7 +154,7 @@ async def suspend(
 
 
 @post(
-    "/cases/{case:str}/continue",
+    "/cases/{case:str}/resume",
     status_code=200,
     summary="Let what was suspended go on",
     operation_id="resume",
@@ -165,23 +165,23 @@ async def resume(domain: TheDomain, caller: TheCaller, case: CaseName, data: JSO
 
 
 @post(
-    "/cases/{case:str}/remove",
+    "/cases/{case:str}/cancel",
     status_code=200,
     summary="End a case, or one item, without handlers",
-    operation_id="remove",
+    operation_id="cancel",
     tags=["cases"],
 )
-async def remove(
+async def cancel(
     domain: TheDomain, caller: TheCaller, case: CaseName, data: JSONBody[Removal | None] = None
 ) -> CaseView:
     wish = data or Removal()
-    return await domain.remove(case, wish.item, who=caller.name, reason=wish.reason)
+    return await domain.cancel(case, wish.item, who=caller.name, reason=wish.reason)
 
 
 @post(
     "/cases/{case:str}/rerun",
     status_code=201,
-    summary="A new case of the same flow and inputs; unchanged jobs are taken over",
+    summary="A new case of the same flow and inputs; results of unchanged jobs come from the cache",
     operation_id="rerun",
     tags=["cases"],
 )
@@ -200,4 +200,4 @@ async def send(domain: TheDomain, case: CaseName, data: JSONBody[Sent]) -> CaseV
     return await domain.send(case, data.channel, data.value, correlation=data.correlation, id=data.id)
 
 
-ROUTES = [start, cases, count_cases, case, flow_of, items, item, suspend, resume, remove, rerun, send]
+ROUTES = [start, cases, count_cases, case, flow_of, items, item, suspend, resume, cancel, rerun, send]

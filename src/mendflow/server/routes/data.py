@@ -23,7 +23,7 @@ class ElementWish(StorageElement, frozen=True, forbid_unknown_fields=True):
     """A storage element. Secrets are given as `env:NAME`, never themselves."""
 
 
-@get("/data", summary="Logical files, by name", operation_id="data", tags=["data"])
+@get("/data/files", summary="Logical files, by name", operation_id="data", tags=["data"])
 async def data(
     domain: TheDomain,
     prefix: Text = "",
@@ -35,19 +35,21 @@ async def data(
     return await domain.data(prefix=prefix, data_set=data_set, after=after, limit=limit, every=every)
 
 
-@post("/data", status_code=200, summary="Take in a file that lies somewhere", operation_id="add_data", tags=["data"])
+@post(
+    "/data/files", status_code=200, summary="Take in a file that lies somewhere", operation_id="add_data", tags=["data"]
+)
 async def add_data(domain: TheDomain, caller: TheCaller, data: JSONBody[FileWish]) -> LogicalFile:
     """One that is known already gets the replicas that it does not have. A name never gets another content."""
     return await domain.add_data(LogicalFile(**asdict(data)), who=caller.name)
 
 
-@get("/data/{name:path}", summary="A logical file", operation_id="datum", tags=["data"])
+@get("/data/files/{name:path}", summary="A logical file", operation_id="datum", tags=["data"])
 async def datum(domain: TheDomain, name: FromPath[str]) -> LogicalFile:
     return await domain.datum(name)
 
 
 @delete(
-    "/data/{name:path}",
+    "/data/files/{name:path}",
     status_code=200,
     summary="Forget a logical file",
     operation_id="remove_data",
@@ -91,12 +93,12 @@ async def remove_replica(
     return await domain.remove_replica(name, Replica(element=element, path=path), who=caller.name)
 
 
-@get("/storage", summary="The storage elements", operation_id="elements", tags=["data"])
+@get("/data/storage", summary="The storage elements", operation_id="elements", tags=["data"])
 async def elements(domain: TheDomain) -> list[StorageElement]:
     return await domain.elements()
 
 
-@post("/storage", status_code=200, summary="Add a storage element", operation_id="put_element", tags=["data"])
+@post("/data/storage", status_code=200, summary="Add a storage element", operation_id="put_element", tags=["data"])
 async def put_element(
     domain: TheDomain, caller: TheCaller, data: JSONBody[ElementWish], replace: Replacing = False
 ) -> StorageElement:
@@ -104,13 +106,13 @@ async def put_element(
     return await domain.put_element(StorageElement(**asdict(data)), who=caller.name, replace=replace)
 
 
-@get("/storage/{name:str}", summary="A storage element", operation_id="element", tags=["data"])
+@get("/data/storage/{name:str}", summary="A storage element", operation_id="element", tags=["data"])
 async def element(domain: TheDomain, name: FromPath[str]) -> StorageElement:
     return await domain.element(name)
 
 
 @delete(
-    "/storage/{name:str}",
+    "/data/storage/{name:str}",
     status_code=200,
     summary="Remove a storage element",
     operation_id="remove_element",

@@ -13,13 +13,13 @@ from mendflow.server.routes.given import Limit, TheCaller, TheDomain
 
 
 class Arrived(Wish, frozen=True):
-    """Files that have arrived: `names` are logical, `kept` are in the server's keeping."""
+    """Files that have arrived: `names` are logical, `kept` are stored on the server."""
 
     names: list[str] = []
     kept: list[FileRef] = []
 
 
-@get("/sets", summary="Data sets, by name", operation_id="data_sets", tags=["data sets"])
+@get("/data/sets", summary="Data sets, by name", operation_id="data_sets", tags=["data sets"])
 async def data_sets(
     domain: TheDomain,
     every: Annotated[bool, QueryParameter(name="all", description="Those that are over too.")] = False,
@@ -28,7 +28,7 @@ async def data_sets(
 
 
 @get(
-    "/sets/{name:str}",
+    "/data/sets/{name:str}",
     summary="A data set: its files, what waits, and what was started",
     operation_id="data_set",
     tags=["data sets"],
@@ -38,7 +38,7 @@ async def data_set(domain: TheDomain, name: FromPath[str]) -> DataSetView:
 
 
 @put(
-    "/sets/{name:str}",
+    "/data/sets/{name:str}",
     status_code=200,
     summary="Make a data set, or say anew what follows from its files",
     operation_id="put_data_set",
@@ -55,7 +55,7 @@ async def put_data_set(
 
 
 @get(
-    "/sets/{name:str}/files",
+    "/data/sets/{name:str}/files",
     summary="The files of a data set, in the order in which they came",
     operation_id="set_files",
     tags=["data sets"],
@@ -70,7 +70,7 @@ async def set_files(
 
 
 @post(
-    "/sets/{name:str}/files",
+    "/data/sets/{name:str}/files",
     status_code=200,
     summary="Say that files have arrived",
     operation_id="add_to_set",
@@ -82,7 +82,7 @@ async def add_to_set(domain: TheDomain, caller: TheCaller, name: FromPath[str], 
 
 
 @get(
-    "/sets/{name:str}/batches",
+    "/data/sets/{name:str}/batches",
     summary="The batches of a data set and their cases, the newest first",
     operation_id="set_batches",
     tags=["data sets"],
@@ -99,7 +99,7 @@ async def set_batches(
 
 
 @post(
-    "/sets/{name:str}/close",
+    "/data/sets/{name:str}/close",
     status_code=200,
     summary="Close a data set: nothing more comes",
     operation_id="close_set",
@@ -111,7 +111,7 @@ async def close_set(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -
 
 
 @post(
-    "/sets/{name:str}/batches/{gathering:str}/{number:int}/retry",
+    "/data/sets/{name:str}/batches/{gathering:str}/{number:int}/retry",
     status_code=200,
     summary="Start another case for a batch whose case did not complete",
     operation_id="retry_batch",
@@ -124,13 +124,13 @@ async def retry_batch(
     return await domain.retry_batch(name, gathering, number, who=caller.name)
 
 
-@get("/watches", summary="Watched storage elements", operation_id="watches", tags=["data sets"])
+@get("/data/watches", summary="Watched storage elements", operation_id="watches", tags=["data sets"])
 async def watches(domain: TheDomain) -> list[WatchView]:
     return await domain.watches()
 
 
 @put(
-    "/watches/{name:str}",
+    "/data/watches/{name:str}",
     status_code=200,
     summary="Watch a folder of a storage element",
     operation_id="put_watch",
@@ -144,7 +144,11 @@ async def put_watch(domain: TheDomain, caller: TheCaller, name: FromPath[str], d
 
 
 @delete(
-    "/watches/{name:str}", status_code=200, summary="Watch no more", operation_id="remove_watch", tags=["data sets"]
+    "/data/watches/{name:str}",
+    status_code=200,
+    summary="Watch no more",
+    operation_id="remove_watch",
+    tags=["data sets"],
 )
 async def remove_watch(domain: TheDomain, caller: TheCaller, name: FromPath[str]) -> WatchView:
     """What was found stays in its set. For administrators."""

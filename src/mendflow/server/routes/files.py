@@ -1,4 +1,4 @@
-"""Kept files, known by their SHA-256. Their content streams through; it is never held whole in memory."""
+"""Stored files, known by their SHA-256. Their content streams through; it is never held whole in memory."""
 
 import re
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ def _announced(request: Request[Any, Any, Any]) -> int:
 @put(
     "/files/{sha256:str}",
     status_code=200,
-    summary="Give a file into keeping",
+    summary="Store a file on the server",
     operation_id="keep",
     tags=["files"],
     request_max_body_size=None,

@@ -1,4 +1,4 @@
-"""The server in numbers: for Prometheus, and for `mendflow top`."""
+"""The server in numbers: for Prometheus, and for `mendflow admin top`."""
 
 from typing import Annotated, Any
 

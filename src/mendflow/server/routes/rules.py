@@ -1,4 +1,4 @@
-"""Rule sets: read, put, add to, try out, go back. A set's name is its flow's, or `*` for the house rules."""
+"""Rule sets: read, put, add to, try out, go back. A set's name is its flow's, or `*` for the default rules."""
 
 from typing import Annotated
 

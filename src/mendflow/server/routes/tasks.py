@@ -6,7 +6,7 @@ from litestar import get, post
 from litestar.params import JSONBody, QueryParameter
 
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import TaskState, TaskView
+from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.server.access import Caller
 from mendflow.server.routes.cases import Wish
 from mendflow.server.routes.given import CaseName, Limit, Serial, Text, TheCaller, TheDomain
@@ -24,76 +24,76 @@ class Rejection(Wish, frozen=True):
 
 async def _allowed(domain: Domain, caller: Caller, case: str, serial: int) -> str:
     """The task's id, if the caller has its role."""
-    task = await domain.task(f"{case}/{serial}")
+    task = await domain.user_task(f"{case}/{serial}")
     caller.require_task_role(task.role)
     return task.id
 
 
-@get("/tasks", summary="Tasks for people", operation_id="tasks", tags=["tasks"])
-async def tasks(
+@get("/worklist", summary="The user tasks", operation_id="worklist", tags=["worklist"])
+async def worklist(
     domain: TheDomain,
     role: Text = "",
-    task_state: Annotated[TaskState | None, QueryParameter(name="state")] = None,
+    task_state: Annotated[UserTaskState | None, QueryParameter(name="state")] = None,
     case: Text = "",
     limit: Limit = 100,
-) -> list[TaskView]:
-    return await domain.tasks(role=role, state=task_state or "", case=case, limit=limit)
+) -> list[UserTaskView]:
+    return await domain.worklist(role=role, state=task_state or "", case=case, limit=limit)
 
 
-@get("/tasks/{case:str}/{serial:int}", summary="One task", operation_id="task", tags=["tasks"])
-async def task(domain: TheDomain, case: CaseName, serial: Serial) -> TaskView:
-    return await domain.task(f"{case}/{serial}")
+@get("/worklist/{case:str}/{serial:int}", summary="One user task", operation_id="user_task", tags=["worklist"])
+async def user_task(domain: TheDomain, case: CaseName, serial: Serial) -> UserTaskView:
+    return await domain.user_task(f"{case}/{serial}")
 
 
 @post(
-    "/tasks/{case:str}/{serial:int}/claim",
+    "/worklist/{case:str}/{serial:int}/claim",
     status_code=200,
-    summary="Take a task up",
+    summary="Claim a user task",
     operation_id="claim",
-    tags=["tasks"],
+    tags=["worklist"],
 )
-async def claim(domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial) -> TaskView:
+async def claim(domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial) -> UserTaskView:
     return await domain.claim(await _allowed(domain, caller, case, serial), who=caller.name)
 
 
 @post(
-    "/tasks/{case:str}/{serial:int}/release",
+    "/worklist/{case:str}/{serial:int}/release",
     status_code=200,
-    summary="Give a claimed task back",
+    summary="Give a claimed user task back",
     operation_id="release",
-    tags=["tasks"],
+    tags=["worklist"],
 )
-async def release(domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial) -> TaskView:
+async def release(domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial) -> UserTaskView:
     return await domain.release(await _allowed(domain, caller, case, serial), who=caller.name)
 
 
 @post(
-    "/tasks/{case:str}/{serial:int}/complete",
+    "/worklist/{case:str}/{serial:int}/complete",
     status_code=200,
-    summary="Complete a task with its outputs",
+    summary="Complete a user task with its outputs",
     operation_id="complete",
-    tags=["tasks"],
+    tags=["worklist"],
 )
 async def complete(
     domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial, data: JSONBody[Completion | None] = None
-) -> TaskView:
+) -> UserTaskView:
     wish = data or Completion()
     id = await _allowed(domain, caller, case, serial)
     return await domain.complete(id, wish.outputs, who=caller.name, comment=wish.comment)
 
 
 @post(
-    "/tasks/{case:str}/{serial:int}/reject",
+    "/worklist/{case:str}/{serial:int}/reject",
     status_code=200,
-    summary="Reject a task",
+    summary="Reject a user task",
     operation_id="reject",
-    tags=["tasks"],
+    tags=["worklist"],
 )
 async def reject(
     domain: TheDomain, caller: TheCaller, case: CaseName, serial: Serial, data: JSONBody[Rejection | None] = None
-) -> TaskView:
+) -> UserTaskView:
     id = await _allowed(domain, caller, case, serial)
     return await domain.reject(id, who=caller.name, comment=(data or Rejection()).comment)
 
 
-ROUTES = [tasks, task, claim, release, complete, reject]
+ROUTES = [worklist, user_task, claim, release, complete, reject]

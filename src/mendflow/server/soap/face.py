@@ -220,7 +220,7 @@ async def tell(send: Send, told: Told) -> None:
 def reach_of(caller: Caller) -> Reach:
     """What the API would let somebody do with any case: a port lets nobody do more."""
     case = f"{API}/cases/any"
-    return Reach(looks=may(caller.roles, "GET", case), ends=may(caller.roles, "POST", f"{case}/remove"))
+    return Reach(looks=may(caller.roles, "GET", case), ends=may(caller.roles, "POST", f"{case}/cancel"))
 
 
 def _served(endpoint: Endpoint, url: str) -> list[Served]:

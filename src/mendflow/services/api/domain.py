@@ -6,7 +6,7 @@ The HTTP server, the client's in-process twin and the tests call this and nothin
 from collections.abc import AsyncIterator, Sequence
 from typing import Protocol
 
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import AlertView, Delivered, Notification, Severity, WebhookView, WebhookWish
 from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.mending import XEvent
@@ -54,7 +54,7 @@ from mendflow.core.model.views import (
     JobView,
     PilotView,
     ServerView,
-    TaskView,
+    UserTaskView,
 )
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.services.data.catalogue.face import DataFace
@@ -72,9 +72,9 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
 
     # cases; `case` may be the word "last"
     async def start(
-        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "", notify: str = ""
+        self, name: str, inputs: dict[str, Value], *, who: str, cache_from: str = "", key: str = "", notify: str = ""
     ) -> CaseView:
-        """Start a case of the newest version of a deployed flow. `reuse` names a case (or "last") whose unchanged
+        """Start a case of the newest version of a deployed flow. `cache_from` names a case (or "last") whose unchanged
         jobs are taken over. `key` makes a repeated call harmless: the same key is the same case. `notify` is an address
         that is told of its end."""
         ...
@@ -115,7 +115,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
 
     async def suspend(self, case: str, item: str = "", *, who: str) -> CaseView: ...
     async def resume(self, case: str, item: str = "", *, who: str) -> CaseView: ...
-    async def remove(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView: ...
+    async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView: ...
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
         """A new case of the same flow and inputs. Unchanged completed jobs are taken over; `from_failed` refuses if
         nothing failed."""
@@ -126,7 +126,7 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
     ) -> CaseView: ...
     def happenings(self, case: str = "", after: int = 0, *, kind: str = "") -> AsyncIterator[Happening]:
         """Changes as they happen, of one case from the given serial on (ends with the case), or of all from now; of
-        every kind, or of one: "case", "item", "task", "notice" or "repair"."""
+        every kind, or of one: "case", "item", "user-task", "alert", "message" or "repair"."""
         ...
 
     # jobs and pilots
@@ -148,14 +148,16 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
     async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer: ...
 
     # a person's work
-    async def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]: ...
-    async def task(self, task: str) -> TaskView: ...
-    async def claim(self, task: str, *, who: str) -> TaskView: ...
-    async def release(self, task: str, *, who: str) -> TaskView: ...
-    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> TaskView: ...
-    async def reject(self, task: str, *, who: str, comment: str = "") -> TaskView: ...
+    async def worklist(
+        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
+    ) -> list[UserTaskView]: ...
+    async def user_task(self, task: str) -> UserTaskView: ...
+    async def claim(self, task: str, *, who: str) -> UserTaskView: ...
+    async def release(self, task: str, *, who: str) -> UserTaskView: ...
+    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> UserTaskView: ...
+    async def reject(self, task: str, *, who: str, comment: str = "") -> UserTaskView: ...
 
-    # rules; the name of a set is its flow's, or "*" for the house rules
+    # rules; the name of a set is its flow's, or "*" for the default rules
     async def rule_sets(self) -> list[RuleSetView]: ...
     async def rule_set(self, name: str, version: int | None = None) -> RuleSetView:
         """The newest version, or the one asked for, whole."""
@@ -247,21 +249,22 @@ class Domain(SitesFace, DataFace, DataSetsFace, Protocol):
 
     async def engine_done(self, engine: str, order: str, answer: Value, *, who: str) -> None: ...
 
-    # kept files
+    # stored files
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
-        """Take a file into keeping; refused if `sha256` is given and does not fit. Whole or not at all."""
+        """Store a file on the server; refused if `sha256` is given and does not fit. Whole or not at all."""
         ...
 
     def kept(self, sha256: str) -> AsyncIterator[bytes]: ...
     async def kept_size(self, sha256: str) -> int: ...
 
     # what administrators and clients are told
-    async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
-        """The newest first; `every`: those that are over too."""
+    async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
+        """The newest first, of this severity or a higher one; `every`: those that are over too. `info` has messages
+        that nobody has to do anything about."""
         ...
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView: ...
-    async def release_job(self, job: str, *, who: str, reason: str = "") -> JobView:
+    async def requeue(self, job: str, *, who: str, reason: str = "") -> JobView:
         """Take a job's attempt from its pilot. The job is given again when the attempt is certain to have ended."""
         ...
 

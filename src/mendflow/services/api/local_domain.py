@@ -64,12 +64,12 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSite
     # Cases
 
     async def start(
-        self, name: str, inputs: dict[str, Value], *, who: str, reuse: str = "", key: str = "", notify: str = ""
+        self, name: str, inputs: dict[str, Value], *, who: str, cache_from: str = "", key: str = "", notify: str = ""
     ) -> CaseView:
         if notify:
             self._check(notify)
-        earlier = await self._id(reuse, flow=name) if reuse else None
-        begun = await self._beginning().start(name, inputs, who=who, key=key, notify=notify, reuse=earlier)
+        earlier = await self._id(cache_from, flow=name) if cache_from else None
+        begun = await self._beginning().start(name, inputs, who=who, key=key, notify=notify, cache_from=earlier)
         return self._view(begun)
 
     async def rerun(self, case: str, *, who: str, from_failed: bool = False) -> CaseView:
@@ -93,7 +93,7 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSite
     async def resume(self, case: str, item: str = "", *, who: str) -> CaseView:
         return await self._order(case, Resume(item=ItemId(item) if item else None))
 
-    async def remove(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
+    async def cancel(self, case: str, item: str = "", *, who: str, reason: str = "") -> CaseView:
         if item:
             return await self._order(case, RemoveItem(item=ItemId(item), reason=reason or f"removed by {who}"))
         return await self._order(case, Cancel(reason=reason or f"removed by {who}"))
@@ -152,7 +152,7 @@ class LocalDomain(LocalRepairs, LocalWatch, LocalTasks, LocalArchives, LocalSite
     async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
         return await self._house.services.exchange.sync(request, who)
 
-    # Kept files, notices, health
+    # Stored files, notices, health
 
     async def keep(self, name: str, chunks: AsyncIterator[bytes], *, sha256: str = "") -> FileRef:
         return await self._house.keeper.keep(Path(name).name, chunks, sha256=sha256)

@@ -3,33 +3,35 @@
 Like the rest it answers only when what it says is on disk."""
 
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import TaskView
+from mendflow.core.model.views import UserTaskView
 from mendflow.services.api.local_names import LAST, LocalNames
 
 
 class LocalTasks(LocalNames):
-    async def tasks(self, *, role: str = "", state: str = "", case: str = "", limit: int = 100) -> list[TaskView]:
+    async def worklist(
+        self, *, role: str = "", state: str = "", case: str = "", limit: int = 100
+    ) -> list[UserTaskView]:
         id = await self._id(case) if case else ""
         return await self._house.services.tasks.search(role=role, state=state, case=id, limit=limit)
 
-    async def task(self, task: str) -> TaskView:
+    async def user_task(self, task: str) -> UserTaskView:
         return (await self._house.services.tasks.find(await self._task_id(task))).view()
 
-    async def claim(self, task: str, *, who: str) -> TaskView:
+    async def claim(self, task: str, *, who: str) -> UserTaskView:
         return await self._answered(await self._house.services.tasks.claim(await self._task_id(task), who))
 
-    async def release(self, task: str, *, who: str) -> TaskView:
+    async def release(self, task: str, *, who: str) -> UserTaskView:
         return await self._answered(await self._house.services.tasks.release(await self._task_id(task), who))
 
-    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> TaskView:
+    async def complete(self, task: str, outputs: Value, *, who: str, comment: str = "") -> UserTaskView:
         id = await self._task_id(task)
         return await self._answered(await self._house.services.tasks.end(id, "completed", outputs, who, comment))
 
-    async def reject(self, task: str, *, who: str, comment: str = "") -> TaskView:
+    async def reject(self, task: str, *, who: str, comment: str = "") -> UserTaskView:
         id = await self._task_id(task)
         return await self._answered(await self._house.services.tasks.end(id, "rejected", None, who, comment))
 
-    async def _answered(self, view: TaskView) -> TaskView:
+    async def _answered(self, view: UserTaskView) -> UserTaskView:
         await self._settled()
         return view
 

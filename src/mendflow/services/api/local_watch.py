@@ -2,30 +2,45 @@
 
 Like the rest it answers only when what it says is on disk."""
 
-from mendflow.core.model.alerts import AlertView, Delivered, Notification, WebhookView, WebhookWish
+from mendflow.core.model.alerts import (
+    SEVERITIES,
+    AlertView,
+    Delivered,
+    Notification,
+    Severity,
+    WebhookView,
+    WebhookWish,
+)
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.problems import Conflict
+from mendflow.core.model.views import Happening
 from mendflow.services.api.local_views import LocalViews
 from mendflow.services.base.addresses import check_url
 
 
 class LocalWatch(LocalViews):
-    async def alerts(self, *, every: bool = False, limit: int = 100) -> list[AlertView]:
+    async def alerts(self, *, severity: Severity = "warning", every: bool = False, limit: int = 100) -> list[AlertView]:
         await self._settled()
-        return await self._house.services.monitor.alerts.list(every=every, limit=limit)
+        least = SEVERITIES.index(severity)
+        found = await self._house.services.monitor.alerts.list(every=every, limit=limit)
+        found = [alert for alert in found if SEVERITIES.index(alert.severity) >= least]
+        if severity == "info":
+            told = await self._house.services.notices.latest(limit)
+            found += [_message(each) for each in told if not each.message.startswith("alert: ")]
+        return sorted(found, key=lambda alert: -alert.raised_at)[:limit]
 
     async def acknowledge(self, alert: str, *, who: str) -> AlertView:
         await self._settled()
         return await self._house.services.monitor.acknowledge(alert, who=who)
 
-    async def release_job(self, job: str, *, who: str, reason: str = "") -> Job:
+    async def requeue(self, job: str, *, who: str, reason: str = "") -> Job:
         id = await self._job_id(job)
         known = await self.job(id)
-        if known.released is None and self._house.services.meta.release(id, by=who, reason=reason) is None:
+        if known.requeued is None and self._house.services.meta.release(id, by=who, reason=reason) is None:
             state = "over" if known.finished else "waiting, and will be given to the next pilot that fits"
-            raise Conflict(f"no pilot has job {id}: it is {state}; only what runs can be released")
-        if known.released is None:
-            told = f"job {id}: its attempt was released by {who}" + (f": {reason}" if reason else "")
+            raise Conflict(f"no pilot has job {id}: it is {state}; only a running job can be requeued")
+        if known.requeued is None:
+            told = f"job {id}: it was requeued by {who}" + (f": {reason}" if reason else "")
             self._house.services.notices.post(told, case=known.case, item=known.spec.item)
         await self._settled()
         return await self.job(id)
@@ -51,3 +66,19 @@ class LocalWatch(LocalViews):
 
     def _check(self, url: str) -> None:
         check_url(url, private=self._house.poster.private)
+
+
+def _message(told: Happening) -> AlertView:
+    """What only informs, as an alert that nobody has to acknowledge."""
+    return AlertView(
+        id=f"message/{told.serial}",
+        kind="message",
+        subject=str(told.item or told.case),
+        sentence=told.message,
+        raised_at=told.at,
+        raised_by="",
+        severity="info",
+        case=told.case,
+        item=told.item,
+        closed_at=told.at,
+    )

@@ -13,7 +13,7 @@ from mendflow.core.model.ids import PilotId
 from mendflow.core.model.jobs import Attempt, Job, JobState
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.repair_views import DecisionView, Explanation
-from mendflow.core.model.views import CaseView, ItemView, PilotView, TaskView, Why
+from mendflow.core.model.views import CaseView, ItemView, PilotView, UserTaskView, Why
 from mendflow.core.scheduling import explain, explain_data
 from mendflow.core.scheduling.amounts import clock, size
 from mendflow.core.scheduling.jobs import needs_of
@@ -33,7 +33,7 @@ class Asked(Protocol):
     async def items(self, case: str, *, state: str = "", limit: int = 1000) -> list[ItemView]: ...
     async def item(self, case: str, item: str) -> ItemView: ...
     async def flow_of(self, case: str) -> Flow: ...
-    async def task(self, task: str) -> TaskView: ...
+    async def user_task(self, task: str) -> UserTaskView: ...
     async def job(self, job: str) -> Job: ...
     async def newest_submission(self, job: str) -> Job: ...
 
@@ -81,7 +81,7 @@ async def of_found(domain: Asked, house: House, item: ItemView) -> Why:
         return of_forced(item, told) if removed or by_force(item) else told
     if by_force(item):
         return of_forced(item)
-    if item.kind == "task":
+    if item.kind == "user-task":
         try:
             return await of_task(domain, item)
         except NotFound:
@@ -113,7 +113,7 @@ def of_job(house: House, job: Job) -> Why:
         about = [*sites.helps, *sites.cannot][: explain.FACTS_MAX]
         return msgspec.structs.replace(told, sentence=sentence, facts=[*told.facts, *data, *about, *_attempts(job)])
     how = f"completed in attempt {job.tries}" if job.fence else "was not run again"
-    facts = [fact for fact in (job.reused, *_attempts(job)) if fact]
+    facts = [fact for fact in (job.cache_reason, *_attempts(job)) if fact]
     return Why(subject=job.id, state="completed", sentence=f"{job.spec.item} {how}.", facts=facts)
 
 
@@ -151,8 +151,8 @@ def _of_running(house: House, job: Job) -> Why:
         view = house.services.meta.pilot_view(pilot)
         heard = f"was heard {view.seen_ms_ago / 1000:.1f} s ago" if pilot.seen_at else "was not heard since our start"
         facts.append(f"the pilot {heard}; its lease ends in {view.lease_ms_left / 1000:.1f} s if it stays silent")
-    if job.released is not None:
-        facts.append(f"it was {job.released.sentence()} ({clock(job.released.at)}), and waits for its attempt to end")
+    if job.requeued is not None:
+        facts.append(f"it was {job.requeued.sentence()} ({clock(job.requeued.at)}), and waits for its attempt to end")
     if job.history[-1].because:
         facts.append(f"the pilot got it because {job.history[-1].because}")
     waits = held is not None and not held.runs
@@ -216,8 +216,8 @@ def of_several(view: CaseView, name: str, items: Sequence[ItemView]) -> Why:
     )
 
 
-_HOW = {"completed": "has", "failed": "has", "skipped": "was", "cancelled": "was", "reused": "was"}
-_OVER = ("completed", "failed", "skipped", "cancelled", "reused")
+_HOW = {"completed": "has", "failed": "has", "skipped": "was", "cancelled": "was", "cached": "was"}
+_OVER = ("completed", "failed", "skipped", "cancelled", "cached")
 
 
 def _how_far(item: ItemView | None) -> str:
@@ -227,12 +227,12 @@ def _how_far(item: ItemView | None) -> str:
 
 
 async def of_task(domain: Asked, item: ItemView) -> Why:
-    task = await domain.task(f"{item.case}/{item.serial}")
+    task = await domain.user_task(f"{item.case}/{item.serial}")
     subject = f"{item.case}:{item.item}"
     if task.state == "claimed":
         sentence = f"{item.item} is claimed by {task.claimed_by}, for the role {task.role}."
     elif task.state == "offered":
-        sentence = f"{item.item} waits for somebody with the role {task.role}: `mendflow tasks claim {task.id}`."
+        sentence = f"{item.item} waits for somebody with the role {task.role}: `mendflow worklist claim {task.id}`."
     else:
         by = f" by {task.ended_by}" if task.ended_by else ""
         ended = "has expired" if task.state == "expired" else f"was {task.state}"
@@ -248,14 +248,14 @@ def of_item(item: ItemView, waits: str = "") -> Why:
         "receive": "waits for a message: `mendflow send` delivers one",
         "pick": "waits for the first of several messages or alarms",
         "call": "waits for the case that it called",
-        "stage": "takes its files into keeping",
+        "stage": "stores its files on the server",
         "invoke": "waits for its partner",
         "transform": "waits for what a style sheet makes",
     }
     if item.state in ("waiting", "running", "staging"):
         sentence = f"{item.item} {waits or words.get(item.kind, 'is under way')}."
     elif item.state == "suspended":
-        sentence = f"{item.item} is suspended; `mendflow continue` lets it go on."
+        sentence = f"{item.item} is suspended; `mendflow resume` lets it go on."
     else:
         sentence = f"{item.item} {_how_far(item)}" + (f": {item.fault.message}" if item.fault else ".")
     return Why(
@@ -287,7 +287,7 @@ def mended(told: Why, repairs: Sequence[DecisionView]) -> Explanation:
         about = f" on {waits.item}" if waits.item else ""
         what = f"{waits.trigger!r} was raised{about} and no rule knows it"
         fields["sentence"] = (
-            f"case {waits.case} is suspended: {what}. `mendflow mend {waits.case} --do EXLET` mends it."
+            f"case {waits.case} is suspended: {what}. `mendflow mend {waits.case} --exlet EXLET` mends it."
         )
     return Explanation(**fields, repairs=list(repairs))
 
@@ -314,7 +314,7 @@ async def of_case(domain: Asked, house: House, case: CaseView) -> Why:
         facts += await _removed(domain, case)
         return Why(subject=case.id, state=case.status, sentence=f"case {case.id} failed: {said}", facts=facts)
     if case.status == "suspended":
-        sentence = f"case {case.id} is suspended; `mendflow continue {case.id}` lets it go on."
+        sentence = f"case {case.id} is suspended; `mendflow resume {case.id}` lets it go on."
         return Why(subject=case.id, state=case.status, sentence=sentence, facts=_held(case))
     if case.status != "running":
         said = f": {case.fault.message}" if case.fault else ""
@@ -339,7 +339,7 @@ def _working(house: House, case: CaseView) -> list[str]:
     if live is None or not live.case.going_on:
         return []
     nodes, loops = live.case.plan.nodes, [each for each in live.case.instances.values() if isinstance(each, Structure)]
-    turning = [f"{nodes[each.node].shown}, turn {each.next:,}" for each in loops if nodes[each.node].kind in LOOPS]
+    turning = [f"{nodes[each.node].shown}, iteration {each.next:,}" for each in loops if nodes[each.node].kind in LOOPS]
     return [f"it works by itself, a piece at a time{': in ' if turning else ''}{'; '.join(turning[:3])}."]
 
 

@@ -110,7 +110,7 @@ class RuleDesk:
         return found
 
     async def found(self, exlet: str) -> Flow | None:
-        """An exlet of the house rules, a fault pattern of the repository, or a deployed flow, by its name."""
+        """An exlet of the default rules, a fault pattern of the repository, or a deployed flow, by its name."""
         shipped = self._rules.newest(HOUSE).exlets.get(exlet)
         if shipped is not None:
             return shipped
@@ -132,7 +132,7 @@ class RuleDesk:
         found = await self.found(exlet)
         if found is None:
             raise NotFound(
-                f"there is no exlet {exlet!r} in the rules of {name}, nor in the house's, nor a flow so named"
+                f"there is no exlet {exlet!r} in the rules of {name}, nor in the default rules, nor a flow so named"
             )
         return found
 

@@ -27,9 +27,9 @@ class Notices:
 
     def post(self, message: str, *, case: CaseId = NO_CASE, item: ItemId | None = None) -> None:
         now = self._clock.now()
-        notice = Happening(serial=0, at=now, kind="notice", case=case, item=item, message=message)
+        notice = Happening(serial=0, at=now, kind="alert", case=case, item=item, message=message)
         self._ledger.add(NOTICES, msgspec.json.encode(notice))
-        self._happenings.tell(now, "notice", case, item, message=message)
+        self._happenings.tell(now, "alert", case, item, message=message)
 
     async def posted(self) -> None:
         """Return when what was posted is on disk."""

@@ -15,14 +15,12 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.problems import BadFlow, Conflict, NotFound
 from mendflow.core.model.views import FlowView
 from mendflow.core.recovery.steps import step_problems
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Document, Store
 
 FLOW_KIND = "flow"
 VERSION_KIND = "flow-version"
-TRIES = 10
-"""So often is something tried that others on the same store change at the same time."""
 
 # A flow's name becomes part of ids, addresses and folders, so one that could be mistaken for a path is refused.
 # Made-up names of called flows contain dots, which given names do not.
@@ -142,7 +140,9 @@ class Flows:
         document = self._newest.get(name)
         if document is None:
             known = ", ".join(sorted(self._newest)) or "none is deployed yet"
-            raise NotFound(f"there is no flow {name!r} here (known: {known}); `mendflow deploy FILE` makes it known")
+            raise NotFound(
+                f"there is no flow {name!r} here (known: {known}); `mendflow flows deploy FILE` makes it known"
+            )
         return document
 
     async def find(self, name: str) -> tuple[Flow, str]:

@@ -77,7 +77,7 @@ def of_job(job: Job, log_tail: str = "", *, runs: bool = True) -> ItemView:
         fault=outcome.fault if outcome else _last_fault(job),
         outputs=outcome.outputs if outcome else None,
         files={name: ref.as_value() for name, ref in outcome.files.items()} if outcome else {},
-        reused=job.reused,
+        cache_reason=job.cache_reason,
         command=_command(job),
         log_tail=outcome.log_tail if outcome else log_tail,
     )
@@ -88,7 +88,7 @@ def of_task(task: TaskDocument) -> ItemView:
         case=task.case,
         item=task.item,
         name=name_of(task.item),
-        kind="task",
+        kind="user-task",
         serial=task.serial,
         state=_TASK_STATES[task.state],
         created_at=task.offered_at,

@@ -14,13 +14,11 @@ from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
 from mendflow.core.recovery.ids import AGAIN, serial_of
-from mendflow.services.base.cluster import JOURNALS
+from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
 
-CASE_KIND = "case"
 ITEM_KIND = "item"
 RUNS_KIND = "runs"
 SNAPSHOT_KIND = "snapshot"
-LIVE_STATUSES = ("running", "suspended")
 
 
 def journal_of(case: CaseId) -> str:
@@ -120,7 +118,7 @@ class Runs(msgspec.Struct, kw_only=True):
     serials: list[int]
 
 
-_TELLING = ("failed", "suspended", "running", "staging", "waiting", "cancelled", "completed", "reused", "skipped")
+_TELLING = ("failed", "suspended", "running", "staging", "waiting", "cancelled", "completed", "cached", "skipped")
 
 
 class Snapshot(msgspec.Struct, kw_only=True):
@@ -190,7 +188,7 @@ class Tally:
                 failed=states.get("failed", 0),
                 cancelled=states.get("cancelled", 0),
                 mended=self._mended.get(name, 0),
-                reused=states.get("reused", 0),
+                cached=states.get("cached", 0),
                 skipped=states.get("skipped", 0),
             )
             for name, states in self._states.items()
@@ -200,7 +198,7 @@ class Tally:
 def state_of(job: Job, *, runs: bool = True) -> ItemState:
     """The job's state in the words that people are shown. One that a pilot holds and has not begun waits."""
     if job.state is JobState.COMPLETED:
-        return "reused" if job.outcome is not None and job.outcome.reused_from else "completed"
+        return "cached" if job.outcome is not None and job.outcome.cached_from else "completed"
     if job.state is JobState.FAILED:
         cancelled = job.outcome is not None and job.outcome.fault is not None and job.outcome.fault.name == "cancelled"
         return "cancelled" if cancelled else "failed"

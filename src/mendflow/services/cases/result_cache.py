@@ -1,18 +1,20 @@
 """Whether a job of an earlier case can stand for a new one, and if not, why not.
 
 It can when it completed and everything that it was made of is the same: command or function, arguments, environment,
-inputs by their content, promised files. What a command reads without saying so cannot be seen."""
+inputs by their content, declared outputs. What a command reads without saying so cannot be seen."""
+
+from typing import Protocol
 
 import msgspec
 
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, sources_of
+from mendflow.core.model.values import FileRef
 from mendflow.core.scheduling import jobs as life
 from mendflow.services.base.contracts import Clock, Keeper, NewJob
 from mendflow.services.base.events import Happenings
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import LiveCase, name_of
-from mendflow.services.data.catalogue.catalogue import Catalogue
 
 _WORDS = {
     "command": "its command changed",
@@ -52,11 +54,17 @@ def difference(before: JobSpec, after: JobSpec) -> str:
     return ""
 
 
+class LogicalFiles(Protocol):
+    async def has(self, ref: FileRef) -> bool:
+        """Whether the catalogue still has this file."""
+        ...
+
+
 class Reuse:
     """Takes over what an earlier case has done already, and writes down why, or why not."""
 
     def __init__(
-        self, keeper: Keeper, catalogue: Catalogue, ledger: Ledger, clock: Clock, happenings: Happenings
+        self, keeper: Keeper, catalogue: LogicalFiles, ledger: Ledger, clock: Clock, happenings: Happenings
     ) -> None:
         self._keeper = keeper
         self._catalogue = catalogue
@@ -72,15 +80,15 @@ class Reuse:
         if reason or earlier is None or earlier.outcome is None:
             live.reasons[item] = f"run again: {reason}"
             return None
-        outcome = msgspec.structs.replace(earlier.outcome, reused_from=earlier.outcome.reused_from or earlier.id)
+        outcome = msgspec.structs.replace(earlier.outcome, cached_from=earlier.outcome.cached_from or earlier.id)
         now = self._clock.now()
         job = life.create(new.id, new.case, new.spec, now=now)
-        why = f"taken over from {earlier.id}: nothing that it is made of changed"
+        why = f"cached: job {earlier.id} has the same command, inputs and settings"
         for event in life.take_over(job, outcome, why=why, now=now):
             life.evolve(job, event)
         self._ledger.touch("job", new.id, job, last=True)
-        live.move(int(new.id.rpartition("/")[2]), name_of(item), "job", "reused")
-        self._happenings.tell(now, "item", live.id, ItemId(item), state="reused", message=job.reused)
+        live.move(int(new.id.rpartition("/")[2]), name_of(item), "job", "cached")
+        self._happenings.tell(now, "item", live.id, ItemId(item), state="cached", message=job.cache_reason)
         return outcome
 
     async def _missing_file(self, earlier: Job | None) -> str:

@@ -1,5 +1,5 @@
-"""Takes given files into keeping, together or one after another, before the job that needs them is submitted. A logical
-file stays where it is: what is found out is its content, so that a pilot that has it already can be chosen.
+"""Stores given files on the server, together or one after another, before the job that needs them is submitted. A
+logical file stays where it is: what is found out is its content, so that a pilot that has it already can be chosen.
 
 A path is looked for in the flow's own folder. Whether it may lead out of it is the server's decision: one that serves
 others reads only below the folders it was given."""

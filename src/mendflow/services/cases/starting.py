@@ -15,12 +15,13 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.problems import Conflict, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeBook
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.unstarted import has_begun
 from mendflow.stores.contract import Store, Where
 
@@ -58,10 +59,10 @@ class Beginning:
         who: str,
         key: str = "",
         notify: str = "",
-        reuse: CaseId | None = None,
+        cache_from: CaseId | None = None,
     ) -> CaseDocument:
-        """Start a case of the newest version of a flow, unless there is one under the key. `reuse` is an earlier case
-        whose unchanged jobs are taken over."""
+        """Start a case of the newest version of a flow, unless there is one under the key. `cache_from` is an
+        earlier case whose results are used for unchanged jobs."""
         flows = self._services.flows
         await flows.look_again(name)
         known = flows.newest(name)
@@ -70,7 +71,7 @@ class Beginning:
         )
         if key and (earlier := await self.keyed(key)) is not None:
             return same(earlier, wanted)
-        wanted.rerun_of = reuse
+        wanted.rerun_of = cache_from
         return await self.begin(wanted, known.flow)
 
     async def begin(self, wanted: CaseDocument, flow: Flow) -> CaseDocument:

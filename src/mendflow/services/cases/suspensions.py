@@ -48,5 +48,5 @@ def sentence(case: CaseId, holds: Iterable[Hold]) -> str:
 def _said(case: CaseId, hold: Hold) -> str:
     what = f"item {hold.item} of case {case}" if hold.item is not None else f"case {case}"
     over = ", which is over and will not let it go" if hold.over else ""
-    command = f"mendflow continue {case}" + (f" {hold.item}" if hold.item is not None else "")
+    command = f"mendflow resume {case}" + (f" {hold.item}" if hold.item is not None else "")
     return f"{what} is suspended by {hold.by}{over}: `{command}` lets it go on"

@@ -12,7 +12,7 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import TaskState, TaskView
+from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.services.base.cluster import root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.events import Happenings
@@ -20,7 +20,7 @@ from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Document, Store, Where
 
 TASK_KIND = "task"
-OPEN_STATES: tuple[TaskState, ...] = ("offered", "claimed")
+OPEN_STATES: tuple[UserTaskState, ...] = ("offered", "claimed")
 Finished = Callable[[CaseId, int, Outcome], Awaitable[None]]
 
 
@@ -34,7 +34,7 @@ class TaskDocument(msgspec.Struct, kw_only=True):
     description: str = ""
     data: Value = None
     fields: dict[str, str] = {}
-    state: TaskState = "offered"
+    state: UserTaskState = "offered"
     offered_at: Instant = 0
     deadline: Instant = 0
     claimed_by: str = ""
@@ -43,8 +43,8 @@ class TaskDocument(msgspec.Struct, kw_only=True):
     outputs: Value = None
     comment: str = ""
 
-    def view(self) -> TaskView:
-        return TaskView(
+    def view(self) -> UserTaskView:
+        return UserTaskView(
             id=self.id,
             case=self.case,
             item=self.item,
@@ -120,7 +120,7 @@ class Tasks:
         self._write(task)
         return None
 
-    async def withdraw(self, case: CaseId, serial: int, reason: str = "") -> TaskState:
+    async def withdraw(self, case: CaseId, serial: int, reason: str = "") -> UserTaskState:
         """The case no longer wants it: its deadline passed, or its branch was ended. How it ended."""
         task = self._open.get(f"{case}/{serial}")
         if task is None or task.state not in OPEN_STATES:
@@ -138,18 +138,18 @@ class Tasks:
             await self._ledger.settled()
             kept = await self._store.get(TASK_KIND, id)
             if kept is None:
-                raise NotFound(f"there is no task {id}; `mendflow tasks` lists them")
+                raise NotFound(f"there is no task {id}; `mendflow worklist` lists them")
             task = _decode(kept.body)
         return task
 
-    async def search(self, *, role: str, state: str, case: str, limit: int) -> list[TaskView]:
+    async def search(self, *, role: str, state: str, case: str, limit: int) -> list[UserTaskView]:
         wanted = {"role": role, "state": state, "case": case}
         where = [Where(field, value) for field, value in wanted.items() if value]
         await self._ledger.settled()
         found = await self._store.search(TASK_KIND, where, order_by="offered_at", descending=True, limit=limit)
         return [_decode(document.body).view() for document in found]
 
-    async def claim(self, id: str, who: str) -> TaskView:
+    async def claim(self, id: str, who: str) -> UserTaskView:
         task = await self._open_task(id)
         if task.state == "claimed" and task.claimed_by != who:
             raise Conflict(f"task {id} is claimed by {task.claimed_by}; ask for its release first")
@@ -157,7 +157,7 @@ class Tasks:
         self._write(task, told=True)
         return task.view()
 
-    async def release(self, id: str, who: str) -> TaskView:
+    async def release(self, id: str, who: str) -> UserTaskView:
         task = await self._open_task(id)
         if task.claimed_by and task.claimed_by != who:
             raise Conflict(f"task {id} is claimed by {task.claimed_by}, who alone can release it")
@@ -165,7 +165,7 @@ class Tasks:
         self._write(task, told=True)
         return task.view()
 
-    async def end(self, id: str, state: TaskState, outputs: Value, who: str, comment: str) -> TaskView:
+    async def end(self, id: str, state: UserTaskState, outputs: Value, who: str, comment: str) -> UserTaskView:
         """Complete or reject. Whoever ends an unclaimed task has claimed it by that."""
         task = await self._open_task(id)
         if task.state == "claimed" and task.claimed_by != who:
@@ -191,7 +191,9 @@ class Tasks:
         self._ledger.touch(TASK_KIND, task.id, task, last=over, told=told)
         if over:
             self._open.pop(task.id, None)
-        self._happenings.tell(self._clock.now(), "task", task.case, task.item, state=task.state, message=task.title)
+        self._happenings.tell(
+            self._clock.now(), "user-task", task.case, task.item, state=task.state, message=task.title
+        )
 
 
 def outcome_of(task: TaskDocument) -> Outcome:

@@ -49,7 +49,7 @@ def about_job(
         subject=job.id,
         episode=str(job.fence),
         sentence=f"{told}, and it still runs. See what it says with `mendflow logs {job.id}`; if it hangs, let another"
-        f" pilot try it with `mendflow release {job.id}`",
+        f" pilot try it with `mendflow requeue {job.id}`",
         case=job.case,
         item=job.spec.item,
     )
@@ -86,8 +86,8 @@ def about_delivery(to: str, told: Notification, why: str, now: Instant) -> Findi
         subject=to,
         episode=str(now // DAY_MS),
         sentence=f"{to} did not take the notification {told.id} in {duration(now - told.at)}: {why}. Others may be"
-        f" missing there too; read them with `mendflow notifications --after {max(0, told.serial - 1)}`, and put the"
-        " receiver right or remove it with `mendflow webhooks remove`",
+        f" missing there too; read them with `mendflow admin notifications --after {max(0, told.serial - 1)}`, and put"
+        " the receiver right or remove it with `mendflow admin webhooks remove`",
     )
 
 
@@ -154,5 +154,5 @@ def about_level(level: int, server: str, growth: Growth, wait_ms: int) -> Findin
         episode=str(growth.since),
         sentence=f"{growth.lengths[-1]} failed jobs wait in level {level} at server {server} and they get more; each"
         f" waits {duration(wait_ms)} before it is tried again. See `mendflow failures` for what they have in common;"
-        f" when that is put right, `mendflow levels drain {level}` lets them go on",
+        f" when that is put right, `mendflow rules levels drain {level}` lets them go on",
     )

@@ -134,9 +134,9 @@ class _Reader:
         if fault is not None:
             self._add(at, "failed", name=out.name, item=out.item, lifecycle="ate_abort", message=fault.message)
             return
-        reused = f"taken over from {fact.outcome.reused_from}" if fact.outcome.reused_from else ""
+        cached = f"cached from {fact.outcome.cached_from}" if fact.outcome.cached_from else ""
         what = {"staging": "staged", "mending": "mended", "transforming": "transformed"}.get(out.what, "completed")
-        self._add(at, what, name=out.name, item=out.item, lifecycle="complete", message=reused)
+        self._add(at, what, name=out.name, item=out.item, lifecycle="complete", message=cached)
 
     def _steered(self, at: Instant, fact: Fact) -> None:
         what, lifecycle = _STEERED[type(fact)]
@@ -241,7 +241,7 @@ def attempts(jobs: Iterable[Job]) -> Iterator[HistoryEntry]:
                 {**known, "at": begun, "what": "began", "lifecycle": "start", "by": attempt.pilot, "message": told},
                 HistoryEntry,
             )
-            release = attempt.release or (None if attempt.end else job.released)
+            release = attempt.release or (None if attempt.end else job.requeued)
             if release is not None:
                 yield _released(job, release, told, begun)
             elif attempt.end and attempt.end != "completed":
@@ -265,7 +265,7 @@ def _released(job: Job, release: Release, told: str, begun: Instant) -> HistoryE
         at=max(release.at, begun + 1),
         case=job.case,
         source="person",
-        what="released",
+        what="requeued",
         name=name_of(job.spec.item),
         item=job.spec.item,
         lifecycle="reassign",

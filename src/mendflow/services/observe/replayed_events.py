@@ -10,7 +10,7 @@ from mendflow.services.cases.live_case import CaseDocument
 
 SLACK_MS = 2_000
 """An item's times are those of whoever ran it, and may be a little behind the server's."""
-_OVER = frozenset({"completed", "failed", "cancelled", "reused", "skipped"})
+_OVER = frozenset({"completed", "failed", "cancelled", "cached", "skipped"})
 
 
 async def listen(

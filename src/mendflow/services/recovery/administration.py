@@ -297,7 +297,7 @@ class Administration(RuleOffice):
         else:
             known = next((each for each in sets if exlet in each.exlets), None)
             if known is None:
-                raise NotFound(f"there is no exlet {exlet!r} in the rules of {name}, nor in the house's")
+                raise NotFound(f"there is no exlet {exlet!r} in the rules of {name}, nor in the default rules")
             found = known
         return Conclusion(
             rules=found.name,

@@ -7,9 +7,10 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.mending import XEvent
+from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.user_tasks import TASK_KIND
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND, QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.stores.contract import Store
 
 
@@ -39,6 +40,6 @@ class Beginnings:
             return called.started_at if called is not None else 0
         if kind == "job" and (job := self._meta.jobs.get(JobId(id))) is not None:
             return job.created_at
-        found = await self._store.get(TASK_KIND if kind == "task" else JOB_KIND, id)
+        found = await self._store.get(TASK_KIND if kind == "user-task" else JOB_KIND, id)
         begun = _decode(found.body) if found is not None else _Begun()
         return begun.created_at or begun.offered_at

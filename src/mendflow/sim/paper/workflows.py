@@ -18,7 +18,7 @@ RETRIES_MAX: Final = 30
 def workflow(name: str, *, retry_wait_ms: int) -> Flow:
     """W1, W2 or W3. A failed job is submitted again after `retry_wait_ms`, and not sooner the second time."""
     first, second = WORKFLOWS[name]
-    step0 = _step(STEP0, {}, retry_wait_ms, last=first, collect=Expr(f"jobs.`{STEP0}.turn`.files.data"))
+    step0 = _step(STEP0, {}, retry_wait_ms, last=first, collect=Expr(f"jobs.`{STEP0}.iteration`.files.data"))
     step1 = _step(STEP1, _READS[name], retry_wait_ms, last=second)
     return Flow(name=FlowName(name.lower()), body=Sequence(name=f"{name}.steps", body=(step0, step1)))
 
@@ -27,7 +27,7 @@ def _step(
     name: str, inputs: dict[str, Template], retry_wait_ms: int, *, last: int, collect: Expr | None = None
 ) -> ForEach:
     job = Job(
-        name=f"{name}.turn",
+        name=f"{name}.iteration",
         label=name,
         command=name,
         inputs=inputs,

@@ -119,7 +119,7 @@ def test_what_another_fault_leaves_open_is_not_told_again() -> None:
 
 def test_each_turn_of_a_parallel_loop_answers_its_own_request() -> None:
     body = sequence("t", receive("r", "ask", talk="join"), step("a"), reply("to"))
-    loop = ForEach(name="f", first=1, last=2, parallel=True, turns_at_once=1, body=Scope(name="scope", body=body))
+    loop = ForEach(name="f", first=1, last=2, parallel=True, max_parallel=1, body=Scope(name="scope", body=body))
     play = talking(loop).send("link.ask", said(1), id="one").done("a[0]")
     play.send("link.ask", said(1), id="two").done("a[1]")
     assert answered(play) == ["one", "two"]

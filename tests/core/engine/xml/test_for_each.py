@@ -26,8 +26,8 @@ def loop(
         last=xpath(last),
         variable="i",
         parallel=parallel,
-        enough=xpath(enough) if enough is not None else None,
-        enough_successful_only=well,
+        min_success=xpath(enough) if enough is not None and well else None,
+        min_ended=xpath(enough) if enough is not None and not well else None,
         body=body or Scope(name="turn", body=assign(copy("$number + $i", NUMBER))),
     )
 

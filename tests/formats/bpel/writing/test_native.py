@@ -132,7 +132,7 @@ steps:
             "f: what it puts out comes from its",
         ),
         ("steps: [{for-each: ['1', '2'], do: 'true'}]", "BPEL counts from a number to a number"),
-        ("steps: [{task: Approve, role: boss}]", "BPEL has no word for a task of a person"),
+        ("steps: [{user-task: Approve, role: boss}]", "BPEL has no word for a user task"),
         ("steps: [{name: a, run: 'true', if: 'true'}]", "a: BPEL has no `when` on activities"),
         ("inputs: {x: {type: list}}\nsteps: ['true']", "x: an input that is a list has no type in XML"),
         ("inputs: {x: {default: 1}}\nsteps: ['true']", "x: parts of messages have no defaults"),

@@ -55,7 +55,7 @@ KINDS: Final[Mapping[str, ActivityKind[Any]]] = {
     "pick": PickKind(),
     "invoke": InvokeKind(),
     "job": JobKind(),
-    "task": TaskKind(),
+    "user-task": TaskKind(),
     "stage": StageKind(),
     "call": CallKind(),
     "mend": MendKind(),

@@ -50,15 +50,17 @@ class ForEachKind(ActivityKind[Turns]):
             if instance.total > COUNTED_MAX:
                 raise thrown(
                     INVALID_EXPRESSION_VALUE,
-                    f"{activity.name}: from {instance.first} to {last} are {instance.total:,} turns; "
-                    f"at most {COUNTED_MAX:,} are taken. Give each turn more to do",
+                    f"{activity.name}: from {instance.first} to {last} are {instance.total:,} iterations; "
+                    f"at most {COUNTED_MAX:,} are taken. Give each iteration more to do",
                 )
-        if activity.enough is not None:
-            instance.enough = data.number_of(case, env, activity.enough, f"{activity.name}: `enough`")
+        key = "min-success" if activity.min_success is not None else "min-ended"
+        wanted = activity.min_success if activity.min_success is not None else activity.min_ended
+        if wanted is not None:
+            instance.enough = data.number_of(case, env, wanted, f"{activity.name}: `{key}`")
             if instance.enough > instance.total and (instance.total or run.plan.flow.xml is None):
                 raise thrown(
                     INVALID_BRANCH_CONDITION,
-                    f"{activity.name}: {instance.enough} turns would be enough, but there are only {instance.total}",
+                    f"{activity.name}: `{key}` is {instance.enough}, but there are only {instance.total} iterations",
                 )
         self.step(run, instance)
 
@@ -67,8 +69,8 @@ class ForEachKind(ActivityKind[Turns]):
         if instance.over:
             return
         activity: ForEach = run.nodes[instance.node].activity
-        at_once = (activity.turns_at_once or instance.total) if activity.parallel else 1
-        room = min(at_once - len(instance.children), instance.total - instance.next)
+        bound = (activity.max_parallel or instance.total) if activity.parallel else 1
+        room = min(bound - len(instance.children), instance.total - instance.next)
         if room > 0 and activity.parallel and instance.enough >= 0 and run.plan.flow.xml is not None:
             self.one_more(run, instance, activity)
             return
@@ -113,12 +115,12 @@ class ForEachKind(ActivityKind[Turns]):
                 self.complete(run, instance, activity)
             return
         instance.ended += 1
-        instance.counted += 1 if well or not activity.enough_successful_only else 0
+        instance.counted += 1 if well or activity.min_success is None else 0
         if instance.enough >= 0 and self.settled(run, instance, activity):
             return
         if instance.next < instance.total:
             # Only a bounded loop goes on from here; an unbounded one has a step on the agenda already.
-            if not activity.parallel or activity.turns_at_once:
+            if not activity.parallel or activity.max_parallel:
                 self.step(run, instance)
         elif not instance.children:
             self.complete(run, instance, activity)
@@ -143,7 +145,7 @@ class ForEachKind(ActivityKind[Turns]):
         if instance.counted + instance.total - instance.ended < instance.enough:
             raise thrown(
                 COMPLETION_CONDITION_FAILURE,
-                f"{activity.name}: {instance.enough} turns were to end well; {instance.counted} did, and only "
+                f"{activity.name}: {instance.enough} iterations were to succeed; {instance.counted} did, and only "
                 f"{instance.total - instance.ended} are left",
             )
         return False

@@ -89,7 +89,7 @@ class JobKind(ItemKind[JobItem]):
             else:
                 raise thrown(
                     INVALID_EXPRESSION_VALUE,
-                    f"{activity.name}: input {path} is {given!r}; give a kept file or the path of one",
+                    f"{activity.name}: input {path} is {given!r}; give a stored file or the path of one",
                 )
         instance.order = SubmitJob(serial=0, spec=JobSpec(item=instance.item, inputs=inputs, **fields))
 

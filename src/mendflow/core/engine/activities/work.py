@@ -27,7 +27,7 @@ from mendflow.core.engine.state import Alarm, End, Item, TimedItem
 from mendflow.core.engine.xml.declared import link_at, operation_of, partner_at
 from mendflow.core.engine.xml.parts import message_made, message_taken
 from mendflow.core.model.faults import Category, Fault
-from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Mend, Stage, Task, Wait
+from mendflow.core.model.flow import DURATION_MS_MAX, Call, Invoke, Mend, Stage, UserTask, Wait
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.values import Value, file_of
 from mendflow.core.model.xml import XmlMessage
@@ -42,7 +42,7 @@ class TaskKind(ItemKind[TimedItem]):
     withdrawal = WithdrawTask
 
     def prepare(self, run: Run, instance: TimedItem) -> None:
-        activity: Task = run.nodes[instance.node].activity
+        activity: UserTask = run.nodes[instance.node].activity
         case, env = run.case, instance.env
         within = f"{activity.name}: `deadline_ms`"
         instance.duration_ms = data.number_of(case, env, activity.deadline_ms, within, DURATION_MS_MAX)
@@ -75,7 +75,7 @@ class TaskKind(ItemKind[TimedItem]):
 
 
 class StageKind(ItemKind[Item]):
-    """Takes files into keeping. Those that are kept already need no staging."""
+    """Stores files on the server. Those that are kept already need no staging."""
 
     def prepare(self, run: Run, instance: Item) -> None:
         activity: Stage = run.nodes[instance.node].activity
@@ -85,7 +85,7 @@ class StageKind(ItemKind[Item]):
             if isinstance(given, str) and given:
                 sources[name] = given
             elif file_of(given) is None:
-                message = f"{activity.name}: file {name} is {given!r}; give a path, a URL or a kept file"
+                message = f"{activity.name}: file {name} is {given!r}; give a path, a URL or a stored file"
                 raise thrown(INVALID_EXPRESSION_VALUE, message)
         instance.order = StageFiles(serial=0, item=instance.item, files=sources, order=activity.order)
 

@@ -113,17 +113,17 @@ def repeat_until(writer: Writer, at: Until, around: Around) -> Tag:
 
 
 def for_each(writer: Writer, at: ForEach, around: Around) -> Tag:
-    enough = None
-    if at.enough is not None:
-        successful = {"successfulBranchesOnly": "yes" if at.enough_successful_only else ""}
-        branches = writer.parts.expression("branches", writer.number(at.enough), successful)
-        enough = tag("bpel:completionCondition", {}, branches)
+    condition, wanted = None, at.min_ended if at.min_success is None else at.min_success
+    if wanted is not None:
+        successful = {"successfulBranchesOnly": "" if at.min_success is None else "yes"}
+        branches = writer.parts.expression("branches", writer.number(wanted), successful)
+        condition = tag("bpel:completionCondition", {}, branches)
     return tag(
         "bpel:forEach",
         {"counterName": at.variable, "parallel": "yes" if at.parallel else "no"},
         writer.parts.expression("startCounterValue", writer.number(at.first)),
         writer.parts.expression("finalCounterValue", writer.number(at.last)),
-        enough,
+        condition,
         writer.activity(at.body, around),
     )
 

@@ -22,15 +22,15 @@ from mendflow.core.model.flow import (
     Reply,
     Scope,
     Stage,
-    Task,
     Throw,
+    UserTask,
     Wait,
 )
 from mendflow.formats.bpel.writing.wsdl import unordered
 
 NO_WORDS: Final[dict[type[Node], str]] = {
     Job: "a job",
-    Task: "a task of a person",
+    UserTask: "a user task",
     Stage: "a stage",
     Call: "a call of another flow",
     Mend: "a repair",
@@ -90,8 +90,8 @@ def _choose(at: Choose) -> Iterator[str]:
 def _for_each(at: ForEach) -> Iterator[str]:
     if at.items is not None or at.first is None:
         yield "BPEL counts from a number to a number, and has no loop over a list"
-    if at.collect is not None or at.turns_at_once or at.on_fault == "finish":
-        yield "BPEL collects nothing from turns, bounds not how many run at once, and ends them all at a fault"
+    if at.collect is not None or at.max_parallel or at.on_fault == "finish":
+        yield "BPEL has no `collect`, no `max-parallel` and no `on-failure: finish` for loops"
 
 
 def _message(at: Receive | Reply | OnMessage) -> Iterator[str]:

@@ -36,8 +36,8 @@ class Record(msgspec.Struct, frozen=True, tag_field="record", forbid_unknown_fie
 
 
 class Head(Record, frozen=True, tag="head"):
-    """The first. `files` says whether kept files are in it. `left_out` are trees that should be in it, and whose server
-    could not be asked."""
+    """The first. `files` says whether stored files are in it. `left_out` are trees that should be in it, and whose
+    server could not be asked."""
 
     made_at: Instant
     made_by: str
@@ -72,7 +72,7 @@ class Journal(Record, frozen=True, tag="journal"):
 
 
 class File(Record, frozen=True, tag="file"):
-    """A kept file; its pieces follow."""
+    """A stored file; its pieces follow."""
 
     sha256: str
     size: int

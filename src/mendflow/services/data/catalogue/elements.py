@@ -9,8 +9,8 @@ import msgspec
 from mendflow.core.data.elements import checked_element, overlap
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.flows import TRIES
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.catalogue")
@@ -55,7 +55,9 @@ class ElementBook:
         """As the store has it."""
         found = await self._store.get(STORAGE_KIND, name)
         if found is None:
-            raise NotFound(f"there is no storage element {name!r:.100}; `mendflow storage list` shows which there are")
+            raise NotFound(
+                f"there is no storage element {name!r:.100}; `mendflow data storage list` shows which there are"
+            )
         return _decode(found.body)
 
     async def put(self, given: StorageElement, *, replace: bool) -> StorageElement:

@@ -10,8 +10,8 @@ from mendflow.core.data.paths import logical_name
 from mendflow.core.model.data import LogicalFile
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.flows import TRIES
 from mendflow.stores.contract import Document, Store, Where
 
 FILE_KIND: Final = "file"
@@ -34,7 +34,7 @@ class FileBook:
 
     async def get(self, name: str) -> LogicalFile:
         if (found := await self.find(logical_name(name))) is None:
-            raise NotFound(f"the catalogue has no file {name:.200}; `mendflow data list` shows what it has")
+            raise NotFound(f"the catalogue has no file {name:.200}; `mendflow data files list` shows what it has")
         return found
 
     async def many(self, names: Sequence[str]) -> dict[str, LogicalFile]:

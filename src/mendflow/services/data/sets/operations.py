@@ -22,7 +22,7 @@ class DataSetsFace(Protocol):
         ...
 
     async def add_to_set(self, name: str, files: Sequence[str | FileRef], *, who: str) -> DataSetView:
-        """Say that files have arrived: logical names of the catalogue, or files in the server's keeping. The set is
+        """Say that files have arrived: logical names of the catalogue, or files stored on the server. The set is
         made if there is none. Told twice, a file counts once."""
         ...
 

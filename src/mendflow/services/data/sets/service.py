@@ -75,7 +75,7 @@ class DataSets:
             raise Invalid(f"{where}: flow {rule.flow} wants the input {missing[0]!r}; give it in `inputs`")
 
     async def arrived(self, name: str, files: Sequence[str | FileRef]) -> DataSetView:
-        """Files belong to a set: by logical names that the catalogue knows, or files in the server's keeping."""
+        """Files belong to a set: by logical names that the catalogue knows, or files stored on the server."""
         await self._arrivals.told_by_somebody(name, files)
         self.tending.wake(name)
         return await self.view(name)

@@ -76,7 +76,7 @@ class SetBook:
     async def get(self, name: str) -> DataSet:
         found = await self.find(name)
         if found is None:
-            raise NotFound(f"there is no data set {name!r}; `mendflow sets` lists them")
+            raise NotFound(f"there is no data set {name!r}; `mendflow data sets` lists them")
         return found
 
     def at_hand(self, name: str) -> DataSet | None:

@@ -104,7 +104,7 @@ class Watches:
         """Look there no more. What was found stays in its set."""
         found = await self._store.get(WATCH_KIND, name)
         if found is None:
-            raise NotFound(f"there is no watch {name!r:.100}; `mendflow watches` lists them")
+            raise NotFound(f"there is no watch {name!r:.100}; `mendflow data watch` lists them")
         await self._store.write([Delete(WATCH_KIND, name, found.version)])
         report = await self._store.get(REPORT_KIND, name)
         if report is not None:

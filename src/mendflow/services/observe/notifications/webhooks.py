@@ -81,7 +81,7 @@ class WebhookBook:
         """As the store has it: another server may have added it just now."""
         found = await self._store.get(WEBHOOK_KIND, id)
         if found is None:
-            raise NotFound(f"there is no webhook {id!r}; `mendflow webhooks` lists them")
+            raise NotFound(f"there is no webhook {id!r}; `mendflow admin webhooks` lists them")
         return _decode(found.body)
 
     async def all(self) -> list[WebhookView]:

@@ -35,8 +35,8 @@ def _paused(document: SiteDocument) -> Finding | None:
         kind="site-paused",
         subject=name,
         episode=str(paused.at),
-        sentence=f"site {name} gets no more pilots: {paused.why}. See `mendflow sites show {name}`, put it right, and"
-        f" let it go on with `mendflow sites resume {name}`",
+        sentence=f"site {name} gets no more pilots: {paused.why}. See `mendflow admin sites show {name}`, put it right,"
+        f" and let it go on with `mendflow admin sites resume {name}`",
     )
 
 

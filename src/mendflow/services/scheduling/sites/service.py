@@ -12,7 +12,7 @@ from mendflow.core.scheduling import submissions
 from mendflow.services.base.alerts import AlertBook
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.base.membership import OwnMembership
 from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.services.scheduling.sites.alerts import SiteAlerts
 from mendflow.services.scheduling.sites.batch_systems import BatchSystems
@@ -71,7 +71,7 @@ class Provisioning:
         if (storage := site.pilots.storage) and await self._elements(storage) is None:
             warnings.append(
                 f"there is no storage element {storage}: its pilots read from and write to others; add it with"
-                f" `mendflow storage add`, or name one that `mendflow storage list` shows"
+                f" `mendflow data storage add`, or name one that `mendflow data storage list` shows"
             )
         if self._batches is not None:
             warnings += await self._batches.lacks(site)

@@ -46,7 +46,7 @@ class SiteBook:
     async def get(self, name: str) -> KnownSite:
         found = await self.find(name)
         if found is None:
-            raise NotFound(f"there is no site {name!r}; `mendflow sites` lists them")
+            raise NotFound(f"there is no site {name!r}; `mendflow admin sites` lists them")
         return found
 
     async def write(self, known: KnownSite, document: SiteDocument | None) -> KnownSite | None:
@@ -106,14 +106,14 @@ class SiteBook:
 
     def _there(self, name: str, document: SiteDocument | None) -> SiteDocument:
         if document is None:
-            raise NotFound(f"there is no site {name!r}; `mendflow sites` lists them")
+            raise NotFound(f"there is no site {name!r}; `mendflow admin sites` lists them")
         return document
 
 
 def _resumed(known: SiteDocument) -> SiteDocument:
     if known.removed:
         raise Conflict(
-            f"the site {known.site.name} is being removed; `mendflow sites add FILE` with its settings keeps it"
+            f"the site {known.site.name} is being removed; `mendflow admin sites add FILE` with its settings keeps it"
         )
     return submissions.resume(known)
 

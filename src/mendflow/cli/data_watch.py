@@ -5,8 +5,8 @@ from typing import Annotated
 import typer
 
 from mendflow.cli.asking import Ask, asks
+from mendflow.cli.data_sets import open_sets, tell_if_new
 from mendflow.cli.printing import print_json, print_table, say
-from mendflow.cli.sets import open_sets, tell_if_new
 from mendflow.client import Client
 from mendflow.core.model.data_sets import Watch, WatchView
 from mendflow.core.model.problems import Invalid
@@ -14,20 +14,20 @@ from mendflow.core.model.units import DURATION_EXAMPLES, duration_ms
 
 app = typer.Typer()
 watches = typer.Typer(invoke_without_command=True)
-app.add_typer(watches, name="watches")
+app.add_typer(watches, name="watch")
 
 
 @watches.callback()
 @asks
 def list_watches(ask: Ask) -> None:
-    """List the storage elements that are watched for files; add or remove one."""
+    """List the folders that are watched for new files; add or remove one."""
     if ask.inner:
         return
     views = ask.of(lambda client: client.watches())
     if ask.json:
         print_json(views)
     elif not views:
-        say("Nothing is watched; see mendflow watches add --help.")
+        say("No folder is watched; see mendflow data watch add --help.")
     else:
         heads = ("watch", "where", "files", "for", "known", "unsettled", "left out", "problem")
         rows = [
@@ -52,11 +52,11 @@ def add(
     ask: Ask,
     name: Annotated[str, typer.Argument(metavar="NAME", help="A name for the watch.")],
     where: Annotated[str, typer.Argument(metavar="ELEMENT[:PATH]", help="A storage element, and a path below it.")],
-    data_set: Annotated[str, typer.Option("--set", metavar="SET", help="The data set that files belong to.")],
+    data_set: Annotated[str, typer.Option("--set", metavar="SET", help="The data set that new files are added to.")],
     match: Annotated[str, typer.Option("--match", metavar="PATTERN", help="Which files, such as *.dat.")] = "*",
-    every: Annotated[str, typer.Option("--every", metavar="TIME", help="How often to look.")] = "10 s",
+    every: Annotated[str, typer.Option("--every", metavar="TIME", help="How often to look for changes.")] = "10 s",
     stable: Annotated[
-        str, typer.Option("--stable", metavar="TIME", help="A file that did not change for so long is whole.")
+        str, typer.Option("--stable", metavar="TIME", help="A file that has not changed for this long is complete.")
     ] = "10 s",
 ) -> None:
     """Watch a folder of a storage element, or change how it is watched."""
@@ -85,7 +85,7 @@ def add(
 @watches.command("remove")
 @asks
 def remove(ask: Ask, name: Annotated[str, typer.Argument(metavar="WATCH", help="A watch's name.")]) -> None:
-    """Watch no more; what was found stays in its set."""
+    """Stop watching a folder; files that were found stay in their data set."""
     view = ask.of(lambda client: client.remove_watch(name))
     if ask.json:
         print_json(view)

@@ -1,4 +1,4 @@
-"""The work of people: list it, claim it, complete it, reject it, give it back."""
+"""User tasks, the work of people: list them, claim, complete, reject or give one back."""
 
 from collections.abc import Awaitable, Callable
 from typing import Annotated, get_args
@@ -13,15 +13,15 @@ from mendflow.cli.printing import print_json, print_table, say, state_text
 from mendflow.client import Client
 from mendflow.core.model.problems import Invalid
 from mendflow.core.model.values import Value
-from mendflow.core.model.views import TaskState, TaskView
+from mendflow.core.model.views import UserTaskState, UserTaskView
 from mendflow.pages.words import plain, short_time_text
 
 app = typer.Typer()
 tasks_app = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(tasks_app, name="tasks", help="List and do the work of people.")
+app.add_typer(tasks_app, name="worklist", help="List the user tasks that wait; claim, complete or reject one.")
 
 TaskArgument = Annotated[
-    str, typer.Argument(metavar="TASK", help="A task's id, CASE/NUMBER.", autocompletion=offered("tasks"))
+    str, typer.Argument(metavar="TASK", help="A user task's id, CASE/NUMBER.", autocompletion=offered("worklist"))
 ]
 Role = Annotated[str, typer.Option("--role", metavar="ROLE", help="Only for this role.", show_default=False)]
 State = Annotated[
@@ -29,29 +29,30 @@ State = Annotated[
     typer.Option(
         "--state",
         metavar="STATE",
-        help="Only in this state; else offered and claimed.",
+        help="Only in this state; default: offered and claimed.",
         show_default=False,
-        callback=one_of("--state", get_args(TaskState)),
-        autocompletion=completed(get_args(TaskState)),
+        callback=one_of("--state", get_args(UserTaskState)),
+        autocompletion=completed(get_args(UserTaskState)),
     ),
 ]
 OfCase = Annotated[str, typer.Option("--case", metavar="CASE", help="Only of this case.", show_default=False)]
-Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="How many at most.")]
+Limit = Annotated[int, typer.Option("--limit", min=1, metavar="N", help="Show at most this many.")]
 Comment = Annotated[
-    str, typer.Option("--comment", "-m", metavar="TEXT", help="A word on it, kept with the task.", show_default=False)
+    str,
+    typer.Option("--comment", "-m", metavar="TEXT", help="A comment, stored with the user task.", show_default=False),
 ]
 
 
 @tasks_app.callback()
 @asks
-def tasks(
+def worklist(
     ask: Ask,
     role: Role = "",
     state: State = "",
     case: OfCase = "",
     limit: Limit = 100,
 ) -> None:
-    """List and do the work of people."""
+    """List the user tasks that wait; claim, complete or reject one."""
     if not ask.inner:
         _list(ask, role=role, state=state, case=case, limit=limit)
 
@@ -65,19 +66,19 @@ def list_(
     case: OfCase = "",
     limit: Limit = 100,
 ) -> None:
-    """List the tasks that wait for somebody."""
+    """List the user tasks that wait for somebody."""
     _list(ask, role=role, state=state, case=case, limit=limit)
 
 
 def _list(ask: Ask, *, role: str, state: str, case: str, limit: int) -> None:
-    found = ask.of(lambda client: client.tasks(role=role, state=state, case=case, limit=limit))
+    found = ask.of(lambda client: client.worklist(role=role, state=state, case=case, limit=limit))
     views = [task for task in found if state or task.state in ("offered", "claimed")]
     if ask.json:
         print_json(views)
     elif not views:
-        say("There is nothing to do.")
+        say("No user task waits.")
     else:
-        print_table(("task", "role", "state", "deadline", "title"), map(_row, views))
+        print_table(("user task", "role", "state", "deadline", "title"), map(_row, views))
 
 
 @tasks_app.command("show")
@@ -86,8 +87,8 @@ def show(
     ask: Ask,
     task: TaskArgument,
 ) -> None:
-    """Show one task with its data and the outputs that it wants."""
-    view = ask.of(lambda client: client.task(task))
+    """Show one user task: its data, and the outputs that it asks for."""
+    view = ask.of(lambda client: client.user_task(task))
     if ask.json:
         print_json(view)
         return
@@ -105,7 +106,7 @@ def claim(
     ask: Ask,
     task: TaskArgument,
 ) -> None:
-    """Take a task, so that nobody else does it."""
+    """Claim a user task, so that nobody else does it."""
     _do(ask, lambda client: client.claim(task))
 
 
@@ -115,7 +116,7 @@ def release(
     ask: Ask,
     task: TaskArgument,
 ) -> None:
-    """Give a claimed task back."""
+    """Give a claimed user task back."""
     _do(ask, lambda client: client.release(task))
 
 
@@ -130,7 +131,7 @@ def complete(
     ] = None,
     comment: Comment = "",
 ) -> None:
-    """Say that a task is done, with its outputs."""
+    """Complete a user task, with its outputs."""
     outputs = _outputs(output or [])
     _do(ask, lambda client: client.complete(task, outputs, comment=comment))
 
@@ -142,7 +143,7 @@ def reject(
     task: TaskArgument,
     comment: Comment = "",
 ) -> None:
-    """Say no; the flow then has a fault named rejected."""
+    """Reject a user task; the flow gets the fault `rejected`."""
     _do(ask, lambda client: client.reject(task, comment=comment))
 
 
@@ -156,7 +157,7 @@ def _outputs(pairs: list[str]) -> dict[str, Value]:
     return outputs
 
 
-def _do(ask: Ask, act: Callable[[Client], Awaitable[TaskView]]) -> None:
+def _do(ask: Ask, act: Callable[[Client], Awaitable[UserTaskView]]) -> None:
     view = ask.of(act)
     if ask.json:
         print_json(view)
@@ -165,6 +166,6 @@ def _do(ask: Ask, act: Callable[[Client], Awaitable[TaskView]]) -> None:
         say(f"{view.id} {view.state}{by}")
 
 
-def _row(view: TaskView) -> tuple[str | Text, ...]:
+def _row(view: UserTaskView) -> tuple[str | Text, ...]:
     state = f"claimed by {view.claimed_by}" if view.state == "claimed" else view.state
     return view.id, view.role, state_text(state), short_time_text(view.deadline), view.title

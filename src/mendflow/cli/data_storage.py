@@ -42,7 +42,7 @@ def _list(ask: Ask) -> None:
     if ask.json:
         print_json(found)
     elif not found:
-        say("There are no storage elements; add one with mendflow storage add FILE, or with --name and --url.")
+        say("There are no storage elements; add one with mendflow data storage add FILE, or with --name and --url.")
     else:
         print_table(("element", "url", "sites", "rules", "may be"), [_row(each) for each in found])
 
@@ -84,16 +84,20 @@ def add(
         str, typer.Option("--url", metavar="URL", help="Where it is: a folder, s3://bucket, ...", show_default=False)
     ] = "",
     site: Annotated[
-        list[str] | None, typer.Option("--site", metavar="SITE", help="A site near it.", show_default=False)
+        list[str] | None,
+        typer.Option("--site", metavar="SITE", help="A site near it; can be repeated.", show_default=False),
     ] = None,
     rules: Annotated[
-        str, typer.Option("--rules", metavar="FILE", help="Its rules: YAML, or CMS's XML.", show_default=False)
+        str,
+        typer.Option(
+            "--rules", metavar="FILE", help="A file with its name rules: YAML, or CMS's XML.", show_default=False
+        ),
     ] = "",
     protocol: Annotated[
-        str, typer.Option("--protocol", metavar="NAME", help="Which of the rules count.", show_default=False)
+        str, typer.Option("--protocol", metavar="NAME", help="Use the rules of this protocol.", show_default=False)
     ] = "",
-    read_only: Annotated[bool, typer.Option("--read-only", help="Nothing is written there.")] = False,
-    change: Annotated[bool, typer.Option("--replace", help="Change one that is there.")] = False,
+    read_only: Annotated[bool, typer.Option("--read-only", help="Only read from it.")] = False,
+    change: Annotated[bool, typer.Option("--replace", help="Change an existing element.")] = False,
 ) -> None:
     """Add a storage element, from a file or by options."""
     if bool(file) == bool(name and url):
@@ -118,7 +122,7 @@ def add(
 @storage.command("remove")
 @asks
 def remove(ask: Ask, element: ElementArgument) -> None:
-    """Remove a storage element. What lies there stays there, and is not found any more."""
+    """Remove a storage element. Its files are not deleted, but no longer found."""
     removed = ask.of(lambda client: client.remove_element(element))
     if ask.json:
         print_json(removed)
@@ -131,10 +135,12 @@ def remove(ask: Ask, element: ElementArgument) -> None:
 def place(
     ask: Ask,
     element: ElementArgument,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A logical name; the file need not be there.")],
-    site: Annotated[str, typer.Option("--site", metavar="SITE", help="Asked by this site.", show_default=False)] = "",
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A logical name; the file need not exist.")],
+    site: Annotated[
+        str, typer.Option("--site", metavar="SITE", help="As seen from this site.", show_default=False)
+    ] = "",
 ) -> None:
-    """Say where a name would lie on an element, by its rules."""
+    """Print the place of a logical name on an element, by its rules."""
     found = ask.of(lambda client: client.element(element))
     say(place_of(found, logical_name(name), site))
 
@@ -144,7 +150,7 @@ def place(
 def rules(
     ask: Ask,
     element: ElementArgument,
-    cms: Annotated[bool, typer.Option("--cms", help="As a catalogue of CMS, in XML.")] = False,
+    cms: Annotated[bool, typer.Option("--cms", help="As CMS's XML.")] = False,
 ) -> None:
     """Print the rules of an element, as YAML or as CMS's XML."""
     found = ask.of(lambda client: client.element(element))

@@ -28,15 +28,15 @@ SetArgument = Annotated[str, typer.Argument(metavar="SET", help="A data set's na
 
 @sets.callback()
 @asks
-def list_sets(ask: Ask, every: Annotated[bool, typer.Option("--all", help="Those that are over too.")] = False) -> None:
-    """List the data sets; make them, add files, close them."""
+def list_sets(ask: Ask, every: Annotated[bool, typer.Option("--all", help="Closed ones too.")] = False) -> None:
+    """List the data sets; create one, add files, close it."""
     if ask.inner:
         return
     views = ask.of(lambda client: client.data_sets(every=every))
     if ask.json:
         print_json(views)
     elif not views:
-        say("There are no data sets; describe some in a file, and give it with mendflow sets apply FILE.")
+        say("There are no data sets; describe some in a file, and give it with mendflow data sets apply FILE.")
     else:
         heads = ("set", "state", "files", "size", "waiting", "batches", "follows")
         print_table(heads, [_row(view) for view in views])
@@ -54,7 +54,7 @@ def _row(view: DataSetView) -> Sequence[str]:
 def apply(
     ask: Ask, file: Annotated[str, typer.Argument(metavar="FILE", help="Data sets and watches, in YAML.")]
 ) -> None:
-    """Make the data sets and watches of a file, or change them."""
+    """Create or change the data sets and watches described in a file."""
     found = load_sets(Path(file))
 
     async def put(client: Client) -> tuple[list[DataSetView], list[str]]:
@@ -77,7 +77,7 @@ def apply(
 @sets.command("show")
 @asks
 def show(ask: Ask, name: SetArgument) -> None:
-    """Show a data set: what waits, what was started, and what it waits for."""
+    """Show a data set: files that wait, batches that started, and what the next batch waits for."""
     view = ask.of(lambda client: client.data_set(name))
     if ask.json:
         print_json(view)
@@ -105,7 +105,7 @@ def show(ask: Ask, name: SetArgument) -> None:
 @sets.command("files")
 @asks
 def files(ask: Ask, name: SetArgument, limit: Limit = 1000) -> None:
-    """List the files of a data set, in the order in which they came."""
+    """List the files of a data set, in order of arrival."""
     found = ask.of(lambda client: client.set_files(name, limit=limit))
     if ask.json:
         print_json(found)
@@ -120,7 +120,10 @@ def batches(
     ask: Ask,
     name: SetArgument,
     status: Annotated[
-        str, typer.Option("--status", metavar="STATUS", help="Only these, such as failed.", show_default=False)
+        str,
+        typer.Option(
+            "--status", metavar="STATUS", help="Only batches with this status, such as failed.", show_default=False
+        ),
     ] = "",
     limit: Limit = 100,
 ) -> None:
@@ -143,10 +146,10 @@ def add(
     ask: Ask,
     name: SetArgument,
     files: Annotated[
-        list[str], typer.Argument(metavar="FILE...", help="lfn:NAME for one in the catalogue; else a file here.")
+        list[str], typer.Argument(metavar="FILE...", help="lfn:NAME for a logical file; otherwise a local file.")
     ],
 ) -> None:
-    """Say that files have arrived. A file of this machine is given to the server's keeping."""
+    """Add files to a data set. A local file is uploaded to the server."""
 
     async def tell(client: Client) -> tuple[DataSetView, list[str]]:
         known = await open_sets(client)
@@ -162,7 +165,7 @@ def add(
 @sets.command("close")
 @asks
 def close(ask: Ask, name: SetArgument) -> None:
-    """Say that nothing more comes: what waits is handed on as it is."""
+    """Close a data set: no more files come, and the files that wait become a last batch."""
     _told(ask, ask.of(lambda client: client.close_set(name)))
 
 
@@ -171,12 +174,12 @@ def close(ask: Ask, name: SetArgument) -> None:
 def retry(
     ask: Ask,
     name: SetArgument,
-    batch: Annotated[str, typer.Argument(metavar="BATCH", help="GATHERING/NUMBER, as the list shows it.")],
+    batch: Annotated[str, typer.Argument(metavar="BATCH", help="GATHERING/NUMBER, as the list prints it.")],
 ) -> None:
     """Start another case for a batch whose case did not complete."""
     gathering, _, number = batch.rpartition("/")
     if not gathering or not number.isdecimal():
-        raise Invalid(f"{batch!r} is no batch; give GATHERING/NUMBER, as mendflow sets batches {name} shows it")
+        raise Invalid(f"{batch!r} is no batch; give GATHERING/NUMBER, as mendflow data sets batches {name} shows it")
     view = ask.of(lambda client: client.retry_batch(name, gathering, int(number)))
     if ask.json:
         print_json(view)
@@ -187,12 +190,12 @@ def retry(
 @sets.command("wait")
 @asks
 def wait(ask: Ask, name: SetArgument) -> None:
-    """Wait until a data set is closed and all that it started has completed; a case that failed ends the wait."""
+    """Wait until a data set is closed and all its cases have completed; a failed case ends the wait."""
 
     async def over(client: Client) -> DataSetView:
         while True:
             view = await client.data_set(name)
-            if view.state == "over" or any("mendflow sets retry" in reason for reason in view.waits_for):
+            if view.state == "over" or any("mendflow data sets retry" in reason for reason in view.waits_for):
                 return view
             await asyncio.sleep(LOOK_S)
 
@@ -220,4 +223,4 @@ def tell_if_new(name: str, known: Sequence[str]) -> None:
     if name not in known:
         meant = nearest(name, known)
         hint = f" (did you mean {meant}?)" if meant else ""
-        say(f"  {name} is new, and nothing follows from its files until mendflow sets apply says what{hint}")
+        say(f"  {name} is new, and nothing follows from its files until mendflow data sets apply says what{hint}")

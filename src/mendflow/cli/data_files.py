@@ -16,20 +16,25 @@ from mendflow.pages.words import short_time_text, size_text
 
 app = typer.Typer()
 data = typer.Typer(invoke_without_command=True)
-app.add_typer(data, name="data")
+app.add_typer(data, name="files")
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="A logical name, such as /store/raw/a.dat.")]
-OnOption = Annotated[str, typer.Option("--on", metavar="ELEMENT", help="The storage element that it lies on.")]
+OnOption = Annotated[str, typer.Option("--on", metavar="ELEMENT", help="The storage element that has it.")]
 PathOption = Annotated[
     str,
-    typer.Option("--path", metavar="PATH", help="Where below the element, if not by its rules.", show_default=False),
+    typer.Option(
+        "--path",
+        metavar="PATH",
+        help="Its path on the element, if the element's rules do not give it.",
+        show_default=False,
+    ),
 ]
 
 
 @data.callback()
 @asks
 def list_all(ask: Ask) -> None:
-    """List the logical files; add, show, find or forget one."""
+    """List the logical files; add, show, locate or remove one."""
     if not ask.inner:
         _list(ask, ask.of(lambda client: client.data()))
 
@@ -38,14 +43,16 @@ def list_all(ask: Ask) -> None:
 @asks
 def list_files(
     ask: Ask,
-    prefix: Annotated[str, typer.Argument(metavar="PREFIX", help="Only names that begin so.", show_default=False)] = "",
+    prefix: Annotated[
+        str, typer.Argument(metavar="PREFIX", help="Only names that begin with this.", show_default=False)
+    ] = "",
     data_set: Annotated[
         str, typer.Option("--set", metavar="SET", help="Only files of this data set.", show_default=False)
     ] = "",
     after: Annotated[
-        str, typer.Option("--after", metavar="NAME", help="Those after this name.", show_default=False)
+        str, typer.Option("--after", metavar="NAME", help="Only names after this one.", show_default=False)
     ] = "",
-    every: Annotated[bool, typer.Option("--all", help="Also names that are kept for a job that is writing.")] = False,
+    every: Annotated[bool, typer.Option("--all", help="Also names reserved for a running job.")] = False,
     limit: Limit = 100,
 ) -> None:
     """List logical files, by name."""
@@ -57,7 +64,7 @@ def _list(ask: Ask, files: list[LogicalFile]) -> None:
     if ask.json:
         print_json(files)
     elif not files:
-        say("The catalogue has no such files; add one with mendflow data add NAME, or publish one from a flow.")
+        say("The catalogue has no such files; add one with mendflow data files add NAME, or publish one from a flow.")
     else:
         heads = ("name", "size", "sha256", "on", "set", "added")
         print_table(heads, [_row(file) for file in files])
@@ -72,7 +79,7 @@ def _row(file: LogicalFile) -> tuple[str, ...]:
 @data.command("show")
 @asks
 def show(ask: Ask, name: NameArgument) -> None:
-    """Show a logical file, and where it lies."""
+    """Show a logical file and its replicas."""
     _told(ask, ask.of(lambda client: client.datum(name)))
 
 
@@ -81,12 +88,15 @@ def show(ask: Ask, name: NameArgument) -> None:
 def where(
     ask: Ask,
     name: NameArgument,
-    site: Annotated[str, typer.Option("--site", metavar="SITE", help="Of this site.", show_default=False)] = "",
+    site: Annotated[
+        str, typer.Option("--site", metavar="SITE", help="For a pilot at this site.", show_default=False)
+    ] = "",
     storage: Annotated[
-        str, typer.Option("--storage", metavar="ELEMENT", help="That reaches this best.", show_default=False)
+        str,
+        typer.Option("--storage", metavar="ELEMENT", help="For a pilot near this storage element.", show_default=False),
     ] = "",
 ) -> None:
-    """Say where a pilot would read a file, the nearest place first."""
+    """List where a pilot would read a file, the nearest place first."""
     found = ask.of(lambda client: client.places(name, site=site, storage=storage))
     if ask.json:
         print_json(found)
@@ -103,10 +113,14 @@ def add(
     on: OnOption,
     path: PathOption = "",
     file: Annotated[
-        str, typer.Option("--file", metavar="FILE", help="A copy here, to know its content by.", show_default=False)
+        str,
+        typer.Option(
+            "--file", metavar="FILE", help="A local copy, to compute digest and size from.", show_default=False
+        ),
     ] = "",
     sha256: Annotated[
-        str, typer.Option("--digest", metavar="SHA256", help="Its content, without a copy here.", show_default=False)
+        str,
+        typer.Option("--digest", metavar="SHA256", help="Its SHA-256, if there is no local copy.", show_default=False),
     ] = "",
     size: Annotated[int, typer.Option("--bytes", min=0, metavar="N", help="Its size.", show_default=False)] = 0,
     data_set: Annotated[
@@ -114,10 +128,10 @@ def add(
     ] = "",
     meta: Annotated[
         list[str] | None,
-        typer.Option("--meta", metavar="KEY=TEXT", help="Something to remember of it.", show_default=False),
+        typer.Option("--meta", metavar="KEY=TEXT", help="Metadata.", show_default=False),
     ] = None,
 ) -> None:
-    """Say that a file lies on a storage element, and what it is. Nothing is copied."""
+    """Add a file that is on a storage element to the catalogue. Nothing is copied."""
     if bool(file) == bool(sha256):
         raise Invalid("say what the file is: give --file with a copy of it, or --digest and --bytes")
     digest, length = digest_of(Path(file)) if file else (sha256, size)
@@ -142,7 +156,7 @@ def _pairs(given: list[str]) -> dict[str, str]:
 @data.command("remove")
 @asks
 def remove(ask: Ask, name: NameArgument) -> None:
-    """Forget a logical file. What lies on its elements stays there."""
+    """Remove a logical file from the catalogue. Its replicas are not deleted."""
     removed = ask.of(lambda client: client.remove_data(name))
     if ask.json:
         print_json(removed)
@@ -153,14 +167,14 @@ def remove(ask: Ask, name: NameArgument) -> None:
 @data.command("add-replica")
 @asks
 def add_replica(ask: Ask, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
-    """Say that a file lies on another storage element too."""
+    """Add another replica of a file to the catalogue."""
     _told(ask, ask.of(lambda client: client.add_replica(name, Replica(element=on, path=path))))
 
 
 @data.command("remove-replica")
 @asks
 def remove_replica(ask: Ask, name: NameArgument, on: OnOption, path: PathOption = "") -> None:
-    """Forget one place of a file. What lies there stays there."""
+    """Remove a replica from the catalogue. The file itself is not deleted."""
     _told(ask, ask.of(lambda client: client.remove_replica(name, Replica(element=on, path=path))))
 
 
