@@ -1,29 +1,40 @@
-"""The one check of the project: `python3 check.py`.
+"""The one check of the project: `python3 check.py`, and `python3 check.py --full` for all of it.
 
-Makes `.venv` from the locked dependencies, then runs format, lint, types and tests, each to its end, and says in one
-line each how it went. The exit code is 0 only if all went well."""
+Makes `.venv` from the locked dependencies, then runs format, lint, types and tests, each to its end, and says in a
+table how each went. The exit code is 0 only if all went well. What is quiet runs beside the tests, which wait a good
+deal. docs/check.md tells what is in each stage and what it takes."""
 
 import argparse
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.servers import conformance, opensearch, slurm
 from tools.environment import ROOT, NotPrepared, prepare
 
-WORKERS = 2
+WORKERS = 3
+"""One more than the cores that we count on: many tests wait for a process or for a lease to end."""
+
+WAITING_WORKERS = 4
 GOODBYE_S = 20
-CHAOS_SEEDS_USUAL = 2
-CHAOS_SEEDS_FAST = 1
+CHAOS_SEEDS = 2
+APART = "alone", "waiting", "opensearch", "slurm"
+"""Marks of tests that have stages of their own in the full check."""
+
+PASSED = re.compile(rb"(\d+) passed")
+TAIL_BYTES = 4000
 
 
 class Stage(NamedTuple):
-    """`quiet` stages show their output only when they fail; the others show it as it comes."""
+    """`quiet` stages show their output only when they fail, and run beside the others; these show it as it comes."""
 
     name: str
     family: str
@@ -36,6 +47,7 @@ class Result(NamedTuple):
     stage: Stage
     ok: bool
     seconds: float
+    tests: int = 0
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -47,16 +59,16 @@ def main(arguments: Sequence[str]) -> int:
     except NotPrepared as problem:
         say(f"FAIL  environment  {problem}")
         return 1
-    say(f"ok    environment  {time.monotonic() - started:.1f} s")
+    made = Result(Stage("environment", "", []), True, time.monotonic() - started)
+    say(line(made))
     wanted = [stage for stage in stages(programs, options) if options.only in ("", stage.family)]
-    environ = _environ(programs, options)
-    results = [run(stage, environ) for stage in wanted]
-    return summary(results, time.monotonic() - started)
+    results = Runs(environ(programs, options)).all(wanted)
+    return summary([made, *results], time.monotonic() - started)
 
 
 def _options(arguments: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description="Check the whole project.")
-    parser.add_argument("--fast", action="store_true", help="leave out the end-to-end tests, draw fewer examples")
+    parser = argparse.ArgumentParser(description="Check the project: what a change needs, or all of it.")
+    parser.add_argument("--full", action="store_true", help="run every test there is, with real servers and kill -9")
     parser.add_argument("--only", choices=["lint", "types", "tests"], default="", help="run one family of stages")
     parser.add_argument("--chaos", type=int, metavar="SEEDS", help="how many seeds the kill -9 test goes through")
     parser.add_argument("-k", metavar="EXPRESSION", default="", help="run only the tests that pytest's -k selects")
@@ -64,35 +76,57 @@ def _options(arguments: Sequence[str]) -> argparse.Namespace:
 
 
 def stages(programs: Path, options: argparse.Namespace) -> list[Stage]:
-    """Tests marked `alone` start and kill real processes and watch the time: they run by themselves, after the rest.
-    Those marked `opensearch` or `slurm` need what not every machine has, and have a stage where that is."""
+    """The short check has one stage of tests: all but those marked `full`. The full one has all tests, and those that
+    wait, that want the machine for themselves, or that need what not every machine has, in stages of their own."""
     python = str(programs / "python")
     here = [
         path for path in ("src", "tests", "bench", "tools", "examples", "check.py", "demo.py") if (ROOT / path).exists()
     ]
     typed = [path for path in here if path != "examples"]
-    pytest = [python, "-m", "pytest", "--durations", "5", *(["-k", options.k] if options.k else [])]
-    none_selected = (5,) if options.k else ()
-    together = ["-n", str(WORKERS), "--dist", "worksteal", "-m", "not alone and not opensearch and not slurm"]
     listed = [
         Stage("format", "lint", [python, "-m", "ruff", "format", "--check", *here]),
         Stage("lint", "lint", [python, "-m", "ruff", "check", *here]),
         Stage("types", "types", [python, "-m", "mypy", *typed]),
-        Stage("tests", "tests", [*pytest, *together], quiet=False, nothing_to_do=none_selected),
     ]
-    if not options.fast:
-        alone = [*pytest, "-m", "alone and not opensearch and not slurm"]
-        listed.append(Stage("tests alone", "tests", alone, quiet=False, nothing_to_do=none_selected))
-    if not options.fast and not options.k and possible("bpel", conformance.lacking()):
+    of_tests = Tests(python, options.k)
+    if not options.full:
+        return [*listed, of_tests.stage("tests", f"not full and {_none_of('opensearch', 'slurm')}", WORKERS)]
+    return [*listed, *full_stages(of_tests, python, options)]
+
+
+class Tests(NamedTuple):
+    """How a share of the tests is run."""
+
+    python: str
+    k: str
+
+    def stage(self, name: str, marked: str, workers: int, *more: str) -> Stage:
+        chosen = ["-m", marked, *(["-k", self.k] if self.k else [])]
+        spread = ["-n", str(workers), "--dist", "worksteal"] if workers > 1 else []
+        command = [self.python, "-m", "pytest", "--durations", "10", *spread, *more, *chosen]
+        return Stage(name, "tests", command, quiet=False, nothing_to_do=(5,) if self.k else ())
+
+
+def full_stages(of_tests: Tests, python: str, options: argparse.Namespace) -> list[Stage]:
+    listed = [
+        of_tests.stage("tests", _none_of(*APART), WORKERS),
+        of_tests.stage("waiting", f"waiting and {_none_of('alone', 'opensearch', 'slurm')}", WAITING_WORKERS),
+        of_tests.stage("alone", f"alone and {_none_of('opensearch', 'slurm')}", 1),
+    ]
+    if not options.k and possible("bpel", conformance.lacking()):
         listed.append(Stage("bpel", "tests", [python, "-m", "tests.servers.conformance"], quiet=False))
-    if not options.fast and possible("opensearch", opensearch.lacking()):
+    if possible("opensearch", opensearch.lacking()):
         listed.append(Stage("fetch nodes", "tests", [python, "-m", "tests.servers.opensearch"]))
-        real = [*pytest, "-n", str(WORKERS), "--dist", "loadfile", "--timeout", "300", "-m", "opensearch"]
-        listed.append(Stage("opensearch", "tests", real, quiet=False, nothing_to_do=none_selected))
-    if not options.fast and possible("slurm", slurm.lacking()):
-        batch = [*pytest, "--timeout", "300", "-m", "slurm"]
-        listed.append(Stage("slurm", "tests", batch, quiet=False, nothing_to_do=none_selected))
+        listed.append(
+            of_tests.stage("opensearch", "opensearch and not slurm", 2, "--dist", "loadfile", "--timeout", "300")
+        )
+    if possible("slurm", slurm.lacking()):
+        listed.append(of_tests.stage("slurm", "slurm", 1, "--timeout", "300"))
     return listed
+
+
+def _none_of(*marks: str) -> str:
+    return " and ".join(f"not {mark}" for mark in marks)
 
 
 def possible(stage: str, lacking: str) -> bool:
@@ -102,53 +136,92 @@ def possible(stage: str, lacking: str) -> bool:
     return not lacking
 
 
-def _environ(programs: Path, options: argparse.Namespace) -> dict[str, str]:
-    usual = CHAOS_SEEDS_FAST if options.fast else CHAOS_SEEDS_USUAL
+def environ(programs: Path, options: argparse.Namespace) -> dict[str, str]:
+    """Python may write its bytecode: each of some thousand processes would else compile what it loads anew."""
+    passed_on = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     return {
-        **os.environ,
+        **passed_on,
         "PATH": f"{programs}{os.pathsep}{os.environ.get('PATH', '')}",
-        "MENDFLOW_CHAOS_SEEDS": str(usual if options.chaos is None else options.chaos),
-        "MENDFLOW_TEST_PROFILE": "fast" if options.fast else "usual",
+        "MENDFLOW_CHAOS_SEEDS": str(CHAOS_SEEDS if options.chaos is None else options.chaos),
+        "MENDFLOW_TEST_PROFILE": "usual" if options.full else "short",
     }
 
 
-def run(stage: Stage, environ: dict[str, str]) -> Result:
-    started = time.monotonic()
-    code, printed = watched(stage, environ)
-    ok = code == 0 or code in stage.nothing_to_do
-    if not ok and printed:
-        say(printed)
-    result = Result(stage, ok, time.monotonic() - started)
-    say(line(result))
-    return result
+class Runs:
+    """Runs stages: the quiet ones one after the other beside those that show what they do."""
 
+    def __init__(self, environ: dict[str, str]) -> None:
+        self._environ = environ
+        self._running: set[subprocess.Popen[bytes]] = set()
+        self._stopped = threading.Event()
 
-def watched(stage: Stage, environ: dict[str, str]) -> tuple[int, str]:
-    """Run to the end. If we are told to end first, the tool gets the time to end what it has started."""
-    out = subprocess.PIPE if stage.quiet else None
-    errors = subprocess.STDOUT if stage.quiet else None
-    with subprocess.Popen(stage.command, cwd=ROOT, env=environ, stdout=out, stderr=errors, text=True) as process:
-        try:
-            printed, _ = process.communicate()
-        except BaseException:
+    def all(self, stages: Sequence[Stage]) -> list[Result]:
+        with ThreadPoolExecutor(1) as beside:
+            try:
+                quiet = beside.submit(self._each, [stage for stage in stages if stage.quiet])
+                loud = self._each([stage for stage in stages if not stage.quiet])
+                return [*quiet.result(), *loud]
+            except BaseException:
+                self._stop()
+                raise
+
+    def _each(self, stages: Sequence[Stage]) -> list[Result]:
+        return [self.one(stage) for stage in stages if not self._stopped.is_set()]
+
+    def one(self, stage: Stage) -> Result:
+        started = time.monotonic()
+        code, printed = self._watched(stage)
+        ok = code == 0 or code in stage.nothing_to_do
+        if stage.quiet and not ok and not self._stopped.is_set():
+            say(printed.decode(errors="replace"))
+        counted = PASSED.findall(printed) if stage.family == "tests" else []
+        result = Result(stage, ok, time.monotonic() - started, int(counted[-1]) if counted else 0)
+        say(line(result))
+        return result
+
+    def _watched(self, stage: Stage) -> tuple[int, bytes]:
+        """Run to the end, and keep what was printed: of a loud stage the last of it."""
+        process = subprocess.Popen(
+            stage.command, cwd=ROOT, env=self._environ, stdout=subprocess.PIPE, stderr=subprocess.STDOUT
+        )
+        self._running.add(process)
+        assert process.stdout is not None
+        printed = b""
+        with process.stdout as out:
+            while part := os.read(out.fileno(), 65536):
+                printed += part
+                if not stage.quiet:
+                    sys.stdout.buffer.write(part)
+                    sys.stdout.flush()
+                    printed = printed[-TAIL_BYTES:]
+        code = process.wait()
+        self._running.discard(process)
+        return code, printed
+
+    def _stop(self) -> None:
+        """We are told to end: the tools get the time to end what they have started."""
+        self._stopped.set()
+        for process in list(self._running):
             process.send_signal(signal.SIGINT)
+        for process in list(self._running):
             try:
                 process.wait(GOODBYE_S)
             except subprocess.TimeoutExpired:
                 process.kill()
-            raise
-    return process.returncode, printed or ""
 
 
 def line(result: Result) -> str:
-    return f"{'ok  ' if result.ok else 'FAIL'}  {result.stage.name:<11}  {result.seconds:.1f} s"
+    tests = f"  {result.tests:>5} tests" if result.tests else ""
+    return f"{'ok  ' if result.ok else 'FAIL'}  {result.stage.name:<11}  {result.seconds:>6.1f} s{tests}"
 
 
 def summary(results: Sequence[Result], seconds: float) -> int:
+    """The table of what was run, and how to run again what failed."""
     failed = [result for result in results if not result.ok]
-    say(f"\n{len(results) - len(failed)} of {len(results)} stages passed in {seconds:.0f} s")
+    say("\n" + "\n".join(line(result) for result in results))
+    say(f"{len(results) - len(failed)} of {len(results)} stages passed in {seconds:.0f} s")
     for result in failed:
-        say(f"{line(result)}\n      again: {' '.join(result.stage.command)}")
+        say(f"{result.stage.name} again: {' '.join(result.stage.command)}")
     return 1 if failed else 0
 
 

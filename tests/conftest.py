@@ -1,13 +1,15 @@
-"""What holds for all tests: how many examples Hypothesis draws, and which tests run alone."""
+"""What holds for all tests: how many examples Hypothesis draws, and which of them the full check alone runs."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 import hypothesis
 import pytest
 
-EXAMPLES = {"fast": 25, "usual": 100, "long": 2000}
-RUN_ALONE = frozenset({"e2e"})
+EXAMPLES = {"short": 25, "usual": 100, "long": 2000}
+STARTED = frozenset({"postgresql", "elastic-light", "s3"})
+"""Servers that take seconds to start; memory, SQLite and folders prove the same contracts in the short check."""
 
 for name, examples in EXAMPLES.items():
     hypothesis.settings.register_profile(
@@ -22,8 +24,17 @@ hypothesis.settings.load_profile(os.environ.get("MENDFLOW_TEST_PROFILE", "usual"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Tests under tests/e2e start and kill real servers, so they are all marked `alone`."""
-    tests = Path(__file__).parent
+    """Tests on a server that has to be started, and all of tests/e2e but those marked `short`, are for the full check.
+    Those of tests/e2e start real processes and mostly wait for them."""
+    e2e = Path(__file__).parent / "e2e"
     for item in items:
-        if item.path.is_relative_to(tests) and item.path.relative_to(tests).parts[0] in RUN_ALONE:
-            item.add_marker(pytest.mark.alone)
+        if item.path.is_relative_to(e2e):
+            item.add_marker(pytest.mark.waiting)
+            if item.get_closest_marker("short") is None:
+                item.add_marker(pytest.mark.full)
+        elif not STARTED.isdisjoint(value for value in _parameters(item) if isinstance(value, str)):
+            item.add_marker(pytest.mark.full)
+
+
+def _parameters(item: pytest.Item) -> Iterable[object]:
+    return item.callspec.params.values() if isinstance(item, pytest.Function) and hasattr(item, "callspec") else ()

@@ -321,7 +321,8 @@ async def _served(
         served = await serve(app, options.host, options.port)
         if others is not None:
             others.serve_at(options.url or served.url_for_others)
-        own_url = house.url = options.url or served.url_for_others
+        own_url = options.url or served.url_for_others
+        house.listens_at(own_url)
         grounds.introduce(
             token=sites_token, servers=lambda: [own_url, *(each.url for each in house.membership.living())]
         )

@@ -81,6 +81,7 @@ def launches(tmp_path: Path) -> list[Launch]:
     return [Launch(f"mendflow-t0-{number}-a", tmp_path / "sites" / str(number)) for number in (1, 2, 3)]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("sbatch", "kind"),
     [

@@ -12,6 +12,8 @@ from typing import Any
 
 import pytest
 
+from tests.cli.in_process import run_command
+
 PATIENCE_S = 60
 
 
@@ -32,6 +34,11 @@ class Shell:
         return path
 
     def __call__(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Do a command to its end, in the tests' own process."""
+        return run_command(words, folder=self.folder, environment={**self.environment, **environment})
+
+    def apart(self, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+        """Do a command to its end in a process of its own, where that is what a test is about."""
         return subprocess.run(
             [sys.executable, "-m", "mendflow", *words],
             cwd=self.folder,

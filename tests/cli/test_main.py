@@ -1,5 +1,6 @@
 """The command line as a whole: its help is quick, its commands are where the table says, and the reference has them."""
 
+import functools
 import importlib
 import os
 import re
@@ -16,25 +17,22 @@ from mendflow.cli.server_file import find_server
 from mendflow.cli.table import COMMANDS, ELSEWHERE, GROUPS
 from mendflow.stores.file_lock import FileLock
 from mendflow.wiring import ServerFile, write_server_file
+from tests.cli.in_process import run_command
 
 REFERENCE = Path(__file__).parents[2] / "docs" / "reference" / "cli.md"
 HEAVY = ("litestar", "uvicorn", "aiohttp", "mendflow.wiring", "mendflow.server.app", "mendflow.sim")
 
 
 def mendflow(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "mendflow", *words],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        env={"PATH": "", "COLUMNS": "80", "NO_COLOR": "1", **environment},
-    )
+    told = {"PATH": "", "COLUMNS": "80", "NO_COLOR": "1", **environment}
+    return run_command(words, folder=Path.cwd(), environment=told)
 
 
 def inner_commands(group: Any) -> list[tuple[str, Any]]:
     return [(name, group.get_command(None, name)) for name in getattr(group, "commands", {})]
 
 
+@functools.cache
 def all_commands() -> dict[str, Any]:
     """Every command by the words that call it, those inside groups too."""
     found: dict[str, Any] = {}

@@ -26,8 +26,8 @@ from mendflow.server.access import Access
 from mendflow.server.answers import body_of
 from mendflow.server.app import create_app
 from mendflow.server.runner import Served, serve
+from tests.server.conftest import DomainUnderTest
 from tests.server.conversation import SEVERAL, do_jobs, job_flow, loop_flow, sync_request
-from tests.server.memory_domain import MemoryDomain
 
 # Mistakes
 
@@ -92,11 +92,11 @@ async def test_a_server_that_is_away_is_told_in_a_sentence(unused_port: int) -> 
             await client.suspend("last")
 
 
-async def test_a_read_waits_for_a_server_that_is_just_starting(unused_port: int) -> None:
+async def test_a_read_waits_for_a_server_that_is_just_starting(domain: DomainUnderTest, unused_port: int) -> None:
     async with Client(f"http://127.0.0.1:{unused_port}") as client:
         asked = asyncio.create_task(client.health())
         await asyncio.sleep(0)
-        served = await serve(create_app(MemoryDomain(), access=Access()), port=unused_port)
+        served = await serve(create_app(domain, access=Access()), port=unused_port)
         assert (await asked).status == "ok"
         await served.stop()
 
@@ -139,20 +139,23 @@ async def test_only_what_can_be_repeated_without_harm_is_repeated() -> None:
     await runner.cleanup()
 
 
-async def test_happenings_go_on_where_they_broke_off_when_the_server_is_restarted() -> None:
-    domain = MemoryDomain()
+async def test_happenings_go_on_where_they_broke_off_when_the_server_is_restarted(domain: DomainUnderTest) -> None:
     served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
     async with Client(served.url) as client:
         await client.deploy(loop_flow())
         case = await client.start("many")
         told = client.happenings(case.id)
-        seen = [(await anext(told)).serial]
+        seen = [await anext(told)]
         await served.stop()
         served = await serve(create_app(domain, access=Access(), let_go=domain.let_go), port=served.port)
         await do_jobs(client, SEVERAL)
-        seen += [one.serial async for one in told]
-        assert seen == list(range(1, len(seen) + 1))
+        seen += [one async for one in told]
         assert (await client.case(case.id)).status == "completed"
+    serials = [one.serial for one in seen]
+    assert serials == sorted(set(serials))
+    ended = [one.item for one in seen if one.kind == "item" and one.state == "completed"]
+    assert sorted(item for item in ended if item and item.startswith("turn")) == ["turn[0]", "turn[1]", "turn[2]"]
+    assert (seen[-1].kind, seen[-1].state) == ("case", "completed")
     await served.stop()
 
 
@@ -202,13 +205,14 @@ async def test_a_file_that_is_not_there_is_told(client: Client, tmp_path: Path) 
     assert _names(tmp_path / "new") == []
 
 
-class Damaged(MemoryDomain):
-    async def kept(self, sha256: str) -> AsyncIterator[bytes]:
-        yield b"x" * len(self._files[sha256])
+async def test_a_damaged_download_leaves_the_old_file_as_it_was(
+    domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def damaged(sha256: str) -> AsyncIterator[bytes]:
+        yield b"xxxx"
 
-
-async def test_a_damaged_download_leaves_the_old_file_as_it_was(tmp_path: Path) -> None:
-    served = await serve(create_app(Damaged(), access=Access()))
+    monkeypatch.setattr(domain, "kept", damaged)
+    served = await serve(create_app(domain, access=Access()))
     folder = tmp_path / "folder"
     folder.mkdir()
     source, target = folder / "source", folder / "target"
@@ -223,14 +227,15 @@ async def test_a_damaged_download_leaves_the_old_file_as_it_was(tmp_path: Path) 
     assert _names(folder) == ["source", "target"]
 
 
-class Cut(MemoryDomain):
-    async def kept(self, sha256: str) -> AsyncIterator[bytes]:
-        yield self._files[sha256][:10]
+async def test_a_download_that_breaks_off_is_told_and_leaves_nothing(
+    domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    async def cut(sha256: str) -> AsyncIterator[bytes]:
+        yield b"x" * 10
         raise OSError("the disk is gone")
 
-
-async def test_a_download_that_breaks_off_is_told_and_leaves_nothing(tmp_path: Path) -> None:
-    served = await serve(create_app(Cut(), access=Access()))
+    monkeypatch.setattr(domain, "kept", cut)
+    served = await serve(create_app(domain, access=Access()))
     source = tmp_path / "source"
     source.write_bytes(b"x" * 1000)
     async with Client(served.url) as client:

@@ -62,6 +62,7 @@ def test_any_byte_that_is_changed_is_found_or_means_nothing(archive: bytes) -> N
     assert found > 300
 
 
+@pytest.mark.full
 def test_any_byte_that_is_changed_before_it_was_packed_is_found(archive: bytes) -> None:
     """Beneath gzip, which has a sum of its own, ours finds it alone."""
     plain, chance = gzip.decompress(archive), random.Random(5)

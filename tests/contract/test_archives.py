@@ -150,6 +150,7 @@ class Dying(MemoryStore):
         return await super().write(writes)
 
 
+@pytest.mark.full
 async def test_an_import_that_was_killed_anywhere_ends_the_same_when_it_is_run_again(tmp_path: Path) -> None:
     async with world_on(MemoryStore(), tmp_path / "from") as here:
         other = await over(here)

@@ -9,6 +9,7 @@ from mendflow.core.data.paths import NAME_CHARS_MAX
 from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.problems import Conflict
 from mendflow.services.base.clock import SystemClock
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.data.catalogue.catalogue import Catalogue
 from mendflow.stores.contract import Store
@@ -38,7 +39,7 @@ def file(name: str, sha256: str = "a" * 64, data_set: str = "") -> LogicalFile:
 async def catalogue(store: Store) -> AsyncIterator[Catalogue]:
     broken: list[str] = []
     ledger = Ledger(store, broken.append)
-    made = Catalogue(store, ledger, SystemClock())
+    made = Catalogue(store, ledger, SystemClock(), Hub())
     await made.elements.put(NEAR, replace=False)
     yield made
     assert not broken

@@ -25,6 +25,7 @@ def served(world: Any) -> Any:
     return world
 
 
+@pytest.mark.short
 def test_the_wsdl_beside_the_examples_is_the_one_that_ships() -> None:
     assert (EXAMPLES / "jobs.wsdl").read_text() == port_wsdl("jobs")
 

@@ -12,8 +12,6 @@ from mendflow.core.model.views import JobQuery
 from mendflow.formats import load
 from tests.e2e.conftest import World
 
-pytestmark = pytest.mark.alone
-
 FLOW = """
 name: share
 jobs:

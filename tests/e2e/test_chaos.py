@@ -45,6 +45,7 @@ say end
 """
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 def test_nothing_is_lost_and_nothing_runs_twice_while_everything_is_killed(world: Any, seed: int) -> None:
@@ -144,6 +145,7 @@ def _check_credited(world: Any, case: str) -> None:
     assert (job.fence, job.losses, job.failures) == (1, 0, 0)
 
 
+@pytest.mark.short
 def test_a_job_that_ran_on_while_the_server_was_away_is_credited(world: Any) -> None:
     # JS-7
     case = _start_slow(world)

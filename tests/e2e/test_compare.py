@@ -14,6 +14,7 @@ FORK_JOIN = CONFORMANCE / "helloworld-forkjoin-10-chameleon.json"
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.alone
 @pytest.mark.parametrize(
     ("path", "scale"),
     [(OURS, 0.1), *([(FORK_JOIN, 0.02)] if FORK_JOIN.exists() else [])],
@@ -25,6 +26,7 @@ def test_a_run_of_a_trace_and_its_simulation_take_as_long_within_a_tenth(path: P
     assert made.holds, f"real {made.real_s:.2f} s, simulated {made.simulated_s:.2f} s, a job costs {made.cost_s:.3f} s"
 
 
+@pytest.mark.short
 @pytest.mark.parametrize("scale", [0.0, float("nan")])
 def test_times_that_are_all_nothing_cannot_be_compared(scale: float) -> None:
     with pytest.raises(Invalid, match="there is nothing to compare; give one above 0"):

@@ -10,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from demo import DEMO
+
 ROOT = Path(__file__).resolve().parents[2]
 NOT_IN_A_CHECKOUT = (".git", ".venv", ".venv-peers", ".*_cache", "__pycache__", ".hypothesis", ".mendflow", "outputs")
 PREPARING_S = 280
@@ -42,14 +44,27 @@ def test_the_command_that_shows_it_at_work(checkout: Path) -> None:
     assert "a cloud came by" in report.read_text()
 
 
+@pytest.mark.short
+def test_what_the_demo_shows(tmp_path: Path) -> None:
+    """The same flow as the demo's, in an environment that is there already."""
+    shutil.copytree(ROOT / "examples", tmp_path / "examples")
+    environ = {**os.environ, "HOME": str(tmp_path)}
+    command = [sys.executable, "-m", "mendflow", *DEMO]
+    done = subprocess.run(command, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "42 done, 9 mended" in done.stdout
+    assert "brightest: 507" in done.stdout
+
+
 @pytest.mark.timeout(PREPARING_S)
 def test_the_command_that_checks_everything(checkout: Path) -> None:
     """One family of its stages, as all of them would run this test again."""
     done = as_a_newcomer(["check.py", "--only", "lint"], checkout)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "2 of 2 stages passed" in done.stdout
+    assert "3 of 3 stages passed" in done.stdout
 
 
+@pytest.mark.short
 def test_the_readme_gives_just_these_commands() -> None:
     text = (ROOT / "README.md").read_text()
     assert "$ python3 demo.py\n$ python3 check.py\n" in text

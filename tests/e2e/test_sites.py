@@ -5,7 +5,6 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import msgspec
-import pytest
 
 from mendflow.core.model.checks import Checks
 from mendflow.core.model.flow import Flow, ForEach, Job
@@ -15,8 +14,6 @@ from mendflow.core.model.views import JobQuery
 from mendflow.server.access import Token, hash_of
 from mendflow.services.api.domain import Domain
 from mendflow.wiring import ServerOptions, running_server
-
-pytestmark = pytest.mark.alone
 
 PATIENCE_S = 60
 ADMIN = (Token("ann", frozenset({"admin"}), hash_of("anns")),)

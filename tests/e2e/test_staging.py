@@ -16,8 +16,6 @@ from mendflow.transfer.element import Element
 from tests.e2e.conftest import World
 from tests.servers import s3
 
-pytestmark = pytest.mark.alone
-
 FILES = 6
 FLOW = """
 name: mass

@@ -90,6 +90,7 @@ def test_tier0_comes_to_the_same_when_server_and_pilots_are_killed(world: World,
     assert sum(done.values()) == 44, f"no result more, and none less: {printed}"
 
 
+@pytest.mark.short
 @pytest.mark.parametrize(
     ("words", "said"),
     [

@@ -160,6 +160,7 @@ async def test_a_pilot_without_a_place_for_its_jobs_says_so_too(
     assert "cannot be written to" in request.unfit and request.submission == "x"
 
 
+@pytest.mark.full
 async def test_an_unfit_pilot_that_reaches_nobody_ends_all_the_same(tmp_path: Path) -> None:
     checks = written(tmp_path, Checks(executables=("no-such-program",)))
     pilot = Pilot("http://127.0.0.1:9", tmp_path / "work", "--checks", checks)
@@ -198,6 +199,7 @@ async def test_a_pilot_that_has_become_unfit_brings_home_what_it_began_and_takes
     assert more in server.ledger.waiting
 
 
+@pytest.mark.full
 def test_people_say_on_the_command_line_what_must_be_there(command_line: CommandLine) -> None:  # PJ-2
     wants = ["--needs", "no-such-program", "--needs-disk", "900 PB", "--needs-memory", "1 PB", "--needs-python", "99"]
     wants += ["--needs-module", "no_such", "--needs-storage", "file:///no/such", "--needs-script", "exit 3"]

@@ -70,6 +70,7 @@ async def line(port: int, target: str) -> AsyncIterator[None]:
         relay.close()
 
 
+@pytest.mark.full
 async def test_a_pilot_keeps_what_a_job_made_until_the_element_is_back(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:  # FM-6

@@ -83,6 +83,7 @@ async def test_without_agent_and_slot_even_a_job_that_cleared_its_environment_is
     await server.until(lambda: guard_of(pilot) == 0, "the guard to end, having nothing to guard")
 
 
+@pytest.mark.full
 async def test_what_cleared_its_environment_is_killed_by_the_next_agent(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:
@@ -178,6 +179,7 @@ async def test_a_job_that_stops_its_slot_is_still_held_to_its_time(server: Serve
     assert (await server.outcome(await server.shell("true"))).ok
 
 
+@pytest.mark.full
 async def test_a_job_that_stops_its_slot_again_and_again_dies_with_it_and_the_slot_is_replaced(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:

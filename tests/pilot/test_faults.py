@@ -176,8 +176,10 @@ async def test_a_work_folder_that_is_broken_is_the_places_failure_before_the_sta
 ) -> None:  # FM-12
     hire()
     assert (await server.outcome(await server.submit(command("true")))).ok
-    (tmp_path / "work" / "attempts").rmdir()
-    (tmp_path / "work" / "attempts").write_text("in the way")
+    attempts = tmp_path / "work" / "attempts"
+    await server.until(lambda: not any(attempts.iterdir()), "the first one's folder to be tidied up")
+    attempts.rmdir()
+    attempts.write_text("in the way")
     plain, staged = await server.submit(command("true")), await server.submit(command("true", files={"t": "t"}))
     fault = (await server.outcome(plain)).fault
     assert fault is not None and (fault.name, fault.category, fault.stage) == ("cannotStart", Category.RESOURCE, S)
@@ -185,8 +187,8 @@ async def test_a_work_folder_that_is_broken_is_the_places_failure_before_the_sta
     fault = (await server.outcome(staged)).fault
     assert fault is not None
     assert (fault.name, fault.category, fault.stage) == ("cannotStage", Category.RESOURCE, Stage.STAGE_IN)
-    (tmp_path / "work" / "attempts").unlink()
-    (tmp_path / "work" / "attempts").mkdir()
+    attempts.unlink()
+    attempts.mkdir()
 
 
 async def test_a_function_that_removes_its_folder_costs_the_next_one_nothing(server: Server, hire: Hire) -> None:

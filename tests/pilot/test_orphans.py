@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
+import pytest
 
 from mendflow.pilot.locks import hold, holder
 from mendflow.pilot.orphan import Orphan
@@ -50,6 +51,7 @@ async def test_a_case_whose_run_was_killed_is_gone_on_with_at_once_and_its_job_i
     assert case["status"] == "completed"
 
 
+@pytest.mark.full
 async def test_a_pilot_that_a_server_took_with_it_outlives_it_and_serves_the_next(
     server: Server, command_line: CommandLine, tmp_path: Path
 ) -> None:  # FM-5
@@ -97,6 +99,7 @@ async def test_a_pilot_follows_its_server_and_its_token(server: Server, hire: Hi
     assert pilot.process.poll() is None
 
 
+@pytest.mark.full
 async def test_what_the_pilot_says_of_its_server_is_that_it_is_away_and_that_it_is_back(
     server: Server, hire: Hire
 ) -> None:

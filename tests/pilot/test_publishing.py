@@ -3,6 +3,7 @@
 import os
 import stat
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
@@ -87,6 +88,7 @@ async def test_what_one_job_publishes_another_reads_by_its_name(
     assert read.measures.cached_bytes + read.measures.fetched_bytes == 100_000
 
 
+@pytest.mark.full
 async def test_files_of_a_real_s3_server_are_read_and_published(
     server: Server, hire: Hire, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # FM-6
@@ -121,6 +123,7 @@ async def test_a_job_without_a_command_copies_between_elements(
     assert (tmp_path / "store" / "raw" / "a").read_bytes() == b"to be copied"
 
 
+@pytest.mark.full
 async def test_an_agent_that_is_killed_while_it_publishes_leaves_nothing_wrong(
     server: Server, hire: Hire, tmp_path: Path, storage: StorageElement
 ) -> None:  # JS-7
@@ -267,7 +270,10 @@ def test_one_input_that_cannot_be_had_fails_the_job_and_leaves_no_folder(tmp_pat
     inputs = {"a": kept(b"good"), "b": kept(b"nowhere"), "c": kept(b"good")}
     with pytest.raises(StagingFailed, match="input b could not be had"):
         staging.bring(JobSpec(item=ItemId("i"), command="x", inputs=inputs), str(tmp_path / "one"))
-    assert not (tmp_path / "one").exists()
+    end = time.monotonic() + 10  # what was under way beside it may still be giving up
+    while (tmp_path / "one").exists():
+        assert time.monotonic() < end, "the folder is left"
+        time.sleep(0.01)
 
 
 async def test_the_next_place_is_tried_when_the_nearest_does_not_have_it(

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
+import pytest
+
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import JobSpec
 from tests.pilot.conftest import Pilot, Server
@@ -15,6 +17,7 @@ from tests.transfer.web_server import web
 Hire = Callable[..., Pilot]
 
 
+@pytest.mark.full
 async def test_a_pilot_that_is_killed_while_it_brings_a_file_goes_on_where_it_was(
     server: Server, hire: Hire, tmp_path: Path
 ) -> None:

@@ -17,6 +17,7 @@ HOGS = """\
 """
 
 
+@pytest.mark.full
 @pytest.mark.parametrize(
     ("script", "condition"),
     [(REPORTS, "has(values.loss) && values.loss > 5"), (HOGS, "measures.memory_bytes > 80000000")],

@@ -115,7 +115,6 @@ class DurableWorld(World):
         flow = await self.store.get(FLOW_KIND, "flow")
         if flow is not None:
             self.outcomes = msgspec.json.decode(flow.body, type=Told).outcomes
-        self.levels.due = self.due
         trees = await self.homes.take([found async for found in self.store.scan(HOME_KIND)])
         self.homes.coming(trees)
         await self.levels.load({tree.root for tree in trees})

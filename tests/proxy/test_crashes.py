@@ -7,10 +7,10 @@ from hypothesis import strategies as st
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Outcome, Submission
 from mendflow.core.recovery.ids import generation_of
+from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Change
 from mendflow.services.recovery.levels import LEVEL_KIND, Mode
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
 from tests.proxy.durable import LEVELS, DurableWorld
 from tests.proxy.world import EXIT, JOB, OUT_OF_MEMORY, World, bad, hold, new, nothing
 

@@ -5,8 +5,8 @@ import pytest
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.recovery.decided import Decided
+from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Change
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
 from tests.proxy.far_domain import FarDomain
 from tests.proxy.world import EXIT, JOB, World, bad, hold, new
 

@@ -7,7 +7,7 @@ from mendflow.core.model.jobs import Job, Outcome, Resources
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern
 from mendflow.formats.patterns import house_patterns
 from mendflow.services.recovery.proxy.patterns import PatternBook
-from tests.proxy.world import EXIT, JOB, World, bad, hold, new, turns
+from tests.proxy.world import EXIT, JOB, Judge, World, bad, hold, new, turns
 
 
 async def test_the_latest_measures_and_values_of_a_running_job_can_be_read() -> None:
@@ -43,15 +43,14 @@ async def test_since_when_nobody_can_take_a_job_is_remembered() -> None:
 
 
 async def test_a_report_that_is_told_again_while_somebody_is_asked_is_heard_once() -> None:
-    async with World() as world:
-        asked: list[JobId] = []
-        answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
+    asked: list[JobId] = []
+    answer: asyncio.Future[bool] = asyncio.get_running_loop().create_future()
 
-        async def slowly(job: Job, outcome: Outcome) -> bool:
-            asked.append(job.id)
-            return await answer
+    async def slowly(job: Job, outcome: Outcome) -> bool:
+        asked.append(job.id)
+        return await answer
 
-        world.meta.attempt_failed = slowly
+    async with World(judge=Judge(slowly)) as world:
         await world.submit(new(retries=1))
         await world.sync()
         held = list(world.held["p-1"])
@@ -67,13 +66,11 @@ async def test_a_report_that_is_told_again_while_somebody_is_asked_is_heard_once
 
 
 async def test_a_job_that_is_cancelled_while_somebody_is_asked_stays_cancelled() -> None:
-    async with World() as world:
+    async def cancels(job: Job, outcome: Outcome) -> bool:
+        await world.meta.cancel(job.id)
+        return True
 
-        async def cancels(job: Job, outcome: Outcome) -> bool:
-            await world.meta.cancel(job.id)
-            return True
-
-        world.meta.attempt_failed = cancels
+    async with World(judge=Judge(cancels)) as world:
         await world.submit(new(retries=1))
         await world.sync()
         await world.sync(want=0, align=bad(EXIT))

@@ -7,23 +7,24 @@ from collections.abc import Awaitable, Callable, Mapping
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import JobSpec, Measures, Outcome, Submission
+from mendflow.core.model.jobs import Job, JobSpec, Measures, Outcome, Submission
 from mendflow.core.model.sync import Assignment, Beat, Capacity, Report, SyncAnswer, SyncRequest
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.patterns import Patterns
 from mendflow.core.scheduling.jobs import Policy
 from mendflow.formats.patterns import house_patterns
-from mendflow.services.base.contracts import Failure, MetaScheduler, NewJob
+from mendflow.services.base.contracts import Change, Failure, MetaScheduler, NewJob, Repairs
 from mendflow.services.base.events import Happenings
 from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.membership import Alone
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases.submission import Submitter
-from mendflow.services.cluster.membership import Alone
-from mendflow.services.recovery.levels import Levels
+from mendflow.services.recovery.levels import DueEntries, LevelEntry, Levels
 from mendflow.services.recovery.proxy.proxy import Proxy
 from mendflow.services.scheduling.exchange import Exchange
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import FailedAttempts, QueueAndPilots
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
 
@@ -68,6 +69,16 @@ def new(spec: JobSpec | None = None, *, way: Submission = Submission.NOTIFY, id:
     return NewJob(id, CaseId(id.rpartition("/")[0]), spec)
 
 
+class Judge:
+    """Decides about failed attempts by a function of the test."""
+
+    def __init__(self, judge: Callable[[Job, Outcome], Awaitable[bool]]) -> None:
+        self._judge = judge
+
+    async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
+        return await self._judge(job, outcome)
+
+
 class World:
     """`mend` is asked for every failure; `failures` are all that it was asked; `told` what the flow has heard.
     `domains` are there beside our queue, or, without a name, instead of it."""
@@ -79,7 +90,9 @@ class World:
         store: Store | None = None,
         patterns: Patterns | None = None,
         domains: Mapping[str, MetaScheduler] | None = None,
+        judge: FailedAttempts | None = None,
     ) -> None:
+        self.judge = judge
         self.store = store or MemoryStore()
         self.clock = Now()
         self.mend = mend
@@ -95,8 +108,10 @@ class World:
         self.ledger = Ledger(self.store, self._broke)
         happenings = Happenings(self.clock.now())
         self.notices = Notices(self.store, self.ledger, self.clock, happenings)
+        self.hub = Hub()
+        self.hub.provide(Repairs, self)
         self.meta = QueueAndPilots(
-            store=self.store, ledger=self.ledger, clock=self.clock, policy=Policy(), lease_ms=30_000
+            store=self.store, ledger=self.ledger, clock=self.clock, policy=Policy(), lease_ms=30_000, hub=self.hub
         )
         self.exchange = Exchange(
             meta=self.meta, store=self.store, ledger=self.ledger, clock=self.clock, notices=self.notices
@@ -107,9 +122,10 @@ class World:
             ledger=self.ledger,
             clock=self.clock,
             patterns=self.patterns,
-            repairs=self,
+            hub=self.hub,
         )
-        self.meta.attempt_failed = self.proxy.attempt_failed
+        self.hub.provide(FailedAttempts, self.judge or self.proxy)
+        self.hub.provide(DueEntries, self)
         self.submitter = Submitter(self.proxy, self.ledger, self.clock, self.notices, self._finished)
         self.homes = HomeBook(self.store, self.ledger, Alone())
         self.levels = Levels(
@@ -117,6 +133,7 @@ class World:
             ledger=self.ledger,
             clock=self.clock,
             homes=self.homes,
+            hub=self.hub,
             waits_ms=(1000, 5000),
         )
         self.held: dict[str, list[Assignment]] = {}
@@ -126,6 +143,9 @@ class World:
 
     async def _finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         self.told.append((serial, outcome))
+
+    async def due(self, entry: LevelEntry) -> None:
+        await self.proxy.resubmit(entry.job, Change(level=entry.level), key=entry.key)
 
     async def failed(self, failure: Failure) -> bool:
         self.failures.append(failure)

@@ -90,6 +90,7 @@ def two_nodes(tmp_path: Path) -> Iterator[Site]:
     site.stop()
 
 
+@pytest.mark.full
 def test_a_node_that_fails_several_different_jobs_is_avoided(two_nodes: Site, tmp_path: Path) -> None:
     # FM-12 FM-13: the fault is the node's, and the job is moved
     site, command = two_nodes, "case $PWD in *bad-node*) exit 127;; esac"

@@ -13,6 +13,8 @@ from bench.recovery.table import PAGE, Row, measure, summary
 from mendflow.core.model.faults import Category, Stage
 from mendflow.core.model.jobs import Submission
 
+pytestmark = pytest.mark.full
+
 ROOT = Path(__file__).parents[2]
 
 LEFT_TO_THE_USER = frozenset({"exit code 1, the first time"})

@@ -13,60 +13,45 @@ from mendflow.core.model.ids import PilotId
 from mendflow.server.access import Access
 from mendflow.server.app import create_app
 from mendflow.server.runner import Served, serve
-from mendflow.services.api.domain import Domain
 from mendflow.services.api.local_domain import LocalDomain
 from mendflow.services.base.clock import SystemClock
 from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.files import FolderKeeper
-from mendflow.stores.sqlite import SqliteStore
-from tests.server.memory_domain import MemoryDomain
+from mendflow.stores.memory import MemoryStore
 
 
 class Serving(Protocol):
     async def __call__(self, access: Access = ..., *, file_bytes_max: int = ...) -> Served: ...
 
 
-class TestedDomain(Domain, Protocol):
-    """A domain that can be asked to answer what it holds."""
+class DomainUnderTest(LocalDomain):
+    """The domain that the product serves, which can be asked to answer what it holds."""
 
-    def let_go(self, pilot: PilotId | None) -> None: ...
-
-
-class RealDomain(LocalDomain):
     def let_go(self, pilot: PilotId | None) -> None:
         self._house.let_go(pilot)
 
 
 @asynccontextmanager
-async def _real(data: Path) -> AsyncIterator[TestedDomain]:
+async def opened(data: Path) -> AsyncIterator[DomainUnderTest]:
+    """A domain on a store in memory, with its files in this folder."""
     keeper = FolderKeeper(data / "files")
-    house = House(
-        store=SqliteStore(data / "store.db"),
-        keeper=keeper,
-        clock=SystemClock(),
-        rules=HouseRules(),
-        version="0",
-    )
+    house = House(store=MemoryStore(), keeper=keeper, clock=SystemClock(), rules=HouseRules(), version="0")
     await house.open()
     keeper.open()
     try:
-        yield RealDomain(house)
+        yield DomainUnderTest(house)
     finally:
         await house.close()
 
 
-@pytest.fixture(params=["memory", "real"])
-async def domain(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TestedDomain]:
-    """What is said over HTTP holds for the small domain of these tests and for the real one."""
-    if request.param == "memory":
-        yield MemoryDomain()
-        return
-    async with _real(tmp_path) as real:
-        yield real
+@pytest.fixture
+async def domain(tmp_path: Path) -> AsyncIterator[DomainUnderTest]:
+    async with opened(tmp_path) as made:
+        yield made
 
 
 @pytest.fixture
-async def serving(domain: TestedDomain) -> AsyncIterator[Serving]:
+async def serving(domain: DomainUnderTest) -> AsyncIterator[Serving]:
     """Starts servers of the domain, and stops them in the end."""
     async with AsyncExitStack() as stack:
 

@@ -13,7 +13,7 @@ from mendflow.core.model.problems import Conflict, Invalid, NotFound
 from mendflow.server.access import Access
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
-from tests.server.conftest import _real
+from tests.server.conftest import opened
 from tests.services.data_sets.kit import EACH, wish
 
 FOR_EACH = Gathering(name="each", flow="each", count=1)
@@ -22,7 +22,7 @@ FOR_EACH = Gathering(name="each", flow="each", count=1)
 @pytest.fixture
 async def asking(tmp_path: Path) -> AsyncIterator[Client]:
     """A client of a real domain."""
-    async with _real(tmp_path) as domain:
+    async with opened(tmp_path) as domain:
         served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
         try:
             async with Client(served.url, user="ann") as client:

@@ -14,8 +14,8 @@ from mendflow.server import pilots
 from mendflow.server.access import Access
 from mendflow.server.app import create_app
 from mendflow.server.runner import Served, serve
+from tests.server.conftest import DomainUnderTest
 from tests.server.conversation import do_jobs, job_flow, sync_request
-from tests.server.memory_domain import MemoryDomain
 
 
 async def test_a_job_is_handed_out_and_its_report_accepted(client: Client) -> None:  # PJ-1, JS-1
@@ -79,67 +79,76 @@ async def test_only_post_is_an_exchange(served: Served, http: aiohttp.ClientSess
         assert response.status in (404, 405)
 
 
-class Deaf(MemoryDomain):
-    """Holds every exchange until it is let go, and remembers who was; `stubborn` does not let go."""
+class Deaf:
+    """Makes a domain hold every exchange until it is let go, and remembers who was; `stubborn` does not let go."""
 
-    def __init__(self, *, stubborn: bool = False) -> None:
-        super().__init__()
+    def __init__(self, domain: DomainUnderTest, patch: pytest.MonkeyPatch, *, stubborn: bool = False) -> None:
+        patch.setattr(domain, "sync", self._sync)
+        patch.setattr(domain, "let_go", self._let_go)
         self.asked = asyncio.Event()
         self.gone: asyncio.Queue[str | None] = asyncio.Queue()
         self._free = asyncio.Event()
         self._stubborn = stubborn
 
-    def let_go(self, pilot: PilotId | str | None) -> None:
+    def _let_go(self, pilot: PilotId | str | None) -> None:
         self.gone.put_nowait(pilot)
         if not self._stubborn:
             self._free.set()
 
-    async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
+    async def _sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
         self.asked.set()
         await self._free.wait()
         return SyncAnswer(serial=request.serial, lease_ms=1)
 
 
-async def test_the_domain_is_told_of_a_pilot_that_hangs_up() -> None:
-    domain = Deaf()
+async def test_the_domain_is_told_of_a_pilot_that_hangs_up(
+    domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf = Deaf(domain, monkeypatch)
     served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
     try:
         async with Client(served.url) as client:
             exchange = asyncio.create_task(client.sync(sync_request(1, wait_ms=60_000)))
-            await domain.asked.wait()
+            await deaf.asked.wait()
             exchange.cancel()
-            assert await asyncio.wait_for(domain.gone.get(), 10) == "pilot-1"
+            assert await asyncio.wait_for(deaf.gone.get(), 10) == "pilot-1"
     finally:
         await served.stop()
 
 
-async def test_a_server_that_stops_answers_what_it_holds() -> None:
-    domain = Deaf()
+async def test_a_server_that_stops_answers_what_it_holds(
+    domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf = Deaf(domain, monkeypatch)
     served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
     async with Client(served.url) as client:
         exchange = asyncio.create_task(client.sync(sync_request(9, wait_ms=60_000)))
-        await domain.asked.wait()
+        await deaf.asked.wait()
         await served.stop()
         assert (await exchange).serial == 9
 
 
-async def test_a_server_that_stops_does_not_wait_for_a_domain_that_will_not_answer() -> None:
-    domain = Deaf(stubborn=True)
+async def test_a_server_that_stops_does_not_wait_for_a_domain_that_will_not_answer(
+    domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    deaf = Deaf(domain, monkeypatch, stubborn=True)
     served = await serve(create_app(domain, access=Access(), let_go=domain.let_go))
     async with Client(served.url) as client:
         exchange = asyncio.create_task(client.sync(sync_request(9, wait_ms=60_000)))
-        await domain.asked.wait()
+        await deaf.asked.wait()
         await asyncio.wait_for(served.stop(), 20)
         with pytest.raises(Unreachable):
             await exchange
 
 
-async def test_a_bug_in_the_domain_is_an_answer_too(caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(MemoryDomain):
-        async def sync(self, request: SyncRequest, *, who: str = "") -> SyncAnswer:
-            raise ZeroDivisionError("a bug")
+async def test_a_bug_in_the_domain_is_an_answer_too(
+    domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def broken(request: SyncRequest, *, who: str = "") -> SyncAnswer:
+        raise ZeroDivisionError("a bug")
 
-    served = await serve(create_app(Broken(), access=Access()))
+    monkeypatch.setattr(domain, "sync", broken)
+    served = await serve(create_app(domain, access=Access()))
     try:
         async with aiohttp.ClientSession() as http:
             body = msgspec.msgpack.encode(sync_request(1))

@@ -16,8 +16,7 @@ from mendflow.server.access import Access, single_token
 from mendflow.server.answers import body_of
 from mendflow.server.app import JSON_BYTES_MAX, create_app
 from mendflow.server.runner import Served, serve
-from tests.server.conftest import Serving
-from tests.server.memory_domain import MemoryDomain
+from tests.server.conftest import DomainUnderTest, Serving
 
 
 async def _told(response: aiohttp.ClientResponse) -> dict[str, Any]:
@@ -134,13 +133,14 @@ async def test_a_header_that_decides_is_not_taken_twice(served: Served) -> None:
     assert b"evil" not in heard
 
 
-class Deep(MemoryDomain):
-    async def case(self, case: str) -> CaseView:
+async def test_a_recursion_of_our_own_is_a_bug_and_no_mistake_of_the_caller(
+    domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch, http: aiohttp.ClientSession
+) -> None:
+    async def deep(case: str) -> CaseView:
         raise RecursionError("in our own code")
 
-
-async def test_a_recursion_of_our_own_is_a_bug_and_no_mistake_of_the_caller(http: aiohttp.ClientSession) -> None:
-    served = await serve(create_app(Deep(), access=Access()))
+    monkeypatch.setattr(domain, "case", deep)
+    served = await serve(create_app(domain, access=Access()))
     try:
         async with http.get(f"{served.url}/api/v1/cases/one") as response:
             assert response.status == 500
@@ -148,15 +148,17 @@ async def test_a_recursion_of_our_own_is_a_bug_and_no_mistake_of_the_caller(http
         await served.stop()
 
 
-class Broken(MemoryDomain):
-    async def case(self, case: str) -> CaseView:
+async def test_our_own_bug_is_told_by_an_id_that_the_log_knows(
+    domain: DomainUnderTest,
+    monkeypatch: pytest.MonkeyPatch,
+    http: aiohttp.ClientSession,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    async def broken(case: str) -> CaseView:
         raise ZeroDivisionError("the secret is 4711")
 
-
-async def test_our_own_bug_is_told_by_an_id_that_the_log_knows(
-    http: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
-) -> None:
-    served = await serve(create_app(Broken(), access=Access()))
+    monkeypatch.setattr(domain, "case", broken)
+    served = await serve(create_app(domain, access=Access()))
     try:
         async with http.get(f"{served.url}/api/v1/cases/one") as response:
             assert response.status == 500

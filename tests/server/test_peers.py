@@ -29,7 +29,7 @@ from mendflow.services.runtime.server import House, HouseRules
 from mendflow.stores.contract import Store
 from mendflow.stores.files import FolderKeeper
 from mendflow.stores.memory import MemoryStore
-from tests.server.memory_domain import MemoryDomain
+from tests.server.conftest import DomainUnderTest
 
 CAPACITY = Capacity(slots=2, cpus=2.0, memory_bytes=1 << 30, disk_bytes=1 << 30)
 TOKEN = "what only servers know"
@@ -73,10 +73,10 @@ def heard() -> Heard:
 
 
 @pytest.fixture
-async def other(heard: Heard) -> AsyncIterator[ServerDocument]:
+async def other(domain: DomainUnderTest, heard: Heard) -> AsyncIterator[ServerDocument]:
     """A server with tokens, and with others beside it."""
     admin = Token("root", frozenset({ADMIN}), hash_of("admin"))
-    app = create_app(MemoryDomain(), access=Access([admin], servers_token=TOKEN), peer=heard)
+    app = create_app(domain, access=Access([admin], servers_token=TOKEN), peer=heard)
     served = await serve(app)
     yield ServerDocument(id="a", url=served.url)
     await served.stop()
@@ -115,8 +115,8 @@ async def test_what_servers_know_opens_nothing_else(other: ServerDocument) -> No
         assert response.status == 401
 
 
-async def test_a_lone_server_has_no_way_for_others() -> None:
-    served = await serve(create_app(MemoryDomain(), access=Access()))
+async def test_a_lone_server_has_no_way_for_others(domain: DomainUnderTest) -> None:
+    served = await serve(create_app(domain, access=Access()))
     try:
         headers = {"Authorization": "Bearer "}
         async with aiohttp.request("POST", f"{served.url}/api/v1/peers/sync", headers=headers) as response:
@@ -125,8 +125,8 @@ async def test_a_lone_server_has_no_way_for_others() -> None:
         await served.stop()
 
 
-async def test_a_pilot_cannot_speak_as_a_front() -> None:
-    served = await serve(create_app(MemoryDomain(), access=Access()))
+async def test_a_pilot_cannot_speak_as_a_front(domain: DomainUnderTest) -> None:
+    served = await serve(create_app(domain, access=Access()))
     try:
         async with aiohttp.ClientSession() as http:
             body = msgspec.msgpack.encode(request_of(1, front="b"))

@@ -7,6 +7,8 @@ import os
 import sys
 from pathlib import Path
 
+import pytest
+
 from mendflow.server.runner import Served
 from tests.shape.pages import blocks, steps
 
@@ -38,6 +40,7 @@ def _commands() -> str:
     return "\n".join(["set -ex", *(f"{command}; echo" for command in commands)])
 
 
+@pytest.mark.full
 async def test_every_request_of_the_reference_is_answered(served: Served, tmp_path: Path) -> None:
     stand_in = tmp_path / "curl"
     stand_in.write_text(CURL)

@@ -10,7 +10,7 @@ import pytest
 from mendflow.server.access import OPEN, Access, hash_of, may, read_tokens
 from mendflow.server.app import create_app
 from mendflow.server.runner import Served, serve
-from tests.server.memory_domain import MemoryDomain
+from tests.server.conftest import DomainUnderTest
 
 ROLES = ("admin", "user", "reader", "editor", "pilot", "engine", "metrics")
 """`editor` stands for any role that only tasks know."""
@@ -60,9 +60,9 @@ FILLED = {"sha256": "0" * 64, "serial": "1", "number": "1"}
 
 
 @pytest.fixture
-async def guarded() -> AsyncIterator[Served]:
+async def guarded(domain: DomainUnderTest) -> AsyncIterator[Served]:
     tokens = read_tokens("\n".join(f"{role} {role} {hash_of(f't-{role}')}" for role in ROLES))
-    served = await serve(create_app(MemoryDomain(), access=Access(tokens)))
+    served = await serve(create_app(domain, access=Access(tokens)))
     yield served
     await served.stop()
 

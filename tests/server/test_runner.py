@@ -3,6 +3,7 @@
 import asyncio
 import signal
 import socket
+from pathlib import Path
 
 import aiohttp
 import pytest
@@ -14,12 +15,12 @@ from mendflow.event_loop import run
 from mendflow.server.access import Access
 from mendflow.server.app import create_app
 from mendflow.server.runner import serve
-from tests.server.memory_domain import MemoryDomain
+from tests.server.conftest import DomainUnderTest, opened
 
 
-async def test_port_zero_gives_a_real_port_and_two_servers_live_side_by_side() -> None:
-    one = await serve(create_app(MemoryDomain(), access=Access()))
-    two = await serve(create_app(MemoryDomain(), access=Access()))
+async def test_port_zero_gives_a_real_port_and_two_servers_live_side_by_side(domain: DomainUnderTest) -> None:
+    one = await serve(create_app(domain, access=Access()))
+    two = await serve(create_app(domain, access=Access()))
     assert 0 < one.port != two.port > 0
     async with Client(one.url) as first, Client(two.url) as second:
         assert (await first.health()).status == (await second.health()).status == "ok"
@@ -27,9 +28,9 @@ async def test_port_zero_gives_a_real_port_and_two_servers_live_side_by_side() -
     await two.stop()
 
 
-async def test_a_stopped_server_has_closed_its_port_and_left_no_task() -> None:
+async def test_a_stopped_server_has_closed_its_port_and_left_no_task(domain: DomainUnderTest) -> None:
     before = asyncio.all_tasks()
-    served = await serve(create_app(MemoryDomain(), access=Access()))
+    served = await serve(create_app(domain, access=Access()))
     watcher = asyncio.create_task(served.finished())
     async with aiohttp.ClientSession() as http, http.get(f"{served.url}/api/v1/health") as response:
         assert response.status == 200
@@ -40,28 +41,23 @@ async def test_a_stopped_server_has_closed_its_port_and_left_no_task() -> None:
         await asyncio.open_connection("127.0.0.1", served.port)
 
 
-class Lost(MemoryDomain):
-    """Waits for a store that does not come back."""
+async def test_whoever_waits_for_a_store_that_is_away_is_told_that_the_server_stops(
+    domain: DomainUnderTest, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("mendflow.server.runner.STOP_S_MAX", 0.2)
+    asked = asyncio.Event()
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.asked = asyncio.Event()
-
-    async def flows(self) -> list[FlowView]:
-        self.asked.set()
+    async def lost() -> list[FlowView]:
+        """Waits for a store that does not come back."""
+        asked.set()
         await asyncio.Event().wait()
         return []
 
-
-async def test_whoever_waits_for_a_store_that_is_away_is_told_that_the_server_stops(
-    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    monkeypatch.setattr("mendflow.server.runner.STOP_S_MAX", 0.2)
-    domain = Lost()
+    monkeypatch.setattr(domain, "flows", lost)
     served = await serve(create_app(domain, access=Access()))
     async with aiohttp.ClientSession() as http:
         asking = asyncio.create_task(http.get(f"{served.url}/api/v1/flows"))
-        await domain.asked.wait()
+        await asked.wait()
         await served.stop()
         async with await asking as response:
             assert response.status == 503
@@ -69,50 +65,51 @@ async def test_whoever_waits_for_a_store_that_is_away_is_told_that_the_server_st
     assert caplog.text == ""
 
 
-async def test_the_same_port_can_be_taken_again_at_once() -> None:
-    first = await serve(create_app(MemoryDomain(), access=Access()))
+async def test_the_same_port_can_be_taken_again_at_once(domain: DomainUnderTest) -> None:
+    first = await serve(create_app(domain, access=Access()))
     async with Client(first.url) as client:
         await client.health()
         await first.stop()
-        second = await serve(create_app(MemoryDomain(), access=Access()), port=first.port)
+        second = await serve(create_app(domain, access=Access()), port=first.port)
         assert (await client.health()).status == "ok"
         await second.stop()
 
 
-async def test_a_port_that_is_taken_is_told_in_words() -> None:
+async def test_a_port_that_is_taken_is_told_in_words(domain: DomainUnderTest) -> None:
     with socket.socket() as other:
         other.bind(("127.0.0.1", 0))
         other.listen()
         port = other.getsockname()[1]
         with pytest.raises(Conflict, match=f"cannot listen on 127.0.0.1:{port}"):
-            await serve(create_app(MemoryDomain(), access=Access()), port=port)
+            await serve(create_app(domain, access=Access()), port=port)
 
 
 @pytest.mark.parametrize("port", [-1, 70_000])
-async def test_a_port_that_is_none_is_told_in_words(port: int) -> None:
+async def test_a_port_that_is_none_is_told_in_words(domain: DomainUnderTest, port: int) -> None:
     with pytest.raises(Conflict, match="cannot listen"):
-        await serve(create_app(MemoryDomain(), access=Access()), port=port)
+        await serve(create_app(domain, access=Access()), port=port)
 
 
-async def test_an_ipv6_address_works_where_the_machine_has_it() -> None:
-    served = await serve(create_app(MemoryDomain(), access=Access()), host="::1")
+async def test_an_ipv6_address_works_where_the_machine_has_it(domain: DomainUnderTest) -> None:
+    served = await serve(create_app(domain, access=Access()), host="::1")
     assert served.url == f"http://[::1]:{served.port}"
     async with Client(served.url) as client:
         assert (await client.health()).status == "ok"
     await served.stop()
 
 
-async def test_signals_are_left_to_the_program() -> None:
+async def test_signals_are_left_to_the_program(domain: DomainUnderTest) -> None:
     before = signal.getsignal(signal.SIGINT)
-    served = await serve(create_app(MemoryDomain(), access=Access()))
+    served = await serve(create_app(domain, access=Access()))
     assert signal.getsignal(signal.SIGINT) is before
     await served.stop()
 
 
-def test_the_fast_event_loop_runs_what_it_is_given() -> None:
+def test_the_fast_event_loop_runs_what_it_is_given(tmp_path: Path) -> None:
     async def answer() -> int:
-        served = await serve(create_app(MemoryDomain(), access=Access()))
-        await served.stop()
-        return 42
+        async with opened(tmp_path) as domain:
+            served = await serve(create_app(domain, access=Access()))
+            await served.stop()
+            return 42
 
     assert run(answer()) == 42

@@ -45,16 +45,21 @@ def end(process: "subprocess.Popen[bytes]", *, kill: bool) -> None:
     process.wait()
 
 
-def free_port(among: Sequence[int] = ()) -> int:
-    """A port that nobody has just now, and that was not given before."""
+def free_port(among: Sequence[int] = (), *, and_above: int = 0) -> int:
+    """A port that nobody has just now and that was not given before; nobody has the one `and_above` it either."""
     for port in random.sample(among, len(among)) if among else [0] * 100:
-        with socket.socket() as probe:
-            try:
-                probe.bind(("127.0.0.1", port))
-            except OSError:
-                continue
-            found = int(probe.getsockname()[1])
-        if found not in _given:
+        found = _free(port)
+        if found and found not in _given and (not and_above or _free(found + and_above)):
             _given.add(found)
             return found
     raise AssertionError("no free port")
+
+
+def _free(port: int) -> int:
+    """This port, or any if it is 0; 0 if somebody has it."""
+    with socket.socket() as probe:
+        try:
+            probe.bind(("127.0.0.1", port))
+        except OSError:
+            return 0
+        return int(probe.getsockname()[1])

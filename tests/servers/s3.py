@@ -21,8 +21,9 @@ from tests.servers.processes import dying_with_us, end, free_port, launch
 KEY, SECRET = "mendflow-test", "not-to-be-seen-anywhere"
 BUCKET = "tests"
 PATIENCE_S = 40
-PORTS = range(20_000, 29_000)
-"""Each part also takes the port that is 10,000 higher."""
+PORTS = range(12_000, 22_000)
+SECOND_PORT = 10_000
+"""Each part also takes the port that is so much higher. Both are below those that the kernel gives to anybody."""
 
 OPTIONS = {"key": "env:TEST_S3_KEY", "secret": "env:TEST_S3_SECRET", "client_kwargs.region_name": "us-east-1"}
 ENVIRONMENT = {"TEST_S3_KEY": KEY, "TEST_S3_SECRET": SECRET}
@@ -52,7 +53,7 @@ def server(volumes: int = 40) -> S3:
     identity = {"name": "tests", "credentials": [{"accessKey": KEY, "secretKey": SECRET}]}
     config = {"identities": [{**identity, "actions": ["Admin", "Read", "Write", "List", "Tagging"]}]}
     (folder / "s3.json").write_bytes(msgspec.json.encode(config))
-    ports = {name: free_port(PORTS) for name in ("master", "volume", "filer", "s3")}
+    ports = {name: free_port(PORTS, and_above=SECOND_PORT) for name in ("master", "volume", "filer", "s3")}
     program = Path(sys.executable).with_name("weed")
     command = [
         *(*dying_with_us(), str(program), "server", f"-dir={folder}", "-ip=127.0.0.1", "-ip.bind=127.0.0.1", "-s3"),

@@ -1,24 +1,25 @@
 """Levels: failed jobs wait, each as long as its level says, and are let go once."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 
 import pytest
 
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, ItemId, JobId
-from mendflow.core.model.jobs import Outcome
+from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.problems import Invalid, NotFound
 from mendflow.core.recovery.classify import recovers
-from mendflow.services.base.contracts import Change, Failure
+from mendflow.services.base.contracts import Failure
 from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cluster.membership import Alone
-from mendflow.services.recovery.levels import LEVEL_KIND, LevelEntry, Levels
+from mendflow.services.base.membership import Alone
+from mendflow.services.recovery.levels import LEVEL_KIND, DueEntries, LevelEntry, Levels
 from mendflow.stores.contract import Store
 from mendflow.stores.memory import MemoryStore
-from tests.proxy.world import EXIT, JOB, Now, World, bad, new, turns
+from tests.proxy.world import EXIT, JOB, Judge, Now, World, bad, new, turns
 
 WAITS_MS = (1_000, 60_000, 3_600_000)
 
@@ -29,18 +30,24 @@ class Bench:
     def __init__(self, store: Store, clock: Now) -> None:
         self.ledger = Ledger(store, lambda reason: None)
         self.homes = HomeBook(store, self.ledger, Alone())
+        hub = Hub()
         self.levels = Levels(
             store=store,
             ledger=self.ledger,
             clock=clock,
             homes=self.homes,
+            hub=hub,
             waits_ms=WAITS_MS,
         )
-        self.levels.due = self.due
+        hub.provide(DueEntries, self)
+        self.goes_on: Callable[[LevelEntry], Awaitable[None]] = self.note
         self.gone: list[str] = []
 
-    async def due(self, entry: LevelEntry) -> None:
+    async def note(self, entry: LevelEntry) -> None:
         self.gone.append(entry.key)
+
+    async def due(self, entry: LevelEntry) -> None:
+        await self.goes_on(entry)
 
     async def enter(self, key: str, level: int, mode: str = "recoverable", wait_ms: int | None = None) -> LevelEntry:
         job, case, item = JobId("c-1/1"), CaseId("c-1"), ItemId("a")
@@ -188,7 +195,7 @@ async def test_one_entry_with_nowhere_to_go_does_not_hold_the_others(store: Stor
                 raise NotFound("its case is over")
             gone.append(entry.key)
 
-        bench.levels.due = due
+        bench.goes_on = due
         await bench.enter("a", 1)
         await bench.enter("b", 1)
         await pass_time(bench, clock, 1_000)
@@ -225,14 +232,11 @@ async def test_recovery_goes_from_level_to_level_and_after_the_last_to_compensat
         await world.levels.enter(failure.id, level=level, job=failure.job, case=failure.case, item=failure.spec.item)
         return True
 
-    async with World(dispatch) as world:
+    async def goes_on(job: Job, outcome: Outcome) -> bool:
+        return False
 
-        async def due(entry: LevelEntry) -> None:
-            await world.proxy.resubmit(entry.job, Change(level=entry.level), key=entry.key)
-
-        world.meta.attempt_failed = None
+    async with World(dispatch, judge=Judge(goes_on)) as world:
         world.meta.policy = type(world.meta.policy)(losses_max=0)
-        world.levels.due = due
         world.levels.start()
         await world.submit(new())
         for turn in range(1, tries + 1):
@@ -270,7 +274,7 @@ async def test_one_that_cannot_go_on_does_not_hold_up_the_others() -> None:
                 await stuck.wait()
             bench.gone.append(entry.key)
 
-        bench.levels.due = due
+        bench.goes_on = due
         await bench.enter("slow/1", 1)
         await bench.enter("quick/1", 1)
         await pass_time(bench, clock, 1_000)

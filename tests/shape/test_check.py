@@ -1,5 +1,6 @@
 """The check itself can fail, and says what did."""
 
+import itertools
 import os
 import sys
 from pathlib import Path
@@ -7,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import check
-from tests.servers import slurm
+from tests.servers import opensearch, slurm
 
 
 def stage(name: str, code: str, *, nothing_to_do: tuple[int, ...] = ()) -> check.Stage:
@@ -15,21 +16,24 @@ def stage(name: str, code: str, *, nothing_to_do: tuple[int, ...] = ()) -> check
 
 
 def test_one_failed_stage_fails_the_check_and_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    environ = dict(os.environ)
-    results = [
-        check.run(stage("good", "print('unseen')"), environ),
-        check.run(stage("bad", "print('what was wrong'); raise SystemExit(3)"), environ),
+    wanted = [
+        stage("good", "print('unseen')"),
+        stage("bad", "print('what was wrong'); raise SystemExit(3)"),
+        check.Stage("loud", "tests", [sys.executable, "-c", "print('12 passed in 1 s')"], quiet=False),
     ]
+    results = check.Runs(dict(os.environ)).all(wanted)
     assert check.summary(results, 1.0) == 1
     printed = capsys.readouterr().out
     assert "unseen" not in printed
     assert "what was wrong" in printed
-    assert "1 of 2 stages passed" in printed
+    assert "2 of 3 stages passed" in printed
     assert "FAIL  bad" in printed
+    assert "bad again: " in printed
+    assert "ok    loud" in printed and "   12 tests" in printed
 
 
 def test_a_stage_with_nothing_to_do_is_no_failure() -> None:
-    result = check.run(stage("none", "raise SystemExit(5)", nothing_to_do=(5,)), dict(os.environ))
+    result = check.Runs(dict(os.environ)).one(stage("none", "raise SystemExit(5)", nothing_to_do=(5,)))
     assert result.ok
     assert check.summary([result], 1.0) == 0
 
@@ -42,8 +46,30 @@ def test_what_a_machine_cannot_do_is_said_to_be_left_out(capsys: pytest.CaptureF
     )
 
 
+def chosen(*words: str) -> list[str]:
+    """The marks that each stage of tests selects."""
+    stages = check.stages(Path("programs"), check._options(words))
+    return [listed.command[listed.command.index("-m", 3) + 1] for listed in stages if "pytest" in listed.command]
+
+
 def test_tests_that_need_a_batch_system_run_in_their_own_stage_and_in_no_other() -> None:
-    stages = check.stages(Path("programs"), check._options([]))
-    chosen = [listed.command[listed.command.index("-m", 3) + 1] for listed in stages if "pytest" in listed.command]
-    assert all("not slurm" in each for each in chosen if "alone" in each)
-    assert chosen.count("slurm") == (0 if slurm.lacking() else 1)
+    assert all("not slurm" in each for each in [*chosen(), *chosen("--full")] if each != "slurm")
+    assert chosen("--full").count("slurm") == (0 if slurm.lacking() else 1)
+
+
+def test_the_full_check_leaves_no_test_out_and_runs_none_twice() -> None:
+    marks = ["full", "waiting", "alone", *(["opensearch"] if not opensearch.lacking() else [])]
+    for on in itertools.product([False, True], repeat=len(marks)):
+        given = dict.fromkeys(("opensearch", "slurm"), False) | dict(zip(marks, on, strict=True))
+        times = sum(eval(each, {}, given) for each in chosen("--full"))  # our own words, not anybody's
+        assert times == 1, given
+
+
+def test_the_short_check_leaves_out_what_is_for_the_full_one() -> None:
+    (only,) = chosen()
+    assert only.startswith("not full")
+
+
+def test_stages_may_write_bytecode_whatever_the_caller_says(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    assert "PYTHONDONTWRITEBYTECODE" not in check.environ(Path("programs"), check._options([]))

@@ -18,6 +18,11 @@ HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 FENCED = re.compile(r"^```.*?^```", re.MULTILINE | re.DOTALL)
 NO_ANCHOR = re.compile(r"[^\w\- ]")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").rglob("*.md"))]
+PLAYED = [
+    pytest.param(page, id=str(page.relative_to(ROOT)), marks=() if page.parent == ROOT else pytest.mark.full)
+    for page in PAGES
+]
+"""The pages of docs take minutes: the short check plays the README."""
 
 
 def environ(home: Path) -> dict[str, str]:
@@ -33,7 +38,7 @@ def environ(home: Path) -> dict[str, str]:
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("page", PAGES, ids=[str(page.relative_to(ROOT)) for page in PAGES])
+@pytest.mark.parametrize("page", PLAYED)
 def test_every_snippet_of_a_page_runs(page: Path, tmp_path: Path) -> None:
     folder = tmp_path / "reader"
     home = tmp_path / "home"

@@ -57,7 +57,7 @@ def mutant(first_seed: int = 1, scene: Scene = USUAL) -> Callable[[Change], Chan
     return add
 
 
-@mutant(scene=VIOLENT)
+@mutant(first_seed=2, scene=VIOLENT)
 def a_report_is_taken_whatever_its_fence(patch: Patch) -> None:
     judge = life.report
 
@@ -110,7 +110,7 @@ def attempts_are_renewed_that_the_pilot_does_not_name(patch: Patch) -> None:
     patch.setattr(exchange, "_expected", lambda held, request: False)
 
 
-@mutant(first_seed=8)
+@mutant(first_seed=10)
 def attempts_expire_at_half_their_lease(patch: Patch) -> None:
     expired = Leases.expired
 
@@ -166,7 +166,7 @@ def a_home_is_let_go_before_anybody_knows_whether_its_case_began(patch: Patch) -
     patch.setattr(unbegun, "settle", settle)
 
 
-@mutant(first_seed=2, scene=FEW_LONG_JOBS)
+@mutant(first_seed=12, scene=FEW_LONG_JOBS)
 def a_server_promises_without_beats(patch: Patch) -> None:
     patch.setattr(ServerMembership, "may_promise", lambda self: self._registered)
 
@@ -182,7 +182,7 @@ def a_server_that_starts_again_gives_nobody_a_fresh_term(patch: Patch) -> None:
     patch.setattr(QueueAndPilots, "_take_up", forgetful)
 
 
-@mutant(first_seed=23)
+@mutant(first_seed=47)
 def a_slot_does_not_look_at_the_lease(patch: Patch) -> None:
     patch.setattr(LeaseClock, "over", lambda self, now: False)
     patch.setattr(LeaseClock, "stop_at", 2**50)

@@ -21,6 +21,7 @@ def caught(first: Scene) -> list[str]:
     return []
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("name", MUTANTS)
 def test_a_broken_build_is_caught(name: str, monkeypatch: pytest.MonkeyPatch) -> None:  # laws 1 to 5 and 7
     break_it, first = MUTANTS[name]

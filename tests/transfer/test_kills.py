@@ -81,6 +81,7 @@ def test_a_download_comes_whole_though_no_process_lives_long_enough_for_it(tmp_p
         assert os.listdir(tmp_path) == ["file"]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("kind", ["disk", "s3"])
 def test_a_publication_that_is_killed_again_and_again_is_whole_or_not_there(tmp_path: Path, kind: str) -> None:
     content = os.urandom(24 << 20)

@@ -149,6 +149,9 @@ class Staging:
             except (OSError, StagingFailed) as error:
                 faults.append(fault_of(error, folder, wish.path))
                 raise StagingFailed(faults[0]) from None
+            finally:
+                if faults:
+                    remove_tree(folder)  # also what this one made after the others had given up
 
         if spec.stage_in == "sequence" or len(wishes) < 2:
             for wish in wishes:

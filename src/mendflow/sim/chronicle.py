@@ -9,7 +9,7 @@ from collections.abc import Callable
 import msgspec
 
 from mendflow.core.model.jobs import Job, JobState
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
+from mendflow.services.base.cluster import JOB_KIND
 from mendflow.sim.counting import Counts
 from mendflow.stores.contract import Append, Put, Write
 

@@ -12,9 +12,8 @@ from mendflow.core.engine.messages import Event, FinishItem, StartCase
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Job
 from mendflow.core.scheduling import jobs as life
-from mendflow.services.base.cluster import HOME_KIND, JOURNALS, HomeDocument, root_of
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, LiveCase, journal_of
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
+from mendflow.services.base.cluster import CASE_KIND, HOME_KIND, JOB_KIND, JOURNALS, HomeDocument, root_of
+from mendflow.services.cases.live_case import CaseDocument, LiveCase, journal_of
 from mendflow.sim.chronicle import Chronicle
 from mendflow.sim.disk import Disk
 from mendflow.sim.servers import VirtualServer

@@ -59,6 +59,7 @@ def flat(turns: int) -> Activity:
     return Parallel(name="p", branches=tuple(Job(name=f"a{n}", command="run") for n in range(turns)))
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("shape", [wide, bounded, flat])
 def test_an_events_work_is_the_same_in_a_large_case_as_in_a_small_one(shape: Callable[[int], Activity]) -> None:
     counts = []

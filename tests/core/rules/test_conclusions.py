@@ -73,6 +73,7 @@ NUMBERS: st.SearchStrategy[Value] = st.sampled_from(
 )
 
 
+@pytest.mark.full
 @settings(max_examples=400)
 @given(conditions=ROWS, number=NUMBERS)
 def test_in_a_long_row_the_first_that_holds_is_found_without_asking_all(conditions: list[str], number: Value) -> None:
@@ -82,6 +83,7 @@ def test_in_a_long_row_the_first_that_holds_is_found_without_asking_all(conditio
     assert (conclusion.rule if conclusion else None) == as_the_paper_says(tree, context)[0]
 
 
+@pytest.mark.full
 def test_of_ten_thousand_rules_a_handful_is_asked() -> None:
     for condition in ("job.n == {}", "job.n >= {}", "job.n in [{}, -1]", "{} > job.n && job.n > 5"):
         tree = row(*((condition.format(20_000 - number), "x") for number in range(10_000)))

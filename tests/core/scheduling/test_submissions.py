@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -231,6 +232,7 @@ step = st.fixed_dictionaries(
 )
 
 
+@pytest.mark.full
 @given(steps=st.lists(step, max_size=25))
 def test_no_batch_system_however_it_lies_costs_more_than_the_budget(steps: list[dict[str, object]]) -> None:  # PJ-8
     """It answers errors, hangs, forgets what it took, shows what it never had, and lets few pilots come."""

@@ -86,6 +86,7 @@ def _on_opensearch(folder: Path) -> Iterator[Fleet]:
 STORES = {"postgresql": _on_postgresql, "opensearch": _on_opensearch}
 
 
+@pytest.mark.alone
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("seed", range(1, SEEDS + 1))
 @pytest.mark.parametrize("store", ["postgresql", pytest.param("opensearch", marks=pytest.mark.opensearch)])

@@ -2,6 +2,8 @@
 
 from typing import cast
 
+import pytest
+
 from mendflow.core.model.ids import CaseId, ItemId, JobId, PilotId
 from mendflow.core.model.jobs import Attempt as Granted
 from mendflow.core.model.jobs import Job, JobSpec
@@ -40,16 +42,19 @@ def trouble(kind: str, whom: str, at: int, until: int) -> Trouble:
     return Trouble(kind, whom, at * SECOND, until * SECOND)
 
 
+@pytest.mark.short
 def test_all_of_it_counts_where_others_were_hit() -> None:
     assert counted_s(trouble("server killed", "two", 105, 110), trouble("pilot killed", "p1", 101, 109)) == 18
 
 
+@pytest.mark.short
 def test_it_counts_anew_when_the_server_is_hit_that_decides_by_then() -> None:
     stopped, killed = trouble("server stopped", "one", 103, 113), trouble("server killed", "two", 110, 115)
     assert counted_s(stopped, killed) == 15
     assert counted_s(stopped, killed, homes={0: "id-1", 108: "id-2"}) == 8
 
 
+@pytest.mark.short
 def test_time_without_a_store_or_without_a_single_server_is_not_counted_and_not_twice() -> None:
     store = trouble("store killed", "store", 104, 106)
     others = [trouble("server killed", "two", 90, 105), trouble("server killed", "three", 102, 0)]

@@ -29,6 +29,7 @@ async def _said(streams: Streams, text: bytes) -> bytes:
     return await asyncio.wait_for(streams[0].readline(), 5)
 
 
+@pytest.mark.short
 async def test_one_caller_is_cut_off_and_the_others_speak_on(board: Switchboard) -> None:
     east, west = [await asyncio.open_connection(HOST, board.port) for _ in range(2)]
     assert await _said(east, b"word-1\n") == b"word-1\n"

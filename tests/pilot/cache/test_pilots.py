@@ -52,6 +52,7 @@ async def test_what_a_job_made_is_at_hand_for_the_next_step(server: SharingServe
     assert read.log_tail == "made\n" and read.measures.cached_files == 1 and not server.given
 
 
+@pytest.mark.full
 async def test_pilots_of_a_host_share_by_links_and_those_of_a_site_over_the_line(
     server: SharingServer, hire: Hire, tmp_path: Path
 ) -> None:  # PJ-6, PJ-11
@@ -133,7 +134,7 @@ async def test_an_address_of_another_machine_ends_the_pilot_with_advice(server: 
     assert not server.ledger.requests, "it never asked for a job"
 
 
-@pytest.mark.alone
+@pytest.mark.waiting
 async def test_pilots_that_are_killed_while_they_link_serve_and_fetch_leave_nothing_wrong(
     server: SharingServer, hire: Hire, tmp_path: Path
 ) -> None:  # PJ-6, PJ-11

@@ -58,6 +58,7 @@ async def test_a_pilot_that_fetches_for_jobs_ahead_keeps_to_the_size_of_its_cach
     assert 6_000_000 <= max(seen) <= 9_500_000
 
 
+@pytest.mark.full
 async def test_pilots_that_share_keep_to_their_size_together_while_all_of_them_fetch(
     server: SharingServer, hire: Hire, tmp_path: Path
 ) -> None:  # PJ-5, PJ-6

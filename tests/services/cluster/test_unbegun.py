@@ -11,9 +11,9 @@ import pytest
 from mendflow.core.model.flow import Job
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Conflict, Mistake, NotFound, NotNow, StoreUnavailable
-from mendflow.services.base.cluster import HOME_KIND
+from mendflow.services.base.cluster import CASE_KIND, HOME_KIND
 from mendflow.services.base.cluster_terms import terms_of
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cluster.takeover import LOOK_AT_ALL_TERMS
 from mendflow.stores.contract import Append, Done, Put, Taken, Write
 from tests.services.cluster.kit import LEASE_MS, TRAVEL_S, Cluster, Server, pilot_of, run

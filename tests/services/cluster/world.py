@@ -13,16 +13,19 @@ from mendflow.core.model.jobs import Job, JobSpec, Measures, Outcome, Resources
 from mendflow.core.model.problems import Mistake
 from mendflow.core.model.sync import Beat, Capacity, Report, SyncAnswer, SyncRequest, Taken
 from mendflow.core.model.views import PilotView
+from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.jobs import Policy
-from mendflow.services.base.cluster import NeighbourAway, ServerDocument, root_of
+from mendflow.core.scheduling.queue import Queue
+from mendflow.services.base.cluster import JOB_KIND, NeighbourAway, ServerDocument, root_of
 from mendflow.services.base.contracts import NewJob
 from mendflow.services.base.events import Happenings
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cluster.relay import Relay
+from mendflow.services.cluster.remote_pilots import Acquaintance
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.scheduling.exchange import Exchange
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND, QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.stores.memory import MemoryStore
 
 LEASE_MS = 3_000
@@ -90,15 +93,26 @@ class Server:
         self.believed: dict[CaseId, str] = {}  # where it takes cases to live
         self.ledger = Ledger(world.store, self._broke)
         notices = Notices(world.store, self.ledger, world.time, Happenings(0))
+        queue = Queue(data_wait_ms=DATA_WAIT_MS)
+        self.nudges = Nudges(self, self, queue, world.time)
         self.meta = QueueAndPilots(
             store=world.store,
             ledger=self.ledger,
             clock=world.time,
             policy=Policy(loss_wait_ms=0, losses_max=1_000),
             lease_ms=LEASE_MS,
+            queue=queue,
+            signals=self.nudges,
         )
-        self.relay = Relay(membership=self, homes=self, neighbours=self, clock=world.time, lease_ms=LEASE_MS)
-        self.nudges = self.meta.nudges = Nudges(self, self, self.meta.queue, world.time)
+        self.relay = Relay(
+            membership=self,
+            homes=self,
+            neighbours=self,
+            clock=world.time,
+            lease_ms=LEASE_MS,
+            caches=self.meta.caches,
+            remote_pilots=Acquaintance(self, self, world.time, self.meta),
+        )
         self.exchange = Exchange(
             meta=self.meta,
             store=world.store,

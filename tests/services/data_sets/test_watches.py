@@ -252,6 +252,7 @@ async def test_what_cannot_be_watched_is_refused(watched: Watched) -> None:
         await watched.world.services.watches.remove("w")
 
 
+@pytest.mark.full
 async def test_a_bucket_of_a_real_s3_server_is_watched(
     watched: Watched, monkeypatch: pytest.MonkeyPatch
 ) -> None:  # PJ-9

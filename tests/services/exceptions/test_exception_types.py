@@ -202,7 +202,7 @@ async def test_a_resource_is_not_unavailable_while_a_pilot_that_could_take_the_j
         asked.append(needs)
         return coming
 
-    world.house.services.mending.watches.on_the_way = on_the_way
+    world.house.services.mending.watches._on_the_way = on_the_way
     case = await world.start(flow(JOB))
 
     async def asked_often() -> bool:

@@ -3,7 +3,7 @@
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import JobSpec, Resources
 from mendflow.core.model.values import check_value
-from mendflow.services.recovery.interception_rules import job_facts_of
+from mendflow.services.cases.interception_rules import job_facts_of
 
 
 def test_rules_know_where_a_job_wants_to_go_under_names_of_their_own() -> None:  # EX-2

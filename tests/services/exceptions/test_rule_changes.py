@@ -71,6 +71,7 @@ async def fetch(world: World, pilot: HandPilot, item: str, count: int) -> None:
     await world.until(there, f"{count} jobs {item}")
 
 
+@pytest.mark.full
 async def test_a_change_holds_for_all_later_exceptions_of_a_thousand_running_cases_and_for_none_earlier(
     memory: World,
 ) -> None:

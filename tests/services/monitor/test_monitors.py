@@ -8,7 +8,7 @@ from mendflow.core.model.flow import Job, Sequence
 from mendflow.core.model.ids import CaseId, ItemId, JobId
 from mendflow.core.model.jobs import Measures, Outcome
 from mendflow.core.model.problems import Mistake
-from mendflow.services.base.alerts import AlertDocument
+from mendflow.services.base.alerts import AlertDocument, AlertRaised
 from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.runtimes import estimate_ms
 from tests.services.cluster.kit import Cluster, Server, keep_running, pilot_of, run
@@ -189,7 +189,7 @@ def test_two_servers_that_look_at_the_same_time_raise_one_alert() -> None:  # JS
         one, two, three = await cluster.start("one", "two", "three")
         told: list[str] = []
         for server in (two, three):
-            server.services.monitor.alerts.tell = lambda alert: told.append(alert.id)
+            server.services.hub.subscribe(AlertRaised, lambda raised: told.append(raised.alert.id))
         one.kill()
         await until_alert(cluster, "server-gone")
         await asyncio.gather(*(server.do(server.services.monitor.look()) for server in (two, three)))

@@ -108,7 +108,7 @@ def test_a_release_holds_at_the_server_that_takes_over() -> None:  # JS-4, JS-5
         assert [ref.fence for ref in answer.refused] == [1]
         [job] = await cluster.jobs(case)
         assert (job.state, _why(job)) == (JobState.AVAILABLE, "requeued by ann: stuck")
-        assert two.services.meta.jobs[job.id].released is None
+        assert two.services.meta.jobs[job.id].requeued is None
 
     run(story)
 

@@ -187,6 +187,7 @@ async def play(house: House, pilot: HandPilot) -> str:
         await asyncio.gather(answer, return_exceptions=True)
 
 
+@pytest.mark.full
 @pytest.mark.timeout(300)
 async def test_a_process_with_jobs_survives_a_death_between_any_two_writes(tmp_path: Path) -> None:  # FM-10
     deaths = 0

@@ -12,8 +12,9 @@ from mendflow.core.scheduling.jobs import Policy
 from mendflow.services.base.alerts import AlertBook
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import NewJob
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cluster.membership import ALWAYS, Promise
+from mendflow.services.base.membership import ALWAYS, Promise
 from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.services.scheduling.sites.alerts import SiteAlerts
 from mendflow.services.scheduling.sites.pilot_monitor import PilotMonitor
@@ -140,7 +141,7 @@ class Server:
         self.meta = QueueAndPilots(
             store=store, ledger=self.ledger, clock=clock, policy=Policy(losses_max=20), lease_ms=LEASE_MS
         )
-        self.alerts = AlertBook(store, clock, lambda: id, kept_ms=10**9)
+        self.alerts = AlertBook(store, clock, lambda: id, kept_ms=10**9, hub=Hub())
         self.book = SiteBook(store, self.ledger, clock, lambda size: "abc")
         self.monitor = PilotMonitor(
             book=self.book,

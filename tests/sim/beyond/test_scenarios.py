@@ -21,6 +21,7 @@ def plan(jobs: int = 0) -> Plan:
     return Plan(seeds=(1,), jobs=jobs)
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("workflow", ["W2", "W3"])
 def test_caches_shared_between_hosts_serve_more_reads_than_any_scheme_of_the_paper(  # PJ-11
     workflow: str, shared: Findings
@@ -37,12 +38,14 @@ def shared() -> Findings:
     return sharing(plan())
 
 
+@pytest.mark.full
 def test_what_is_read_once_does_not_drive_out_what_is_in_fashion_where_a_policy_sees_to_it() -> None:  # PJ-11
     found = policies(plan(jobs=10 * BATCHES)).numbers
     assert set(found) == {"lru", "lfu", "lru-k", "cost"}
     assert min(found["lru-k"], found["cost"]) > max(found["lru"], found["lfu"])
 
 
+@pytest.mark.full
 def test_jobs_that_say_how_long_they_take_are_not_cut_short_by_the_end_of_a_pilot() -> None:  # PJ-11
     found = lives(plan(jobs=60)).numbers
     says, silent = SAYS
@@ -57,12 +60,14 @@ def test_urgent_jobs_are_done_first_and_cost_the_others_no_more_than_their_own_t
     assert found["patient, times as long"] < 1.15
 
 
+@pytest.mark.full
 def test_the_same_pilots_on_ten_sites_take_hardly_longer_than_on_one() -> None:  # PJ-11
     found = sites(plan(jobs=600)).numbers
     assert len(found) == len(SITES)
     assert found["10 sites, turnaround_s"] < 1.5 * found["one site, turnaround_s"]
 
 
+@pytest.mark.full
 def test_the_million_is_played_with_as_many_jobs_as_wanted() -> None:  # PJ-11
     found = million(plan(jobs=3_000))
     assert found.numbers["jobs"] == 3_000

@@ -274,6 +274,7 @@ def test_a_mistake_in_a_nature_ends_the_run_with_it() -> None:
         play(grid(), many(1), Mistaken())
 
 
+@pytest.mark.full
 def test_a_grid_in_which_nothing_happens_any_more_says_what_waits() -> None:
     job = Job(name="large", command="work", resources=NeededResources(cpus=64, memory_bytes=1 << 26))
     with pytest.raises(Stuck) as stuck:
@@ -285,6 +286,7 @@ def test_a_grid_in_which_nothing_happens_any_more_says_what_waits() -> None:
     )
 
 
+@pytest.mark.full
 def test_a_grid_whose_pilots_have_all_gone_says_how_long_they_lived() -> None:
     with pytest.raises(Stuck) as stuck:
         play(grid(running=2, life_s=90.0), many(4), Steady(60))

@@ -14,6 +14,8 @@ from mendflow.sim.paper.figures import DRAWN
 from mendflow.sim.paper.samples import Sample
 from mendflow.sim.paper.settings import Setup
 
+pytestmark = pytest.mark.full
+
 FEW = (1, 2)
 MORE = tuple(range(1, SEVERAL + 1))
 """For figure 12: its runs are short, and what it says of W3 is about one pair of files in forty."""

@@ -16,6 +16,7 @@ def files(folder: Path) -> dict[str, bytes]:
     return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
 
 
+@pytest.mark.full
 def test_the_same_seed_gives_the_same_bytes_on_one_process_and_on_two(tmp_path: Path) -> None:  # PJ-10
     one = paper(seeds=1, folder=tmp_path / "one", jobs=1, figures=FIGURES)
     two = paper(seeds=1, folder=tmp_path / "two", jobs=2, figures=FIGURES)
@@ -45,6 +46,7 @@ def test_a_single_run_has_no_whiskers_to_tell_of(tmp_path: Path) -> None:
     assert "deviation" not in text
 
 
+@pytest.mark.full
 def test_another_seed_gives_other_runs(tmp_path: Path) -> None:
     paper(seeds=1, folder=tmp_path / "one", jobs=1, figures=FIGURES)
     paper(seeds=1, first_seed=2, folder=tmp_path / "two", jobs=1, figures=FIGURES)

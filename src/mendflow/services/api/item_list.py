@@ -17,21 +17,13 @@ from mendflow.core.model.problems import Mistake
 from mendflow.core.model.views import ItemState, ItemView
 from mendflow.core.recovery.conversation import Conversation
 from mendflow.core.recovery.ids import generation_of, serial_of
+from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.cases import item_views
-from mendflow.services.cases.live_case import (
-    CASE_KIND,
-    ITEM_KIND,
-    RUNS_KIND,
-    CaseDocument,
-    ItemDocument,
-    LiveCase,
-    Runs,
-)
+from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND, CaseDocument, ItemDocument, LiveCase, Runs
 from mendflow.services.cases.user_tasks import TASK_KIND, TaskDocument
 from mendflow.services.observe import history
 from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
 from mendflow.services.runtime.server import Services
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
 from mendflow.stores.contract import Store, Where
 
 WINDOW = 500

@@ -8,8 +8,9 @@ from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.views import CaseQuery, JobQuery
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.cases import item_views
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.runtime.server import House
 from mendflow.stores.contract import Store, Where
 

@@ -6,7 +6,7 @@ clients comes after the document: one whose maker died in between is told by who
 
 import logging
 from collections.abc import Callable
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 
@@ -14,6 +14,7 @@ from mendflow.core.model.alerts import AlertKind, AlertView
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.problems import NotFound
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.hub import Hub
 from mendflow.stores.contract import Delete, Document, Done, Put, Store, Where
 
 log = logging.getLogger("mendflow.alerts")
@@ -65,22 +66,25 @@ class Known(msgspec.Struct, frozen=True):
     version: int
 
 
-Tell = Callable[[AlertDocument], None]
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(AlertDocument).decode
 
 
-class AlertBook:
-    """`tell` is given each alert that is to be told to clients; when that is certain, `told` is to be called."""
+class AlertRaised(NamedTuple):
+    """An alert is to be told to clients; when that is certain, `AlertBook.told` is to be called."""
 
-    def __init__(self, store: Store, clock: Clock, server: Callable[[], str], *, kept_ms: int) -> None:
+    alert: AlertDocument
+
+
+class AlertBook:
+    def __init__(self, store: Store, clock: Clock, server: Callable[[], str], *, kept_ms: int, hub: Hub) -> None:
         self._store = store
         self._clock = clock
         self._server = server
         self._kept_ms = kept_ms
         self.open: dict[str, Known] = {}
         self._seen: set[str] = set()  # open or over: these episodes were told
-        self.tell: Tell | None = None
+        self._hub = hub
 
     async def read(self) -> None:
         """See what others have raised, closed and acknowledged; drop what is long over."""
@@ -110,7 +114,7 @@ class AlertBook:
         if not await self._put(alert, 0):
             return False
         log.warning("%s: %s", alert.kind, alert.sentence)
-        self._tell(alert)
+        self._hub.publish(AlertRaised(alert))
         return True
 
     async def close(self, known: Known) -> None:
@@ -126,7 +130,7 @@ class AlertBook:
         for known in [each for each in self.open.values() if not each.alert.told and ended(each.alert)]:
             mine = msgspec.structs.replace(known.alert, raised_by=self._server())
             if await self._put(mine, known.version):
-                self._tell(mine)
+                self._hub.publish(AlertRaised(mine))
 
     async def acknowledge(self, id: str, *, who: str) -> AlertView:
         """Somebody has seen it. What may stay so for ever is over with that."""
@@ -148,10 +152,6 @@ class AlertBook:
         where = [] if every else [Where("open", True)]
         found = await self._store.search(ALERT_KIND, where, order_by="raised_at", descending=True, limit=limit)
         return [_decode(each.body).view() for each in found]
-
-    def _tell(self, alert: AlertDocument) -> None:
-        if self.tell is not None:
-            self.tell(alert)
 
     async def _find(self, id: str) -> Known | None:
         found: Document | None = await self._store.get(ALERT_KIND, id)

@@ -18,6 +18,9 @@ SERVER_KIND = "server"
 HOME_KIND = "home"
 ENGINE_KIND = "engine"
 """Foreign engines: each is a tree by its own name, with the exlets that mend its cases."""
+CASE_KIND = "case"
+LIVE_STATUSES = ("running", "suspended")
+JOB_KIND = "job"
 JOURNALS = "case/"
 """What the names of the streams begin with that journals of cases are."""
 

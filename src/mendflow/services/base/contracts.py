@@ -1,7 +1,7 @@
 """The contracts between services. Whoever implements one is chosen in wiring.py, and nowhere else."""
 
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from typing import Protocol
+from typing import Final, Protocol
 
 import msgspec
 
@@ -10,6 +10,9 @@ from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.jobs import JobSpec, JobState, Outcome
 from mendflow.core.model.values import FileRef, Value
 from mendflow.core.recovery.decided import Decided
+
+TRIES: Final = 10
+"""So often is something tried that others on the same store change at the same time."""
 
 
 class Clock(Protocol):

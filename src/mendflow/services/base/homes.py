@@ -12,10 +12,9 @@ from typing import Final, NamedTuple
 import msgspec
 
 from mendflow.core.model.ids import CaseId
-from mendflow.services.base.cluster import ENGINE_KIND, HOME_KIND, HomeDocument, root_of
+from mendflow.services.base.cluster import CASE_KIND, ENGINE_KIND, HOME_KIND, LIVE_STATUSES, HomeDocument, root_of
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.live_case import CASE_KIND, LIVE_STATUSES
-from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.base.membership import OwnMembership
 from mendflow.stores.contract import Document, Done, Put, Store
 
 CACHED_MAX: Final = 50_000

@@ -20,7 +20,7 @@ import msgspec
 from mendflow.core.model.problems import Mistake, StoreUnavailable
 from mendflow.services.base.cluster import JOURNALS, root_of
 from mendflow.services.base.counters import LedgerCounts
-from mendflow.services.cluster.membership import ALWAYS, Promise
+from mendflow.services.base.membership import ALWAYS, Promise
 from mendflow.stores.contract import Append, Delete, Done, Put, Store, Write
 
 log = logging.getLogger("mendflow.house")

@@ -14,6 +14,7 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import Mistake, NotFound, StoreUnavailable
 from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
@@ -43,11 +44,11 @@ class Selects(Protocol):
 
 
 class CalledCases:
-    def __init__(self, manager: FlowManager, flows: Flows, ledger: Ledger, finished: Finished) -> None:
+    def __init__(self, manager: FlowManager, flows: Flows, ledger: Ledger, finished: Finished, hub: Hub) -> None:
         self._manager = manager
         self._flows = flows
         self._finished = finished
-        self.selects: Selects | None = None
+        self._hub = hub
         self._soon = Soon(ledger)
 
     async def stop(self) -> None:
@@ -82,22 +83,27 @@ class CalledCases:
             demand_no_message(flow)
             if live.id in self._manager.live and order.serial in live.case.index.serials:
                 await self.begin(live, order, id, flow)
-            elif self.selects is not None:
-                self.selects.not_begun(live.id, order.serial, "the call was given up before its case began")
+            else:
+                self._not_begun(live, order, "the call was given up before its case began")
         except StoreUnavailable:
             raise  # it is no mistake of the call
         except Mistake as mistake:
-            if self.selects is not None:
-                self.selects.not_begun(live.id, order.serial, mistake.message)
+            self._not_begun(live, order, mistake.message)
             fault = Fault(name=NOT_CALLED, category=Category.INPUT, message=mistake.message)
             await self._finished(live.id, order.serial, Outcome(fault=fault))
 
     async def _flow(self, live: LiveCase, order: StartCalled) -> Flow:
         if order.flow is not None:
             return order.flow
-        if order.name or self.selects is None:
+        selects = self._hub.provider(Selects)
+        if order.name or selects is None:
             return (await self._flows.find(order.name))[0]
-        return await self.selects.select(live, order)
+        return await selects.select(live, order)
+
+    def _not_begun(self, live: LiveCase, order: StartCalled, reason: str) -> None:
+        selects = self._hub.provider(Selects)
+        if selects is not None:
+            selects.not_begun(live.id, order.serial, reason)
 
     async def begin(self, live: LiveCase, order: StartCalled, id: CaseId, flow: Flow) -> None:
         """Start a case whose end is the end of the caller's item. If the caller is run again, the called case takes

@@ -6,8 +6,7 @@ the ledger. After a crash each live case is read again and asked what it is owed
 
 import asyncio
 import logging
-from collections.abc import Callable, Sequence
-from typing import Protocol
+from collections.abc import Sequence
 
 import msgspec
 
@@ -19,18 +18,18 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Job, Outcome
 from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import NotFound, StoreUnavailable
-from mendflow.services.base.cluster import root_of
+from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.counters import Counts
 from mendflow.services.base.events import Happenings
 from mendflow.services.base.homes import HomeBook, Tree
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases import unstarted as unbegun
+from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrderExecutor, UndoLibrary
 from mendflow.services.cases.interception_points import Checkpoints
 from mendflow.services.cases.live_case import (
-    CASE_KIND,
     ITEM_KIND,
-    LIVE_STATUSES,
     RUNS_KIND,
     SNAPSHOT_KIND,
     CaseDocument,
@@ -42,7 +41,6 @@ from mendflow.services.cases.live_case import (
     name_of,
     state_of,
 )
-from mendflow.services.observe.tracing.tracer import Tracer
 from mendflow.stores.contract import Append, Done, Store
 
 log = logging.getLogger("mendflow.cases")
@@ -64,29 +62,31 @@ _decode_runs = msgspec.json.Decoder(Runs).decode
 _decode_job = msgspec.json.Decoder(Job).decode
 
 
-class Errands(Protocol):
-    """Carries out what a case orders. `again` says that the orders may have been carried out before."""
-
-    async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None: ...
-
-
-def _nobody(document: CaseDocument) -> None: ...
-
-
 class FlowManager:
-    def __init__(self, *, store: Store, ledger: Ledger, clock: Clock, happenings: Happenings, homes: HomeBook) -> None:
+    """`live` are the cases that are not over, by id; `points` says where a case waits for the exception service."""
+
+    def __init__(
+        self,
+        *,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        happenings: Happenings,
+        homes: HomeBook,
+        hub: Hub,
+        live: dict[CaseId, LiveCase],
+        points: Checkpoints,
+        counts: Counts,
+    ) -> None:
+        self._hub = hub
         self._homes = homes
         self._store = store
         self._ledger = ledger
         self._clock = clock
         self._happenings = happenings
-        self.errands: Errands
-        self.checkpoints: Checkpoints
-        self.remember: Callable[[], tuple[str, ...]] = tuple  # tasks that somebody outside knows how to undo
-        self.ended: Callable[[CaseDocument], None] = _nobody  # told of each end before its document is noted
-        self.live: dict[CaseId, LiveCase] = {}
-        self.counts = Counts()
-        self.tracer: Tracer | None = None
+        self._points = points
+        self.live = live
+        self.counts = counts
 
     async def load(self, tree: Tree) -> list[LiveCase]:
         """Read the cases of a tree that are not over. All are in memory at once, so that none is seen without those
@@ -117,7 +117,7 @@ class FlowManager:
         """Give again what cases are owed that were read."""
         for live in cases:
             if live.id in self.live:
-                await self.errands.carry_out(live, owed(live.case), again=True)
+                await self._execute(live, owed(live.case), again=True)
 
     async def _read_or_fail(self, document: CaseDocument, *, fenced: bool) -> LiveCase | None:
         """One case that cannot be read is told about and over; it does not keep the others from going on."""
@@ -137,9 +137,7 @@ class FlowManager:
         self.counts.cases_ended.add(document.flow, "failed")
         document.status, document.ended_at = "failed", self._clock.now()
         document.fault = Fault(name="unreadable", category=Category.FLOW, message=message)
-        if self.tracer is not None:
-            self.tracer.case_over(document)
-        self.ended(document)
+        self._hub.publish(CaseEnded(document))
         self._ledger.touch(CASE_KIND, document.id, document, last=True)
         self._happenings.tell(document.ended_at, "case", document.id, state="failed", message=message)
         self._happenings.ended(document.id)
@@ -265,14 +263,14 @@ class FlowManager:
         await self._homes.arrived(document.id)
         if document.id in self.live:
             return self.live[document.id]
-        now = self._clock.now()
+        now, library = self._clock.now(), self._hub.provider(UndoLibrary)
         command = StartCase(
             case=document.id,
             flow=flow,
             inputs=document.inputs,
             parent=document.parent,
-            later=later or ExceptionType.CASE_PRE in self.checkpoints.watched[document.flow],
-            remember=self.remember(),
+            later=later or ExceptionType.CASE_PRE in self._points.watched[document.flow],
+            remember=library.tasks if library is not None else (),
         )
         events = decide(Case.blank(), command, now)
         with self._ledger.whole():
@@ -330,7 +328,7 @@ class FlowManager:
             self._note_status(live)
             await self._carry_out(live, orders)
             if live.held:
-                await self.checkpoints.recheck(live)
+                await self._points.recheck(live)
 
     async def finish(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """Something that the case waited for is over. Told twice, it counts once."""
@@ -342,8 +340,7 @@ class FlowManager:
             events = decide(live.case, FinishItem(serial=serial, outcome=outcome), self._clock.now())
         except Stale:
             return
-        if self.tracer is not None:
-            self.tracer.item_over(live, serial, outcome)
+        self._hub.publish(ItemFinished(live, serial, outcome))
         with self._ledger.whole():
             orders = self._record(live, events)
             live.heard(serial)
@@ -408,8 +405,13 @@ class FlowManager:
         live.work = -len(state) // 2
         self._ledger.touch(SNAPSHOT_KIND, live.id, Snapshot(case=live.id, position=live.position, state=state))
 
+    async def _execute(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None:
+        executor = self._hub.provider(OrderExecutor)
+        assert executor is not None, "a server has somebody who carries orders out"
+        await executor.carry_out(live, orders, again=again)
+
     async def _carry_out(self, live: LiveCase, orders: list[Order]) -> None:
-        await self.errands.carry_out(live, orders)
+        await self._execute(live, orders)
         due = live.position >= live.snapshot_due or live.work >= SNAPSHOT_EVERY_WORK
         if due and live.id in self.live:
             self._save_snapshot(live)

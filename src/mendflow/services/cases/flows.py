@@ -15,14 +15,12 @@ from mendflow.core.model.ids import Instant
 from mendflow.core.model.problems import BadFlow, Conflict, NotFound
 from mendflow.core.model.views import FlowView
 from mendflow.core.recovery.steps import step_problems
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Document, Store
 
 FLOW_KIND = "flow"
 VERSION_KIND = "flow-version"
-TRIES = 10
-"""So often is something tried that others on the same store change at the same time."""
 
 # A flow's name becomes part of ids, addresses and folders, so one that could be mistaken for a path is refused.
 # Made-up names of called flows contain dots, which given names do not.

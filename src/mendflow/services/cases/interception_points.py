@@ -6,7 +6,7 @@ here: an order that did not go out, an outcome that the case has not taken, is o
 same point under the same id, and the service knows what it decided."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from mendflow.core.engine import find_item
 from mendflow.core.model.ids import CaseId, ItemId
@@ -14,6 +14,7 @@ from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.values import Value
 from mendflow.services.base.background_tasks import Soon
 from mendflow.services.base.engine_interfaces import InterfaceX
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import Held, LiveCase, name_of
 
@@ -44,6 +45,12 @@ class Unwatched(dict[str, Points]):
         return NOTHING
 
 
+class RulesChanged(NamedTuple):
+    """Rules were added or changed: from now on these flows are watched, at these points."""
+
+    watched: Watched
+
+
 def event_id(case: CaseId, serial: int, type: ExceptionType) -> str:
     return f"{case}/{serial}/{type.value}" if serial else f"{case}/{type.value}"
 
@@ -51,13 +58,22 @@ def event_id(case: CaseId, serial: int, type: ExceptionType) -> str:
 class Checkpoints:
     """`watched` gives the types of exception that there are rules for, by flow."""
 
-    def __init__(self, live: Mapping[CaseId, LiveCase], ledger: Ledger) -> None:
+    def __init__(self, live: Mapping[CaseId, LiveCase], ledger: Ledger, hub: Hub) -> None:
         self._live = live
         self._ledger = ledger
+        self._hub = hub
         self.watched: Watched = Unwatched()
-        self.service: InterfaceX | None = None
+        hub.subscribe(RulesChanged, self._rules_changed)
         self._cases: dict[str, CaseId] = {}
         self._soon = Soon(ledger)
+
+    @property
+    def service(self) -> InterfaceX | None:
+        """Who decides at these points, if anybody does."""
+        return self._hub.provider(InterfaceX)
+
+    def _rules_changed(self, change: "RulesChanged") -> None:
+        self.watched = change.watched
 
     async def stop(self) -> None:
         await self._soon.stop()
@@ -91,9 +107,10 @@ class Checkpoints:
         self.later(self._ask(event))
 
     async def _ask(self, event: XEvent) -> None:
-        assert self.service is not None, "flows are watched, so there is somebody to ask"
+        service = self.service
+        assert service is not None, "flows are watched, so there is somebody to ask"
         with self._ledger.whole():
-            if not await self.service.tell(event):
+            if not await service.tell(event):
                 await self.release(event.id)
 
     async def release(self, event: str) -> None:

@@ -14,13 +14,11 @@ from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import CaseStatus, CaseView, ItemState, NameCount
 from mendflow.core.recovery.ids import AGAIN, serial_of
-from mendflow.services.base.cluster import JOURNALS
+from mendflow.services.base.cluster import JOURNALS, LIVE_STATUSES
 
-CASE_KIND = "case"
 ITEM_KIND = "item"
 RUNS_KIND = "runs"
 SNAPSHOT_KIND = "snapshot"
-LIVE_STATUSES = ("running", "suspended")
 
 
 def journal_of(case: CaseId) -> str:

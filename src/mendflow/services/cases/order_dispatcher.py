@@ -4,9 +4,9 @@ Every order may come twice, and is then done once. What comes back at once (a jo
 result) is told to the case a moment later, never from within: so orders of one event are all given before the next
 event, and a long chain of reused jobs is a loop and not a recursion."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 from mendflow.core.engine import Stale, find_item
 from mendflow.core.engine.messages import (
@@ -43,49 +43,30 @@ from mendflow.core.model.mending import ExceptionType
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.views import ItemState
 from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.cluster import LIVE_STATUSES
 from mendflow.services.base.contracts import Clock, MetaScheduler, NewJob
 from mendflow.services.base.events import Happenings
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
 from mendflow.services.cases import forced_items
 from mendflow.services.cases.called_cases import NOT_CALLED, CalledCases, outcome_of
+from mendflow.services.cases.facts import CaseEnded, JobFailed, Mending, OrderExecutor, OrdersGiven
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.live_case import ITEM_KIND, LIVE_STATUSES, ItemDocument, LiveCase, name_of
+from mendflow.services.cases.interception_rules import OUTGOING, Gates
+from mendflow.services.cases.live_case import ITEM_KIND, ItemDocument, LiveCase, name_of
+from mendflow.services.cases.partners import MessageBoard, PartnerCalls, StyleSheetRuns
 from mendflow.services.cases.result_cache import Reuse
 from mendflow.services.cases.staging import Staging
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
 from mendflow.services.cases.user_tasks import Tasks
-from mendflow.services.messaging.calls import Partners
-from mendflow.services.messaging.message_router import Mailroom
-from mendflow.services.messaging.transforms import Transforms
-from mendflow.services.recovery.interception_rules import OUTGOING, Gates
 
 REPLY_KIND = "reply"
 WAITS: Final = frozenset({*OUTGOING, SetTimer, CallPartner, Transform})
 """Orders by which an exlet shows that it waits for something."""
 
 Handler = Callable[[LiveCase, Any, bool], Awaitable[None]]
-
-
-class Mending(Protocol):
-    """What the desk tells the exception service of beside exceptions, and who does the primitives."""
-
-    async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
-        """Do it, then finish the item."""
-        ...
-
-    def failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
-        """An item failed before it was ordered. Called at once, for the case as it is now, and awaited later."""
-        ...
-
-    async def exlet_waits(self, live: LiveCase) -> None: ...
-    async def case_over(self, live: LiveCase) -> None: ...
-    def tried_again(self, case: CaseId, serial: int) -> bool:
-        """Whether this job is on another try that an exlet gave it."""
-        ...
-
-    def job_over(self, case: CaseId, serial: int, ok: bool) -> None: ...
 
 
 class OrderDesk:
@@ -105,10 +86,10 @@ class OrderDesk:
         clock: Clock,
         happenings: Happenings,
         notices: Notices,
-        partners: Partners,
-        transforms: Transforms,
-        mailroom: Mailroom,
+        hub: Hub,
     ) -> None:
+        self._hub = hub
+        hub.provide(OrderExecutor, self)
         self._manager = manager
         self._gates = gates
         self._meta = meta
@@ -121,11 +102,6 @@ class OrderDesk:
         self._clock = clock
         self._happenings = happenings
         self._notices = notices
-        self._partners = partners
-        self._transforms = transforms
-        self._mailroom = mailroom
-        self.mending: Mending | None = None
-        self.failed: Callable[[LiveCase, int, Outcome], None] | None = None  # told of jobs that failed for good
         self._soon = Soon(ledger)
         self._handlers: dict[type, Handler] = {
             SubmitJob: self._submit,
@@ -158,8 +134,7 @@ class OrderDesk:
         handlers = self._handlers
         if live.flow.xml is not None:
             orders = self._listening(live, orders)
-        if self._manager.tracer is not None:
-            self._manager.tracer.ordered(live, orders)
+        self._hub.publish(OrdersGiven(live, orders))
         if self._gates.points(live).item_pre:
             for order in orders:
                 handler = handlers[type(order)]
@@ -168,15 +143,16 @@ class OrderDesk:
         else:
             for order in orders:
                 await handlers[type(order)](live, order, again)
-        if live.document.decision and self.mending is not None and any(type(order) in WAITS for order in orders):
-            self._soon.do(self.mending.exlet_waits(live))
+        if live.document.decision and any(type(order) in WAITS for order in orders):
+            mending = self._hub.provider(Mending)
+            if mending is not None:
+                self._soon.do(mending.exlet_waits(live))
 
     async def job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """A job has ended as far as the flow is concerned."""
         live = self._manager.live.get(case)
         if live is None:
-            if self.mending is not None and self.mending.tried_again(case, serial):
-                self.mending.job_over(case, serial, outcome.ok)  # nobody waited for it, and its case is over
+            self._tell_of_another_try(case, serial, outcome)  # nobody waited for it, and its case is over
             return
         if outcome.ok and self._gates.points(live).item_post:
             go = partial(self._job_finished, case, serial, outcome)
@@ -185,11 +161,15 @@ class OrderDesk:
         await self._job_finished(case, serial, outcome)
 
     async def _job_finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
-        if self.mending is not None and self.mending.tried_again(case, serial):
-            self.mending.job_over(case, serial, outcome.ok)
-        if not outcome.ok and self.failed is not None and (live := self._manager.live.get(case)) is not None:
-            self.failed(live, serial, outcome)
+        self._tell_of_another_try(case, serial, outcome)
+        if not outcome.ok and (live := self._manager.live.get(case)) is not None:
+            self._hub.publish(JobFailed(live, serial, outcome))
         await self._manager.finish(case, serial, outcome)
+
+    def _tell_of_another_try(self, case: CaseId, serial: int, outcome: Outcome) -> None:
+        mending = self._hub.provider(Mending)
+        if mending is not None and mending.tried_again(case, serial):
+            mending.job_over(case, serial, outcome.ok)
 
     async def finished(self, case: CaseId, serial: int, outcome: Outcome) -> None:
         """A task, a staging or a called case is over."""
@@ -287,8 +267,9 @@ class OrderDesk:
             self._soon.do(go())
 
     async def _mend(self, live: LiveCase, order: DoMend, again: bool) -> None:
-        assert self.mending is not None, "only exlets have primitives, and only the exception service starts exlets"
-        self._soon.do(self.mending.do(live, order, again))
+        mending = self._hub.provider(Mending)
+        assert mending is not None, "only exlets have primitives, and only the exception service starts exlets"
+        self._soon.do(mending.do(live, order, again))
 
     async def _proceed(self, case: CaseId, serial: int) -> None:
         try:
@@ -299,8 +280,9 @@ class OrderDesk:
     # Other cases and partners
 
     async def _call_partner(self, live: LiveCase, order: CallPartner, again: bool) -> None:
-        if order.port_type:
-            self._partners.call(live, order)
+        partners = self._hub.provider(PartnerCalls)
+        if order.port_type and partners is not None:
+            partners.call(live, order)
             return
         message = f"there is no partner {order.partner!r} on this server, so {order.operation!r} cannot be called"
         fault = Fault(name="partnerUnknown", category=Category.REFUSED, message=message)
@@ -309,19 +291,23 @@ class OrderDesk:
         self._soon.do(self._manager.finish(live.id, order.serial, Outcome(fault=fault)))
 
     async def _transform(self, live: LiveCase, order: Transform, again: bool) -> None:
-        self._transforms.begin(live, order)
+        runs = self._hub.provider(StyleSheetRuns)
+        assert runs is not None, "a server that reads flows in BPEL runs their style sheets"
+        runs.begin(live, order)
 
     async def _send_reply(self, live: LiveCase, order: SendReply, again: bool) -> None:
         self._happenings.tell(self._clock.now(), "message", live.id, state="reply", message=order.channel)
-        if not self._mailroom.replied(live, order) and not again:
+        board = self._hub.provider(MessageBoard)
+        if (board is None or not board.replied(live, order)) and not again:
             self._ledger.touch(REPLY_KIND, f"{live.id}/{order.serial}", order, last=True)
         self._soon.do(self._manager.finish(live.id, order.serial, Outcome()))
 
     def _listening(self, live: LiveCase, orders: Sequence[Order]) -> Sequence[Order]:
         """Say who listens before anything is waited for: a message that comes meanwhile must find them. The rest."""
+        board = self._hub.provider(MessageBoard)
         for order in orders:
-            if isinstance(order, Listens):
-                self._mailroom.listens(live, order.channel)
+            if isinstance(order, Listens) and board is not None:
+                board.listens(live, order.channel)
         return [order for order in orders if not isinstance(order, Listens)]
 
     # Ends
@@ -353,8 +339,9 @@ class OrderDesk:
 
     async def _failed_early(self, live: LiveCase, order: ItemFailed, again: bool) -> None:
         self._note(live, order, "failed", fault=order.fault)
-        if order.early and self.mending is not None:
-            self._soon.do(self.mending.failed_early(live, order))
+        mending = self._hub.provider(Mending) if order.early else None
+        if mending is not None:
+            self._soon.do(mending.failed_early(live, order))
 
     def _note(
         self,
@@ -402,18 +389,17 @@ class OrderDesk:
             document.counts = live.tally.counts()
             document.serials = live.case.last_serial
             self._amend(live)
-            self._manager.ended(document)
+            self._hub.publish(CaseEnded(document))
             self._manager.counts.cases_ended.add(document.flow, document.status)
-            if self._manager.tracer is not None:
-                self._manager.tracer.case_over(document)
             message = document.fault.message if document.fault else ""
             self._happenings.tell(document.ended_at, "case", live.id, state=document.status, message=message)
             self._happenings.ended(live.id)
             if document.parent is not None and document.parent_serial:  # else nobody there waits for it
                 self._soon.do(self.finished(document.parent, document.parent_serial, outcome_of(document)))
             self._gates.forget(live)
-            if self.mending is not None:
-                self._soon.do(self.mending.case_over(live))
+            mending = self._hub.provider(Mending)
+            if mending is not None:
+                self._soon.do(mending.case_over(live))
         self._manager.close(live)
 
     def _amend(self, live: LiveCase) -> None:

@@ -3,16 +3,18 @@
 It can when it completed and everything that it was made of is the same: command or function, arguments, environment,
 inputs by their content, declared outputs. What a command reads without saying so cannot be seen."""
 
+from typing import Protocol
+
 import msgspec
 
 from mendflow.core.model.ids import ItemId
 from mendflow.core.model.jobs import Job, JobSpec, JobState, Outcome, sources_of
+from mendflow.core.model.values import FileRef
 from mendflow.core.scheduling import jobs as life
 from mendflow.services.base.contracts import Clock, Keeper, NewJob
 from mendflow.services.base.events import Happenings
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.live_case import LiveCase, name_of
-from mendflow.services.data.catalogue.catalogue import Catalogue
 
 _WORDS = {
     "command": "its command changed",
@@ -52,11 +54,17 @@ def difference(before: JobSpec, after: JobSpec) -> str:
     return ""
 
 
+class LogicalFiles(Protocol):
+    async def has(self, ref: FileRef) -> bool:
+        """Whether the catalogue still has this file."""
+        ...
+
+
 class Reuse:
     """Takes over what an earlier case has done already, and writes down why, or why not."""
 
     def __init__(
-        self, keeper: Keeper, catalogue: Catalogue, ledger: Ledger, clock: Clock, happenings: Happenings
+        self, keeper: Keeper, catalogue: LogicalFiles, ledger: Ledger, clock: Clock, happenings: Happenings
     ) -> None:
         self._keeper = keeper
         self._catalogue = catalogue

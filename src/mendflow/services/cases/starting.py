@@ -15,12 +15,13 @@ from mendflow.core.model.flow import Flow
 from mendflow.core.model.ids import CaseId
 from mendflow.core.model.problems import Conflict, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeBook
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows, demand_no_message
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.cases.unstarted import has_begun
 from mendflow.stores.contract import Store, Where
 

@@ -10,8 +10,9 @@ import msgspec
 from mendflow.core.engine.messages import Event, Moved, StartCase
 from mendflow.core.model.faults import Category, Fault
 from mendflow.core.model.ids import CaseId, Instant
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, journal_of
+from mendflow.services.cases.live_case import CaseDocument, journal_of
 from mendflow.stores.contract import Append, Done, Put, Store
 
 NEVER_BEGAN = "neverBegan"

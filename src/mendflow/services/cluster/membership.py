@@ -9,15 +9,16 @@ anew."""
 import asyncio
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.services.base.clock import Meter, steady_ms
-from mendflow.services.base.cluster import SERVER_KIND, Membership, ServerDocument
+from mendflow.services.base.cluster import SERVER_KIND, ServerDocument
 from mendflow.services.base.cluster_terms import Terms, terms_of
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.membership import Promise
 from mendflow.stores.contract import Delete, Document, Done, Put, Store
 
 log = logging.getLogger("mendflow.servers")
@@ -27,72 +28,6 @@ KEPT_TERMS: Final = 60
 
 _encode = msgspec.json.Encoder().encode
 _decode = msgspec.json.Decoder(ServerDocument).decode
-
-
-class Promise(Protocol):
-    """The right of one incarnation of a server to decide about its cases."""
-
-    def holds(self) -> bool: ...
-    async def renewed(self) -> bool:
-        """Wait until it holds; false if it never will again, or not in time."""
-        ...
-
-
-class OwnMembership(Membership, Protocol):
-    """What the server itself needs of its membership, beside what others are told. `shared`: others may be there."""
-
-    @property
-    def shared(self) -> bool: ...
-    @property
-    def incarnation(self) -> str: ...
-    def promise(self) -> Promise: ...
-    def earlier_promises_ms(self) -> int | None:
-        """For how long pilots may still count on what earlier incarnations promised them; None: nobody knows. To be
-        asked once, before this incarnation promises anything."""
-        ...
-
-    async def open(self) -> None: ...
-    async def close(self) -> None: ...
-
-
-class _Always:
-    def holds(self) -> bool:
-        return True
-
-    async def renewed(self) -> bool:
-        return True
-
-
-ALWAYS: Final = _Always()
-
-
-class Alone:
-    """A server whose store nobody else can open."""
-
-    shared = False
-    incarnation = ""
-
-    def __init__(self, id: str = "alone", url: str = "") -> None:
-        self.id = id
-        self._own = ServerDocument(id=id, url=url)
-
-    def may_promise(self) -> bool:
-        return True
-
-    def living(self) -> list[ServerDocument]:
-        return []
-
-    def find(self, server: str) -> ServerDocument | None:
-        return self._own if server == self.id else None
-
-    def promise(self) -> Promise:
-        return ALWAYS
-
-    def earlier_promises_ms(self) -> int | None:
-        return None
-
-    async def open(self) -> None: ...
-    async def close(self) -> None: ...
 
 
 class Sight:
@@ -132,6 +67,9 @@ class ServerMembership:
         terms: Terms | None = None,
         meter: Meter = steady_ms,
         load: Callable[[ServerDocument], None] | None = None,
+        closed: Callable[[str], None] | None = None,
+        changed: Callable[[], None] | None = None,
+        looked: Callable[[], None] | None = None,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -139,9 +77,9 @@ class ServerMembership:
         self._own = own
         self._load = load
         self.terms = terms or terms_of(own.lease_ms)
-        self.closed: Callable[[str], None] = _nobody
-        self.changed: Callable[[], None] = _nothing
-        self.looked: Callable[[], None] = _nothing
+        self._on_closed = closed or _nobody
+        self._on_changed = changed or _nothing
+        self._on_looked = looked or _nothing
         self.news = asyncio.Event()
         self.sights: dict[str, Sight] = {}
         self.found_dead = 0  # servers that this one was the first to find so
@@ -287,7 +225,7 @@ class ServerMembership:
             self._own.id = f"{self.id}-{self._version}"
             reason = f"another server runs under the name {now.id}; this one goes on as {self.id}"
         log.error("%s", reason)
-        self.closed(reason)
+        self._on_closed(reason)
         await self._register()
 
     # The others
@@ -305,7 +243,7 @@ class ServerMembership:
             if document.id != self.id:
                 await self._see(document, now, watched_ms)
         self.news.set()
-        self.looked()
+        self._on_looked()
 
     async def _see(self, document: Document, now: int, watched_ms: int) -> None:
         sight = self.sights.get(document.id)
@@ -313,7 +251,7 @@ class ServerMembership:
             told = _decode(document.body)
             self.sights[document.id] = Sight(told, document.version, now)
             if sight is not None and (told.ended, told.changes) != (sight.document.ended, sight.document.changes):
-                self.changed()
+                self._on_changed()
             return
         sight.silent_ms += watched_ms
         if not sight.document.ended:

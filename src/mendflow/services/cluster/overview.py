@@ -8,7 +8,8 @@ import msgspec
 from mendflow.core.model.views import Health, PilotView, ServerView
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import NeighbourAway, Neighbours, ServerDocument
-from mendflow.services.cluster.membership import OwnMembership, ServerMembership
+from mendflow.services.base.membership import OwnMembership
+from mendflow.services.cluster.membership import ServerMembership
 
 PATIENCE_S = 2.0
 

@@ -9,9 +9,10 @@ from itertools import islice
 from typing import Final
 
 from mendflow.core.model.ids import CaseId
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.live_case import CASE_KIND, LiveCase
+from mendflow.services.cases.live_case import LiveCase
 
 EVERY_MS: Final = 3_000
 AT_ONCE_MAX: Final = 500

@@ -20,6 +20,7 @@ from mendflow.core.model.problems import Unreachable
 from mendflow.core.model.sync import AttemptRef, Beat, Report, SyncAnswer, SyncRequest, mark_of
 from mendflow.services.base.cluster import Homes, Membership, NeighbourAway, Neighbours, ServerDocument
 from mendflow.services.base.contracts import Clock
+from mendflow.services.cluster.remote_pilots import Acquaintance
 from mendflow.services.cluster.work_signals import Sign, WorkSigns
 from mendflow.services.scheduling.answer import Said
 from mendflow.services.scheduling.cache_records import CacheBook
@@ -65,9 +66,12 @@ class Relay:
         clock: Clock,
         lease_ms: int,
         holds: Callable[[], bool] | None = None,
+        caches: CacheBook | None = None,
+        remote_pilots: Acquaintance | None = None,
     ) -> None:
         """`holds` tells whether what these very services promise still counts: a server may lose its cases, and be
-        there again under the same name, while an exchange is held."""
+        there again under the same name, while an exchange is held. `caches` is what this server knows of its pilots'
+        caches, `remote_pilots` gets to know the pilots of the others."""
         self._holds = holds or membership.may_promise
         self.membership = membership
         self.homes = homes
@@ -77,14 +81,21 @@ class Relay:
         self.signs = WorkSigns(membership)
         self._abroad: dict[PilotId, Abroad] = {}
         self._caches_seen: dict[PilotId, dict[str, int]] = {}  # by server, the version of the pilot's cache that it has
-        self.caches: CacheBook | None = None  # what this server knows of its pilots' caches
+        self._caches = caches
+        self._remote_pilots = remote_pilots
         self._away_until: dict[str, Instant] = {}
         self._servers: list[str] = []
         self._mark = 0
         self._servers_at: Instant = 0
         self._behind: set[asyncio.Task[None]] = set()
 
+    def start(self) -> None:
+        if self._remote_pilots is not None:
+            self._remote_pilots.start()
+
     async def stop(self) -> None:
+        if self._remote_pilots is not None:
+            await self._remote_pilots.stop()
         for task in self._behind:
             task.cancel()
         await asyncio.gather(*self._behind, return_exceptions=True)
@@ -106,15 +117,22 @@ class Relay:
         if living:
             self._abroad.setdefault(pilot, Abroad()).owed |= {server.id: serial for server in living}
 
+    def nudged(self, server: str) -> None:
+        """Another server says that it has more jobs than slots."""
+        self.signs.nudged(server)
+
+    def round(self, pilot: PilotRecord, request: SyncRequest, who: str, said: Said) -> "Round":
+        return Round(self, pilot, request, who, said)
+
     def forget(self, pilot: PilotId) -> None:
         self._abroad.pop(pilot, None)
         self._caches_seen.pop(pilot, None)
 
     def cache_for(self, pilot: PilotRecord, request: SyncRequest, server: str) -> CacheNews | None:
         """What a server that is asked for jobs does not know of the pilot's cache."""
-        if self.caches is None:
+        if self._caches is None:
             return None
-        return self.caches.passed(pilot, request, self._caches_seen.get(pilot.id, {}).get(server, 0))
+        return self._caches.passed(pilot, request, self._caches_seen.get(pilot.id, {}).get(server, 0))
 
     def cache_seen(self, pilot: PilotId, server: str, version: int) -> None:
         if version or pilot in self._caches_seen:

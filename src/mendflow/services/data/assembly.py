@@ -1,16 +1,16 @@
-"""The wing of the house in which cases begin because of data: sets, what looks after them, and watched elements, put
-together.
+"""What starts cases because of data, put together: data sets, what looks after them, and watched folders.
 
-It hangs on the rest in three places: the catalogue tells it of files, the flow manager of ends, and it starts cases by
-the way that people's cases are started."""
+The catalogue tells it of new files and the flow manager of ends, both through the hub; cases are started in the same
+way as those that people start."""
 
 from mendflow.services.base.contracts import Clock, Keeper
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
+from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.live_case import CaseDocument
-from mendflow.services.cluster.membership import OwnMembership
-from mendflow.services.data.catalogue.catalogue import Catalogue
+from mendflow.services.data.catalogue.catalogue import Catalogue, NewFiles
 from mendflow.services.data.sets.arrivals import Arrivals
 from mendflow.services.data.sets.batches import Starting, Tending
 from mendflow.services.data.sets.responsibility import Turns
@@ -36,6 +36,7 @@ class DataWing:
         flows: Flows,
         starting: Starting,
         notices: Notices,
+        hub: Hub,
     ) -> None:
         book = SetBook(store, clock)
         arrivals = Arrivals(book=book, catalogue=catalogue, keeper=keeper, clock=clock, notices=notices)
@@ -57,9 +58,8 @@ class DataWing:
             looker=Looker(clock=clock, sets=self.sets, catalogue=catalogue, elements=elements, notices=notices),
             find=catalogue.elements.get,
         )
-
-    def case_ended(self, document: CaseDocument) -> None:
-        self._tending.case_ended(document)
+        hub.subscribe(CaseEnded, lambda end: self._tending.case_ended(end.document))
+        hub.provide(NewFiles, self.sets)
 
     def start(self) -> None:
         self._tending.start()

@@ -10,9 +10,12 @@ from mendflow.core.model.ids import CaseId
 from mendflow.core.model.problems import Invalid
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.counters import Counts
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
+from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
+from mendflow.services.cases.partners import MessageBoard, PartnerCalls, StyleSheetRuns
 from mendflow.services.cases.starting import Beginning, Begins
 from mendflow.services.messaging.callbacks import Callbacks
 from mendflow.services.messaging.calls import Finished, Partners
@@ -31,6 +34,7 @@ class Around(Begins, Protocol):
 
     notices: Notices
     counts: Counts
+    hub: Hub
 
 
 class Ground(Protocol):
@@ -87,6 +91,11 @@ class Ports:
             counts=services.counts.partner_calls,
         )
         self.transforms = Transforms(ground.transformer, services.ledger, finished)
+        hub = services.hub
+        hub.provide(PartnerCalls, self.partners)
+        hub.provide(StyleSheetRuns, self.transforms)
+        hub.provide(MessageBoard, self.mailroom)
+        hub.subscribe(CaseEnded, lambda end: self._case_ended(end.document))
 
     async def load(self, roots: Collection[CaseId]) -> None:
         """Before the cases of these trees are taken up."""
@@ -105,8 +114,7 @@ class Ports:
         await self.callbacks.stop()
         await self._cases.stop()
 
-    def ended(self, document: CaseDocument) -> None:
-        """To be called in the same step as the end of a case."""
+    def _case_ended(self, document: CaseDocument) -> None:
         self.mailroom.case_ended(document)
         for each in (self.partners, self.transforms):
             each.running.case_ended(document.id)

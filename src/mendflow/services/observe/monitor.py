@@ -6,7 +6,7 @@ the next one sees what this one would have seen."""
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Protocol
 
 import msgspec
@@ -15,11 +15,14 @@ from mendflow.core.model.alerts import AlertView, Notification
 from mendflow.core.model.ids import JobId, PilotId
 from mendflow.core.model.jobs import Job, JobState
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.base.alerts import AlertBook, AlertDocument, Finding
+from mendflow.services.base.alerts import AlertBook, AlertDocument, AlertRaised, Finding
+from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.membership import OwnMembership
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cluster.membership import OwnMembership, ServerMembership
+from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.observe.findings import (
     Growths,
     about_delivery,
@@ -30,9 +33,11 @@ from mendflow.services.observe.findings import (
     about_server,
 )
 from mendflow.services.observe.monitor_settings import MonitorRules
+from mendflow.services.observe.notifications.notifier import DeliveryFailures
 from mendflow.services.observe.runtimes import Runtimes
+from mendflow.services.scheduling.exchange import PilotLost
 from mendflow.services.scheduling.pilot_records import PilotRecord
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND, QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.monitor")
@@ -61,6 +66,7 @@ class Monitor:
         meta: QueueAndPilots,
         levels: LevelCounts,
         ledger: Ledger,
+        hub: Hub,
     ) -> None:
         self._store = store
         self._clock = clock
@@ -70,15 +76,16 @@ class Monitor:
         self._manager = manager
         self._meta = meta
         self._levels = levels
-        self.alerts = AlertBook(store, clock, lambda: membership.id, kept_ms=rules.kept_ms)
+        self.alerts = AlertBook(store, clock, lambda: membership.id, kept_ms=rules.kept_ms, hub=hub)
         self.runtimes = Runtimes(store, learn_min=rules.learn_min)
         self._queues = Growths(rules.queue_looks)
         self._filling = Growths(rules.queue_looks)
         self._gone: list[Finding] = []
         self._ledger = ledger
         self._told: list[str] = []
-        self.tell: Callable[[AlertDocument], None] | None = None  # notes the alert for clients
-        self.alerts.tell = self._tell
+        hub.subscribe(PilotLost, lambda lost: self.pilot_gone(lost.pilot))
+        hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
+        hub.provide(DeliveryFailures, self)
         self._task: asyncio.Task[None] | None = None
 
     def start(self) -> None:
@@ -110,10 +117,9 @@ class Monitor:
         """A notification could not be brought to somebody in all the time that it may take."""
         await self.alerts.raise_(about_delivery(to, told, why, self._clock.now()))
 
-    def _tell(self, alert: AlertDocument) -> None:
-        if self.tell is not None:
-            self.tell(alert)
-            self._told.append(alert.id)
+    def _alert_raised(self, alert: AlertDocument) -> None:
+        """The notifier has noted it for clients, too: when that is on disk, the alert is marked as told."""
+        self._told.append(alert.id)
 
     async def acknowledge(self, id: str, *, who: str) -> AlertView:
         return await self.alerts.acknowledge(id, who=who)

@@ -1,25 +1,29 @@
-"""The wing of the house where repairs are: everything that the exception service is made of, put together.
+"""Everything that the exception service is made of, put together.
 
-It hangs on the rest in few places: the desk asks it for primitives and tells it of ends, the checkpoints ask it what to
-hold, the proxy asks it what to do about a failed job. With recovery left out none of these is connected, and the house
-runs as if there were no rules."""
+The other services reach it through the hub alone: the order dispatcher asks it for primitives and tells it of ends, the
+interception points ask it what to hold, the proxy asks it what to do about a failed job. A server without recovery
+gives it a hub that nobody else has: then none of these finds it, and flows run as if there were no rules."""
 
-from collections.abc import Collection, Coroutine
-from typing import Any, Final
+from collections.abc import Callable, Collection, Coroutine
+from typing import Any
 
 from mendflow.core.engine.messages import Cancel, Command, DoMend, ItemFailed, Resume
 from mendflow.core.model.ids import CaseId
-from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.jobs import Resources
 from mendflow.core.model.rules import RuleSet
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import Clock, Repairs
+from mendflow.services.base.engine_interfaces import InterfaceX
 from mendflow.services.base.events import Happenings
 from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
-from mendflow.services.cases.called_cases import CalledCases
+from mendflow.services.cases.called_cases import Selects
+from mendflow.services.cases.facts import Mending, UndoLibrary
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import Checkpoints
+from mendflow.services.cases.interception_rules import Gates
 from mendflow.services.cases.live_case import LiveCase
 from mendflow.services.recovery.administration import Administration
 from mendflow.services.recovery.contexts import Contexts
@@ -29,10 +33,9 @@ from mendflow.services.recovery.engines.registry import ForeignEngines
 from mendflow.services.recovery.exception_service import ExceptionService
 from mendflow.services.recovery.exlets import depth_of
 from mendflow.services.recovery.failed_attempts import early_failure
-from mendflow.services.recovery.interception_rules import Gates
 from mendflow.services.recovery.item_starts import Beginnings
 from mendflow.services.recovery.job_watch import Watches
-from mendflow.services.recovery.levels import Levels
+from mendflow.services.recovery.levels import DueEntries, Levels
 from mendflow.services.recovery.primitives import Primitives
 from mendflow.services.recovery.proxy.proxy import Proxy
 from mendflow.services.recovery.rules.store import RuleBook
@@ -40,8 +43,7 @@ from mendflow.services.recovery.selection import Selection
 from mendflow.services.recovery.statistics import Past
 from mendflow.services.recovery.unwinding import Library, Unwinding
 from mendflow.services.scheduling.capacity import PilotPlaces
-from mendflow.services.scheduling.exchange import Exchange
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import FailedAttempts, QueueAndPilots
 from mendflow.stores.contract import Store
 
 
@@ -64,6 +66,9 @@ class MendingWing:
         homes: HomeBook,
         house: RuleSet | None,
         check_ms: int,
+        hub: Hub,
+        shared: bool,
+        on_the_way: Callable[[Resources], bool],
     ) -> None:
         past = Past(store, ledger, clock)
         self._checkpoints = checkpoints
@@ -76,8 +81,8 @@ class MendingWing:
             notices=notices,
             manager=manager,
             flows=flows,
-            rules=RuleBook(store, ledger, clock, house),
-            decisions=DecisionBook(store, ledger, clock, homes),
+            rules=RuleBook(store, ledger, clock, hub, house, shared=shared),
+            decisions=DecisionBook(store, ledger, clock, homes, hub),
             past=past,
             contexts=Contexts(
                 clock,
@@ -99,7 +104,6 @@ class MendingWing:
             unwinding=Unwinding(manager, flows, self.library),
             notices=notices,
         )
-        levels.due = self.primitives.due
         self.selection = Selection(self.exceptions, flows)
         self.administration = Administration(self.exceptions, manager, flows, ledger, notices, clock, levels)
         self.engines = ForeignEngines(self.exceptions, store, ledger, clock, homes)
@@ -111,25 +115,16 @@ class MendingWing:
             ledger=ledger,
             clock=clock,
             check_ms=check_ms,
+            hub=hub,
+            on_the_way=on_the_way,
         )
-
-    def connect(self, manager: FlowManager, calls: CalledCases, proxy: Proxy, exchange: Exchange) -> None:
-        """Let the rest of the house ask."""
-        self._exchange = exchange
-        self._checkpoints.service = self.exceptions
-        self.exceptions.rules.changed = self._rules_changed
-        self._rules_changed()
-        manager.remember = self._remembered
-        calls.selects = self.selection
-        proxy.repairs = self.exceptions
-
-    def _rules_changed(self) -> None:
-        self._checkpoints.watched = watched = self.exceptions.rules.watched
-        violations = any(ExceptionType.VIOLATION in types for types in (*watched.values(), watched[_NO_FLOW]))
-        self._exchange.beat = self.watches.beat if violations else None
-
-    def _remembered(self) -> tuple[str, ...]:
-        return self.library.tasks
+        hub.provide(InterfaceX, self.exceptions)
+        hub.provide(Repairs, self.exceptions)
+        hub.provide(FailedAttempts, proxy)
+        hub.provide(Mending, self)
+        hub.provide(UndoLibrary, self.library)
+        hub.provide(Selects, self.selection)
+        hub.provide(DueEntries, self.primitives)
 
     async def read_shared(self) -> None:
         """What all servers on the store share."""
@@ -193,6 +188,3 @@ class MendingWing:
 
     def job_over(self, case: CaseId, serial: int, ok: bool) -> None:
         self.exceptions.job_over(case, serial, ok)
-
-
-_NO_FLOW: Final = ""

@@ -5,7 +5,7 @@ away when all is over: so a server that starts finds exactly those that it has t
 it was stopped, and need not read the others. Engines name their cases as they like: what is known of a case is known
 under its engine's name too."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -17,6 +17,7 @@ from mendflow.core.recovery.signature import normalised, signature
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store, Where
 
@@ -50,7 +51,10 @@ def mended_by(decision: Decision) -> Mended:
     return Mended(decision.engine, decision.case)
 
 
-def _nobody(decision: Decision) -> None: ...
+class DecisionEnded(NamedTuple):
+    """Nothing more follows from this decision."""
+
+    decision: Decision
 
 
 class OpenMarker(msgspec.Struct, frozen=True):
@@ -58,13 +62,13 @@ class OpenMarker(msgspec.Struct, frozen=True):
 
 
 class DecisionBook:
-    def __init__(self, store: Store, ledger: Ledger, clock: Clock, homes: HomeBook) -> None:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, homes: HomeBook, hub: Hub) -> None:
         self._homes = homes
         self._store = store
         self._ledger = ledger
         self._clock = clock
         self.open: dict[str, Decision] = {}
-        self.over: Callable[[Decision], None] = _nobody  # told of each that nothing more follows from
+        self._hub = hub
         self.half_ended: list[Decision] = []  # found at the start: over, and perhaps not all of that has followed
         self._recorded: dict[str, None] = {}
         self.of_exlet: dict[CaseId, str] = {}
@@ -179,7 +183,7 @@ class DecisionBook:
         self._recorded[decision.id] = None
         if len(self._recorded) > RECORDED_MAX:
             del self._recorded[next(iter(self._recorded))]
-        self.over(decision)
+        self._hub.publish(DecisionEnded(decision))
         self._ledger.touch(DECISION_KIND, decision.id, decision, last=True)
 
     def end(self, decision: Decision, state: DecisionState, result: str) -> None:
@@ -192,7 +196,7 @@ class DecisionBook:
         self.close(decision)
 
     def close(self, decision: Decision) -> None:
-        self.over(decision)
+        self._hub.publish(DecisionEnded(decision))
         self._ledger.touch(DECISION_KIND, decision.id, decision, last=True)
         self._ledger.drop(OPEN_KIND, decision.id)
         self._homes.let_go(decision.id, f"decision {decision.id}")

@@ -16,10 +16,11 @@ from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.mending import Conclusion, Decision
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.values import Value
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.recovery.contexts import bounded
 from mendflow.services.recovery.decisions import DecisionBook
 from mendflow.services.recovery.rules.store import RuleBook

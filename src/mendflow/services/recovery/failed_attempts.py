@@ -6,8 +6,8 @@ from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import serial_of
 from mendflow.services.base.contracts import Failure
+from mendflow.services.cases.interception_rules import job_facts_of, outcome_facts
 from mendflow.services.cases.live_case import CaseDocument, name_of
-from mendflow.services.recovery.interception_rules import job_facts_of, outcome_facts
 
 
 def event_of(failure: Failure, flow: str) -> XEvent:

@@ -7,9 +7,10 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, Instant, JobId
 from mendflow.core.model.mending import XEvent
+from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.user_tasks import TASK_KIND
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND, QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.stores.contract import Store
 
 

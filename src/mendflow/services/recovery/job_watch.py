@@ -18,16 +18,19 @@ from mendflow.core.model.values import Value
 from mendflow.core.recovery.ids import generation_of, known_id, serial_of
 from mendflow.core.scheduling.queue import Waiting
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.interception_points import Points
+from mendflow.services.cases.interception_points import Points, RulesChanged, Watched
+from mendflow.services.cases.interception_rules import Gates, job_facts_of
 from mendflow.services.cases.live_case import LiveCase, name_of
 from mendflow.services.cases.timers import Timers
 from mendflow.services.recovery.exception_service import ExceptionService
-from mendflow.services.recovery.interception_rules import Gates, job_facts_of
+from mendflow.services.scheduling.exchange import AttemptHeartbeat
 from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 
 CHECK_MS: Final = 5_000
+NO_FLOW: Final = ""
 LIKE_MAX: Final = 100
 """Of jobs that wait and need the same, so many are looked at each time."""
 
@@ -45,7 +48,9 @@ class Watches:
         gates: Gates,
         ledger: Ledger,
         clock: Clock,
+        hub: Hub,
         check_ms: int = CHECK_MS,
+        on_the_way: Callable[[Resources], bool] | None = None,
     ) -> None:
         self._service = service
         self._manager = manager
@@ -58,7 +63,17 @@ class Watches:
         self._looking: set[JobId] = set()
         self._task: asyncio.Task[None] | None = None
         self._soon: set[asyncio.Task[None]] = set()
-        self.on_the_way: Callable[[Resources], bool] | None = None  # whether a pilot comes that could take such a job
+        self._on_the_way = on_the_way  # whether a pilot comes that could take such a job
+        self._violations = False  # whether any flow has rules for what happens while a job runs
+        hub.subscribe(RulesChanged, lambda change: self._rules_changed(change.watched))
+        hub.subscribe(AttemptHeartbeat, self._heartbeat)
+
+    def _rules_changed(self, watched: Watched) -> None:
+        self._violations = any(ExceptionType.VIOLATION in types for types in (*watched.values(), watched[NO_FLOW]))
+
+    def _heartbeat(self, heartbeat: AttemptHeartbeat) -> None:
+        if self._violations:
+            self.beat(heartbeat.job)
 
     def start(self) -> None:
         for job in self._meta.jobs.values():
@@ -126,7 +141,7 @@ class Watches:
 
     def _hopeful(self, waiting: Waiting) -> Waiting:
         """A pilot that is on its way to a job makes it one that waits for its turn, however long that takes."""
-        comes = not waiting.able and self.on_the_way is not None and self.on_the_way(waiting.needs)
+        comes = not waiting.able and self._on_the_way is not None and self._on_the_way(waiting.needs)
         return msgspec.structs.replace(waiting, able=True) if comes else waiting
 
     async def _tell_waiting(self, waiting: Waiting) -> None:

@@ -8,8 +8,8 @@ a crash in between hands it over once more, under the same key, so whoever gets 
 import asyncio
 import heapq
 import logging
-from collections.abc import Awaitable, Callable, Collection, Sequence
-from typing import Final, Literal
+from collections.abc import Collection, Sequence
+from typing import Final, Literal, Protocol
 
 import msgspec
 
@@ -19,6 +19,7 @@ from mendflow.services.base.background_tasks import Soon
 from mendflow.services.base.cluster import only, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.stores.contract import Store
 
@@ -44,13 +45,17 @@ class LevelEntry(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     mode: Mode = "recoverable"
 
 
-Due = Callable[[LevelEntry], Awaitable[None]]
+class DueEntries(Protocol):
+    """Goes on with what has waited long enough."""
+
+    async def due(self, entry: LevelEntry) -> None: ...
+
+
 _decode = msgspec.json.Decoder(LevelEntry).decode
 
 
 class Levels:
-    """`waits_ms` are those of the levels 1, 2, ...; what enters a level beyond the last waits as long as in the last.
-    `due` is set by whoever wires."""
+    """`waits_ms` are those of the levels 1, 2, ...; beyond the last level the wait is that of the last."""
 
     def __init__(
         self,
@@ -59,6 +64,7 @@ class Levels:
         ledger: Ledger,
         clock: Clock,
         homes: HomeBook,
+        hub: Hub,
         waits_ms: Sequence[int] = DEFAULT_WAITS_MS,
     ) -> None:
         assert waits_ms, "there is at least one level"
@@ -67,7 +73,7 @@ class Levels:
         self._clock = clock
         self._homes = homes
         self.waits_ms = tuple(waits_ms)
-        self.due: Due = _nobody
+        self._hub = hub
         self._entries: dict[str, LevelEntry] = {}
         self._heap: list[tuple[Instant, str]] = []
         self._changed = asyncio.Event()
@@ -193,16 +199,17 @@ class Levels:
                 return entry
         return None
 
+    async def _due(self, entry: LevelEntry) -> None:
+        takes = self._hub.provider(DueEntries)
+        assert takes is not None, f"somebody takes what is due in level {entry.level}"
+        await takes.due(entry)
+
     async def _let_go(self, entry: LevelEntry) -> None:
         with self._ledger.whole():  # where the store is away everything is read again, and with it this entry
             try:
-                await self.due(entry)
+                await self._due(entry)
             except StoreUnavailable:
                 raise
             except Mistake as mistake:
                 log.warning("entry %s of retry level %d cannot be retried: %s", entry.key, entry.level, mistake)
         self.leave(entry.key)
-
-
-async def _nobody(entry: LevelEntry) -> None:
-    raise AssertionError(f"nobody takes what is due in level {entry.level}")

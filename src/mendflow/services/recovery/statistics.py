@@ -10,9 +10,9 @@ from typing import Final
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.mending import Decision, ExceptionType, XEvent
 from mendflow.core.model.values import Value
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.live_case import CASE_KIND
 from mendflow.services.recovery.decisions import DECISION_KIND, Mended, mended_by
 from mendflow.stores.contract import Store, Where
 

@@ -17,10 +17,10 @@ from mendflow.core.model.flow import Sequence as InOrder
 from mendflow.core.model.ids import CaseId, FlowName, Instant, ItemId
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import TRIES, Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
-from mendflow.services.cases.flows import TRIES, Flows
+from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.stores.contract import Store
 

@@ -3,7 +3,6 @@
 import asyncio
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -11,27 +10,29 @@ import msgspec
 
 from mendflow.core.model.ids import CaseId, JobId
 from mendflow.core.model.jobs import Job, Outcome
-from mendflow.core.model.mending import Decision
 from mendflow.core.model.problems import StoreUnavailable
 from mendflow.core.model.rules import RuleSet
 from mendflow.core.recovery.patterns import Patterns
-from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.data_wait import DATA_WAIT_MS
 from mendflow.core.scheduling.jobs import Policy
+from mendflow.core.scheduling.queue import Queue
 from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import Neighbours, root_of
 from mendflow.services.base.contracts import Clock, Keeper, MetaScheduler
 from mendflow.services.base.counters import Counts
 from mendflow.services.base.events import Happenings
 from mendflow.services.base.homes import HomeBook, Tree
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
 from mendflow.services.base.poster import Poster
 from mendflow.services.cases.called_cases import CalledCases
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import Checkpoints
-from mendflow.services.cases.live_case import CaseDocument, state_of
+from mendflow.services.cases.interception_rules import Gates
+from mendflow.services.cases.live_case import LiveCase, state_of
 from mendflow.services.cases.order_dispatcher import OrderDesk
 from mendflow.services.cases.result_cache import Reuse
 from mendflow.services.cases.staging import Staging
@@ -39,9 +40,10 @@ from mendflow.services.cases.starting import Beginning
 from mendflow.services.cases.submission import Submitter
 from mendflow.services.cases.timers import Timers
 from mendflow.services.cases.user_tasks import Tasks
-from mendflow.services.cluster.membership import OwnMembership, ServerMembership
+from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.cluster.progress import Progress
 from mendflow.services.cluster.relay import Relay
+from mendflow.services.cluster.remote_pilots import Acquaintance
 from mendflow.services.cluster.takeover import Takeover
 from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.data.assembly import DataWing
@@ -55,13 +57,13 @@ from mendflow.services.observe.assembly import WatchWing
 from mendflow.services.observe.monitor_settings import MonitorRules
 from mendflow.services.observe.tracing.tracer import Tracer
 from mendflow.services.recovery.assembly import MendingWing
-from mendflow.services.recovery.interception_rules import Gates
+from mendflow.services.recovery.decisions import DecisionEnded
 from mendflow.services.recovery.job_watch import CHECK_MS
 from mendflow.services.recovery.levels import DEFAULT_WAITS_MS, Levels
 from mendflow.services.recovery.proxy.patterns import PatternBook
 from mendflow.services.recovery.proxy.proxy import Proxy
 from mendflow.services.scheduling.exchange import Exchange
-from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import JobMoved, QueueAndPilots
 from mendflow.services.scheduling.sites.batch_systems import BatchSystems
 from mendflow.services.scheduling.sites.pilot_monitor import LOOK_MS as SITES_LOOK_MS
 from mendflow.services.scheduling.sites.service import Provisioning
@@ -114,12 +116,6 @@ class Roof(Protocol):
     def on_broken(self, services: "Services", reason: str) -> None: ...
 
 
-def _repaired(house: Roof, decision: Decision) -> None:
-    house.counts.repaired(decision)
-    if house.tracer is not None:
-        house.tracer.repaired(decision)
-
-
 class Services:
     """One generation of services over one store, wired together."""
 
@@ -135,11 +131,28 @@ class Services:
             counts=house.counts.ledger,
         )
         self.homes = HomeBook(store, ledger, membership)
+        self.hub = hub = Hub()
         self.happenings = happenings = Happenings(clock.now())
         self.notices = Notices(store, ledger, clock, happenings)
         self.flows = Flows(store, ledger, clock)
-        self.catalogue = Catalogue(store, ledger, clock)
-        self.manager = FlowManager(store=store, ledger=ledger, clock=clock, happenings=happenings, homes=self.homes)
+        self.catalogue = Catalogue(store, ledger, clock, hub)
+        live: dict[CaseId, LiveCase] = {}
+        self.counts = house.counts
+        self.checkpoints = Checkpoints(live, ledger, hub)
+        self.manager = FlowManager(
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            happenings=happenings,
+            homes=self.homes,
+            hub=hub,
+            live=live,
+            points=self.checkpoints,
+            counts=house.counts,
+        )
+        queue = Queue(data_wait_ms=rules.data_wait_ms)
+        self._signals = Nudges(membership, house.neighbours, queue, clock) if membership.shared else None
+        self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
         self.meta = QueueAndPilots(
             store=store,
             ledger=ledger,
@@ -148,30 +161,32 @@ class Services:
             lease_ms=rules.lease_ms,
             steady=house.meter,
             counts=house.counts.jobs,
-            data_wait_ms=rules.data_wait_ms,
+            hub=hub,
+            queue=queue,
+            signals=self._signals,
+            is_loading=self.homes.comes,
+            spec_for_pilot=house.tracer.spec_for_pilot if house.tracer is not None else lambda job: job.spec,
+            promised_until=self._promised_until,
         )
-        self.counts = self.manager.counts = house.counts
-        if house.tracer is not None:
-            self._trace(house.tracer)
-        self.meta.moved = self._moved
-        self.meta.promised_until = self._promised_until
-        self.meta.coming = self.homes.comes
-        self._promised: dict[CaseId, int] = {}  # by tree that was taken over: when its last promise can have begun
-        self.exchange = Exchange(
-            meta=self.meta, store=store, ledger=ledger, clock=clock, notices=self.notices, relay=self._relay(house)
-        )
+        hub.subscribe(JobMoved, lambda moved: self._moved(moved.job))
+        hub.subscribe(DecisionEnded, lambda ended: self.counts.repaired(ended.decision))
+        if (tracer := house.tracer) is not None:
+            tracer.listen(hub, live, self.meta.pilots)
+            hub.subscribe(DecisionEnded, lambda ended: tracer.repaired(ended.decision))
         domains = {**house.domains, "": house.way_to_queue(self.meta)}
-        self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, patterns=house.patterns)
+        self.proxy = Proxy(inner=domains, store=store, ledger=ledger, clock=clock, hub=hub, patterns=house.patterns)
         self.patterns = PatternBook(store, ledger, house.patterns, told=self.proxy.use)
         self.jobs: MetaScheduler = self.proxy if rules.recovery else self.meta
-        self.checkpoints = Checkpoints(self.manager.live, ledger)
         self.gates = Gates(self.checkpoints, self.jobs, store)
-        self.levels = Levels(store=store, ledger=ledger, clock=clock, homes=self.homes, waits_ms=rules.levels_ms)
+        repairing = hub if rules.recovery else Hub()  # one that nobody else has: no rule is asked
+        self.levels = Levels(
+            store=store, ledger=ledger, clock=clock, homes=self.homes, hub=repairing, waits_ms=rules.levels_ms
+        )
         self.timers = Timers(clock, self._fired)
         self.submitter = Submitter(self.jobs, ledger, clock, self.notices, self._job_finished)
         self.tasks = Tasks(store=store, ledger=ledger, clock=clock, happenings=happenings, finished=self._finished)
         self.staging = Staging(house.keeper, self.catalogue.resolve, self._finished, rules.files_roots, ledger)
-        self.calls = CalledCases(self.manager, self.flows, ledger, self._finished)
+        self.calls = CalledCases(self.manager, self.flows, ledger, self._finished, hub)
         self.port_wing = Ports(self, house, self._finished)
         self.ports, self.mailroom = self.port_wing.table, self.port_wing.mailroom
         self.desk = OrderDesk(
@@ -188,16 +203,8 @@ class Services:
             clock=clock,
             happenings=happenings,
             notices=self.notices,
-            partners=self.port_wing.partners,
-            transforms=self.port_wing.transforms,
-            mailroom=self.mailroom,
+            hub=hub,
         )
-        self.manager.errands = self.desk
-        self.manager.checkpoints = self.checkpoints
-        self.mending = self._mending_wing(house)
-        self.exceptions = self.mending.exceptions
-        self.administration = self.mending.administration
-        self.engines = self.mending.engines
         self.watch = WatchWing(
             store=store,
             ledger=ledger,
@@ -210,14 +217,27 @@ class Services:
             manager=self.manager,
             meta=self.meta,
             levels=self.levels,
+            hub=hub,
         )
-        self.watch.connect(self.manager, self.desk, self.exchange)
         self.monitor, self.notifier = self.watch.monitor, self.watch.notifier
         self._data = self._data_wing(house)
         self.data_sets, self.watches = self._data.sets, self._data.watches
-        self.catalogue.added = self.data_sets.added
         self.sites = self._provisioning(house)
+        self.exchange = Exchange(
+            meta=self.meta,
+            store=store,
+            ledger=ledger,
+            clock=clock,
+            notices=self.notices,
+            relay=self._relay(house),
+            sites=self.sites.monitor,
+        )
+        self.mending = self._mending_wing(house, repairing)
+        self.exceptions = self.mending.exceptions
+        self.administration = self.mending.administration
+        self.engines = self.mending.engines
         self._clock = clock
+        self._recovers = rules.recovery
         self._takeover = self._taking_over(house)
         self._progress = Progress(self.manager.live, ledger, clock)
         self._reading: asyncio.Task[None] | None = None
@@ -226,7 +246,6 @@ class Services:
         """The way to other servers, if there may be some."""
         if not self._membership.shared:
             return None
-        self.meta.nudges = Nudges(self._membership, house.neighbours, self.meta.queue, house.clock)
         return Relay(
             membership=self._membership,
             homes=self.homes,
@@ -234,10 +253,12 @@ class Services:
             clock=house.clock,
             lease_ms=house.rules.lease_ms,
             holds=self._membership.promise().holds,
+            caches=self.meta.caches,
+            remote_pilots=Acquaintance(self._membership, house.neighbours, house.clock, self.meta),
         )
 
     def _provisioning(self, house: Roof) -> Provisioning:
-        sites = Provisioning(
+        return Provisioning(
             store=house.store,
             ledger=self.ledger,
             clock=house.clock,
@@ -249,10 +270,6 @@ class Services:
             look_ms=house.rules.sites_look_ms,
             chance=house.chance,
         )
-        self.exchange.submitted = sites.monitor.heard
-        self.exchange.idle_exit_ms = sites.monitor.idle_exit_ms
-        self.mending.watches.on_the_way = sites.monitor.on_the_way
-        return sites
 
     def _taking_over(self, house: Roof) -> Takeover | None:
         if not isinstance(house.membership, ServerMembership):
@@ -267,8 +284,8 @@ class Services:
             take_up=self.take_up,
         )
 
-    def _mending_wing(self, house: Roof) -> MendingWing:
-        wing = MendingWing(
+    def _mending_wing(self, house: Roof, hub: Hub) -> MendingWing:
+        return MendingWing(
             store=house.store,
             ledger=self.ledger,
             clock=house.clock,
@@ -284,17 +301,13 @@ class Services:
             homes=self.homes,
             house=house.shipped,
             check_ms=house.rules.check_ms,
+            hub=hub,
+            shared=self._membership.shared,
+            on_the_way=self.sites.monitor.on_the_way,
         )
-        wing.exceptions.rules.shared = self._membership.shared
-        wing.exceptions.decisions.over = partial(_repaired, house)
-        if house.rules.recovery:
-            wing.connect(self.manager, self.calls, self.proxy, self.exchange)
-            self.desk.mending = wing
-            self.meta.attempt_failed = self.proxy.attempt_failed
-        return wing
 
     def _data_wing(self, house: Roof) -> DataWing:
-        wing = DataWing(
+        return DataWing(
             store=house.store,
             ledger=self.ledger,
             clock=house.clock,
@@ -305,28 +318,8 @@ class Services:
             flows=self.flows,
             starting=Beginning(self, house.store, house.clock, house.chance),
             notices=self.notices,
+            hub=self.hub,
         )
-        tell_clients = self.manager.ended
-
-        def ended(document: CaseDocument) -> None:
-            tell_clients(document)
-            wing.case_ended(document)
-            self.port_wing.ended(document)
-
-        self.manager.ended = ended
-        return wing
-
-    def _trace(self, tracer: Tracer) -> None:
-        """Let the tracer see attempts before they are over, and say to jobs where their spans belong."""
-        self.manager.tracer = tracer
-        live, pilots = self.manager.live, self.meta.pilots
-
-        def ending(job: Job, event: life.Event) -> None:
-            case = live.get(job.case)
-            tracer.ending(job, event, pilots, case.document.flow if case is not None else "")
-
-        self.meta.ending = ending
-        self.meta.dressed = lambda job: msgspec.structs.replace(job.spec, env=tracer.dressed(job))
 
     async def start(self) -> None:
         self.ledger.start()
@@ -400,8 +393,8 @@ class Services:
             self._reading.cancel()
             await asyncio.gather(self._reading, return_exceptions=True)
         await self.exchange.stop()
-        if self.meta.nudges is not None:
-            await self.meta.nudges.stop()
+        if self._signals is not None:
+            await self._signals.stop()
         await self.mending.stop()
         await self.checkpoints.stop()
         await self.timers.stop()
@@ -434,7 +427,7 @@ class Services:
         if state == "completed":
             self.monitor.runtimes.note(live.document.flow, job)
         moved = live.move_job(job, state)
-        if job.spec.expected_ms and self.desk.mending is not None:
+        if job.spec.expected_ms and self._recovers:
             self.mending.watches.moved(job)
         if moved:  # else it waits as it did before, now with a pilot
             self.happenings.tell(self._clock.now(), "item", job.case, job.spec.item, state)

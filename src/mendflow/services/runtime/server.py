@@ -17,8 +17,9 @@ from mendflow.services.base.clock import Meter
 from mendflow.services.base.cluster import NO_NEIGHBOURS, Neighbours, ServerDocument
 from mendflow.services.base.contracts import Clock, Keeper, MetaScheduler
 from mendflow.services.base.counters import Counts
+from mendflow.services.base.membership import Alone, OwnMembership
 from mendflow.services.base.poster import NO_POSTER, Poster
-from mendflow.services.cluster.membership import Alone, OwnMembership, ServerMembership
+from mendflow.services.cluster.membership import ServerMembership
 from mendflow.services.data.watches.storage import NO_ELEMENTS, Elements
 from mendflow.services.messaging.assembly import reads_no_jobs
 from mendflow.services.messaging.contracts import NO_CALLER, Caller
@@ -118,9 +119,16 @@ class House:
 
     def _member(self, server: ServerDocument) -> ServerMembership:
         server.lease_ms, server.version, server.started_at = self.rules.lease_ms, self._version, self._started_at
-        member = ServerMembership(store=self.store, clock=self.clock, own=server, meter=self.meter, load=self._load)
-        member.closed, member.changed, member.looked = self._closed, self._changed_elsewhere, self._looked
-        return member
+        return ServerMembership(
+            store=self.store,
+            clock=self.clock,
+            own=server,
+            meter=self.meter,
+            load=self._load,
+            closed=self._closed,
+            changed=self._changed_elsewhere,
+            looked=self._looked,
+        )
 
     def _load(self, told: ServerDocument) -> None:
         """What the others see of how much this server has to do."""
@@ -161,6 +169,10 @@ class House:
             await self._services.stop()
         await self.membership.close()
         await self.store.close()
+
+    def listens_at(self, url: str) -> None:
+        """Others reach this server here from now on."""
+        self.url = url
 
     def let_go(self, pilot: PilotId | None) -> None:
         """Answer held exchanges at once: those of one pilot, or all."""

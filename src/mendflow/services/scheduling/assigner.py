@@ -58,7 +58,7 @@ class JobDesk:
             self._meta.leases.grant(pilot.id, id, job.fence, now=self._meta.steady())
             pilot.held[id] = Held(request.serial, runs=place < slots_open)
             self._meta.changed(job, told=True)
-            said.jobs.append(Assignment(id, job.fence, self._meta.dressed(job), job.tries))
+            said.jobs.append(Assignment(id, job.fence, self._meta.spec_for_pilot(job), job.tries))
 
     def _take(self, pilot: PilotRecord, request: SyncRequest, said: Said, want: int, idle_ms: int) -> list[JobId]:
         """What fits into the pilot. Of short jobs, which it fetches ahead, it gets no more than its share while other

@@ -8,7 +8,8 @@ On a server that is not alone, some of what a pilot names may live elsewhere. Th
 is put together from all; an exchange that another server passes on is handled like any other, only not passed on."""
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -30,15 +31,15 @@ from mendflow.core.model.sync import (
 from mendflow.core.model.values import check_value
 from mendflow.core.scheduling import jobs as life
 from mendflow.core.scheduling.leases import Expired
+from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.notices import Notices
-from mendflow.services.cluster.relay import Relay, Round
-from mendflow.services.cluster.remote_pilots import Acquaintance
 from mendflow.services.scheduling.answer import Said
 from mendflow.services.scheduling.assigner import JobDesk
 from mendflow.services.scheduling.pilot_records import Held, PilotRecord
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND, QueueAndPilots
+from mendflow.services.scheduling.pilot_scheduler import FailedAttempts, JobMoved, QueueAndPilots
+from mendflow.services.scheduling.relay import PilotRelay, RelayRound
 from mendflow.stores.contract import Store
 
 _EXPIRY_CHECK_MS = 200
@@ -55,6 +56,30 @@ IDLE_BETWEEN_MS = 1_000
 _decode = msgspec.json.Decoder(Job).decode
 
 
+class AttemptHeartbeat(NamedTuple):
+    """A pilot tells that it still runs an attempt of this job."""
+
+    job: JobId
+
+
+class PilotLost(NamedTuple):
+    """A pilot's lease has ended without a word from it."""
+
+    pilot: PilotRecord
+
+
+class SubmittedPilots(Protocol):
+    """Pilots that were submitted to batch systems."""
+
+    def heard(self, request: SyncRequest) -> None:
+        """One of them has come, or leaves."""
+        ...
+
+    def idle_exit_ms(self, submission: str) -> int:
+        """After how long without a job such a pilot is to leave; 0: never."""
+        ...
+
+
 class Exchange:
     def __init__(
         self,
@@ -64,15 +89,15 @@ class Exchange:
         ledger: Ledger,
         clock: Clock,
         notices: Notices,
-        relay: Relay | None = None,
+        relay: PilotRelay | None = None,
+        sites: SubmittedPilots | None = None,
     ) -> None:
-        """Without a relay this server is alone, and decides about everything."""
+        """Without a relay this server is alone, and decides about everything. `sites` knows the pilots that were
+        submitted to batch systems."""
         self._meta = meta
+        self._hub = meta.hub
         self._relay = relay
-        self._acquaintance = None
-        if relay is not None:
-            self._acquaintance = Acquaintance(relay.membership, relay.neighbours, clock, meta)
-            relay.caches = meta.caches
+        self._sites = sites
         self._desk = JobDesk(meta, clock)
         self._store = store
         self._ledger = ledger
@@ -82,15 +107,11 @@ class Exchange:
         self._judging: set[JobId] = set()  # jobs of which somebody is asked whether another attempt is wanted
         self._stopping = False
         self._damaged: dict[str, None] = {}
-        self.beat: Callable[[JobId], None] | None = None  # whoever wants to know of each heartbeat
-        self.gone: Callable[[PilotRecord], None] | None = None  # ... and of each pilot that is gone without a word
-        self.idle_exit_ms: Callable[[str], int] | None = None  # after how long without a job such a pilot is to leave
-        self.submitted: Callable[[SyncRequest], None] | None = None  # ... and of what was submitted: it came, or goes
 
     def start(self) -> None:
         self._task = asyncio.create_task(self._watch_leases(), name="leases")
-        if self._acquaintance is not None:
-            self._acquaintance.start()
+        if self._relay is not None:
+            self._relay.start()
 
     async def stop(self) -> None:
         """End held exchanges with what there is, and watch no longer."""
@@ -100,8 +121,7 @@ class Exchange:
         if self._task is not None:
             self._task.cancel()
             await asyncio.gather(self._task, return_exceptions=True)
-        if self._relay is not None and self._acquaintance is not None:
-            await self._acquaintance.stop()
+        if self._relay is not None:
             await self._relay.stop()
 
     def let_go(self, id: PilotId | None) -> None:
@@ -117,7 +137,7 @@ class Exchange:
         for id in pilots:
             self.let_go(id)
         if work and self._relay is not None:
-            self._relay.signs.nudged(by)
+            self._relay.nudged(by)
             for pilot in self._meta.pilots.values():
                 if pilot.want > 0 and not pilot.front:
                     pilot.wake.set()
@@ -131,8 +151,8 @@ class Exchange:
             self._relay.check_promise()
             if not request.front and (pilot.front or not pilot.seen_at):
                 self._relay.arrived(pilot.id, request.serial)
-        if request.submission and self.submitted is not None and _is_news(pilot, request):
-            self.submitted(request)
+        if request.submission and self._sites is not None and _is_news(pilot, request):
+            self._sites.heard(request)
         pilot.hear(request, self._clock.now())
         self._meta.caches.hear(pilot, request)
         self._desk.expect(pilot, request)
@@ -168,9 +188,9 @@ class Exchange:
         loop = asyncio.get_running_loop()
         began = loop.time()
         relay = None if request.front else self._relay
-        tour = None
+        tour: RelayRound | None = None
         if relay is not None and relay.concerned(pilot.id, request, said):
-            tour = await self._go_round(Round(relay, pilot, request, who, said), pilot, said)
+            tour = await self._go_round(relay.round(pilot, request, who, said), pilot, said)
         until = began + self._hold_ms(request, said) / 1000
         told_at_once = self._meta.caches.wants_more(pilot, request)
         while True:
@@ -181,7 +201,7 @@ class Exchange:
             if said.anything or self._stopping or request.leaving or told_at_once:
                 break
             if relay is not None and pilot.unfed and not waits:
-                tour = tour or Round(relay, pilot, request, who, said)
+                tour = tour or relay.round(pilot, request, who, said)
                 if await tour.fetch(request.want) or said.anything:
                     break
             left_s = until - loop.time()
@@ -192,7 +212,7 @@ class Exchange:
             if pilot.newest != request.serial or pilot.released:
                 break
         servers = relay.servers_for(request) if relay is not None else []
-        idle_ms = self.idle_exit_ms(request.submission) if request.submission and self.idle_exit_ms is not None else 0
+        idle_ms = self._sites.idle_exit_ms(request.submission) if request.submission and self._sites is not None else 0
         return said.answer(request, servers, self._meta.caches, idle_exit_ms=idle_ms)
 
     def _hold_ms(self, request: SyncRequest, said: Said) -> int:
@@ -203,7 +223,7 @@ class Exchange:
             return min(request.wait_ms, STRANGE_MS)
         return min(request.wait_ms, lease_ms // 6 if said.abroad else lease_ms // 3)
 
-    async def _go_round(self, tour: Round, pilot: PilotRecord, said: Said) -> Round:
+    async def _go_round(self, tour: RelayRound, pilot: PilotRecord, said: Said) -> RelayRound:
         await tour.go()
         for report in tour.nobodys:
             ref, accepted = AttemptRef(report.job, report.fence), await self._was_accepted(pilot, report)
@@ -215,7 +235,7 @@ class Exchange:
 
     async def _hear_reports(self, pilot: PilotRecord, reports: Iterable[Report], said: Said) -> None:
         for report in reports:
-            if report.job in self._judging or self._meta.coming(report.job):
+            if report.job in self._judging or self._meta.is_loading(report.job):
                 continue  # told again while it is judged, or too soon: the pilot will hear
             if report.job not in self._meta.jobs and self._relay is not None and not self._relay.mine(report.job):
                 said.foreign.append(report)
@@ -255,20 +275,20 @@ class Exchange:
         """The attempt is over as the events say; unless another would follow, and whoever mends the job takes it."""
         self._meta.let_go(job)
         failed = life.would_try_again(events)
-        if failed is not None and self._meta.attempt_failed is not None:
+        judge = self._hub.provider(FailedAttempts) if failed is not None else None
+        if failed is not None and judge is not None:
             outcome = outcome or Outcome(fault=failed.fault)
-            fence, taken = job.fence, await self._asked(job, outcome)
+            fence, taken = job.fence, await self._asked(judge, job, outcome)
             if job.state is not JobState.RUNNING or job.fence != fence:
                 return  # it was cancelled meanwhile
             events = [life.no_more(failed, outcome)] if taken else events
         self._meta.apply(job, events)
         await self._go_on(job)
 
-    async def _asked(self, job: Job, outcome: Outcome) -> bool:
-        assert self._meta.attempt_failed is not None
+    async def _asked(self, judge: FailedAttempts, job: Job, outcome: Outcome) -> bool:
         self._judging.add(job.id)
         try:
-            return await self._meta.attempt_failed(job, outcome)
+            return await judge.attempt_failed(job, outcome)
         finally:
             self._judging.discard(job.id)
 
@@ -307,9 +327,8 @@ class Exchange:
             else:
                 named.add(beat.job)
                 if pilot.held[beat.job].hear(beat):
-                    self._meta.moved(self._meta.jobs[beat.job])
-                if self.beat is not None:
-                    self.beat(beat.job)
+                    self._hub.publish(JobMoved(self._meta.jobs[beat.job]))
+                self._hub.publish(AttemptHeartbeat(beat.job))
                 self._align(pilot, beat)
                 if beat.log_tail:
                     pilot.log_tails[beat.job] = beat.log_tail
@@ -371,8 +390,8 @@ class Exchange:
             except StoreUnavailable:
                 return  # the attempts are out of the leases, and not out of their jobs: everything is read again
             for id in self._meta.leases.gone(now=self._meta.steady()):
-                if self.gone is not None and (pilot := self._meta.pilots.get(id)) is not None:
-                    self.gone(pilot)
+                if (pilot := self._meta.pilots.get(id)) is not None:
+                    self._hub.publish(PilotLost(pilot))
                 self._meta.forget(id)
                 if self._relay is not None:
                     self._relay.forget(id)

@@ -65,6 +65,10 @@ class Neighbourhood:
         self._sites: dict[tuple[str, str], Circle] = {}
         self._told: dict[PilotId, Told] = {}
 
+    def share(self, sites: dict[str, Sharing]) -> None:
+        """From now on pilots of these sites share as far as their site says."""
+        self.sites = sites
+
     def meet(self, card: CacheCard) -> None:
         """A pilot says how its cache is shared; nothing, if it is not."""
         id, known = card.neighbour.pilot, self._cards.get(card.neighbour.pilot)

@@ -4,7 +4,7 @@ Every job is a document with a version. It goes from available to running by a g
 report under an older fence changes it. Here are the jobs and the queue; the exchange with pilots is beside it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 import msgspec
@@ -22,29 +22,44 @@ from mendflow.core.scheduling.jobs import Policy
 from mendflow.core.scheduling.leases import Leases
 from mendflow.core.scheduling.queue import Queue, Waiting
 from mendflow.services.base.background_tasks import Soon
+from mendflow.services.base.cluster import JOB_KIND
 from mendflow.services.base.contracts import Callback, CapacityReport, Clock, NewJob, Status
 from mendflow.services.base.counters import JobCounts
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cluster.work_signals import Nudges
 from mendflow.services.scheduling.cache_records import CacheBook
 from mendflow.services.scheduling.pilot_records import Held, PilotRecord
 from mendflow.stores.contract import Store
 
-JOB_KIND = "job"
 _decode = msgspec.json.Decoder(Job).decode
 
 
-class Moved(Protocol):
-    """Told of every change of a job's state, for progress."""
+class JobMoved(NamedTuple):
+    """The state of a job has changed."""
 
-    def __call__(self, job: Job) -> None: ...
-
-
-def _nobody(job: Job) -> None: ...
+    job: Job
 
 
-AttemptFailed = Callable[[Job, Outcome], Awaitable[bool]]
-"""Asked when an attempt failed that would be followed by another: true ends the job with that outcome instead."""
+class AttemptEnding(NamedTuple):
+    """Published before an event of a job is applied to it."""
+
+    job: Job
+    event: life.Event
+
+
+class FailedAttempts(Protocol):
+    """Asked when an attempt failed that would be followed by another."""
+
+    async def attempt_failed(self, job: Job, outcome: Outcome) -> bool:
+        """True ends the job with that outcome instead."""
+        ...
+
+
+class WorkSignals(Protocol):
+    """How the other servers on the store hear of work."""
+
+    def work_waits(self) -> None: ...
+    def summon(self, pilot: PilotRecord) -> None: ...
 
 
 class Running(NamedTuple):
@@ -67,27 +82,33 @@ class QueueAndPilots:
         steady: Callable[[], int] | None = None,
         counts: JobCounts | None = None,
         data_wait_ms: int = DATA_WAIT_MS,
+        hub: Hub | None = None,
+        queue: Queue | None = None,
+        signals: WorkSignals | None = None,
+        is_loading: Callable[[JobId], bool] = lambda _: False,
+        spec_for_pilot: Callable[[Job], JobSpec] = lambda job: job.spec,
+        promised_until: Callable[[Job], int] | None = None,
     ) -> None:
-        """Leases are measured by `steady`: the clock itself may jump ahead when a case comes from another server."""
+        """Leases are measured by `steady`: the clock itself may jump ahead when a case comes from another server.
+        `signals` reach the other servers, where there are some. `is_loading` says whether a job's case is just being
+        taken up, `promised_until` until when another server has promised a job to its pilot."""
+        self.hub = hub or Hub()
+        self.signals = signals
+        self.is_loading = is_loading
+        self.spec_for_pilot = spec_for_pilot
+        self.promised_until = promised_until or self.full_term
         self._store = store
         self.steady = steady or clock.now
         self.counts = counts or JobCounts()
-        self.ending: Callable[[Job, life.Event], None] | None = None  # whoever wants to see events before they happen
-        self.dressed: Callable[[Job], JobSpec] = lambda job: job.spec  # what a pilot is given of a job
         self._ledger = ledger
         self._clock = clock
         self.policy = policy
         self.leases = Leases(lease_ms)
         self.jobs: dict[JobId, Job] = {}
-        self.queue = Queue(data_wait_ms=data_wait_ms)
+        self.queue = queue if queue is not None else Queue(data_wait_ms=data_wait_ms)
         self.caches = CacheBook(self.queue.caches)
         self.pilots: dict[PilotId, PilotRecord] = {}
-        self.moved: Moved = _nobody
-        self.attempt_failed: AttemptFailed | None = None
-        self.nudges: Nudges | None = None  # where there are other servers
-        self.coming: Callable[[JobId], bool] = lambda _: False  # whether a job's case is just being taken up
-        self._held_back: list[Job] = []  # until it is
-        self.promised_until: Callable[[Job], int] = self.full_term  # to the pilot of a job that we did not grant
+        self._held_back: list[Job] = []  # until their cases are loaded
         self._callbacks: dict[JobId, Callback] = {}
         self._over: dict[JobId, Outcome] = {}
         self._failing: dict[JobId, Job] = {}  # failed, and whoever submitted them hears of it just now
@@ -221,8 +242,7 @@ class QueueAndPilots:
         """Let the events happen; whether there were any."""
         happened = False
         for event in events:
-            if self.ending is not None:
-                self.ending(job, event)
+            self.hub.publish(AttemptEnding(job, event))
             life.evolve(job, event)
             self.counts.happened(job, event)
             happened = True
@@ -244,7 +264,7 @@ class QueueAndPilots:
                 self.enqueue(job)
 
     def enqueue(self, job: Job) -> None:
-        if self.coming(job.id):
+        if self.is_loading(job.id):
             self._held_back.append(job)
         elif not job.suspended:
             spec = job.spec
@@ -263,13 +283,13 @@ class QueueAndPilots:
     def changed(self, job: Job, *, told: bool = False) -> None:
         """`told`: by its pilot, or by the clock; everything else follows from what its case wants."""
         self._ledger.touch(JOB_KIND, job.id, job, told=told)
-        self.moved(job)
+        self.hub.publish(JobMoved(job))
 
     def close(self, job: Job, *, told: bool = False) -> None:
         """The job is over: written for the last time, out of memory."""
         self._ledger.touch(JOB_KIND, job.id, job, last=True, told=told)
         self.jobs.pop(job.id, None)
-        self.moved(job)
+        self.hub.publish(JobMoved(job))
 
     async def finish(self, job: Job) -> None:
         """The job is over and whoever submitted it is told."""
@@ -375,16 +395,16 @@ class QueueAndPilots:
         if len(self.queue):  # else whoever brought them has taken them along
             for pilot in self._idle.values():
                 pilot.wake.set()
-        if self.nudges is not None:
-            self.nudges.work_waits()
+        if self.signals is not None:
+            self.signals.work_waits()
 
     def _control(self, job: Job, control: Control) -> None:
         pilot = self.pilots.get(job.pilot) if job.pilot is not None else None
         if pilot is not None:
             pilot.orders.append(Order(job.id, job.fence, control))
             pilot.wake.set()
-            if pilot.front and self.nudges is not None:
-                self.nudges.summon(pilot)
+            if pilot.front and self.signals is not None:
+                self.signals.summon(pilot)
 
     def full_term(self, job: Job) -> int:
         """A whole lease from now, of ours or of whoever granted it, whichever is longer."""
@@ -415,7 +435,7 @@ class QueueAndPilots:
                 longer = job.history[-1].lease_ms < self.leases.lease_ms
                 if longer:  # than whoever takes it up after us would know
                     job.history[-1] = msgspec.structs.replace(job.history[-1], lease_ms=self.leases.lease_ms)
-                if self.nudges is not None or longer:
+                if self.signals is not None or longer:
                     # Renewals are not written. So that nothing that its last server may still be writing takes the
                     # attempt from a pilot whose lease we renew, the document gets another version before we answer.
                     self._ledger.touch(JOB_KIND, job.id, job)

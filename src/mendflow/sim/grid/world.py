@@ -22,6 +22,7 @@ from mendflow.core.model.sync import SyncRequest
 from mendflow.core.model.values import Value
 from mendflow.pages.words import count_text, duration_text
 from mendflow.services.api.local_domain import LocalDomain
+from mendflow.services.cases.facts import CaseEnded
 from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.observe.monitor_settings import MonitorRules
 from mendflow.services.runtime.server import NO_PATTERNS, House, HouseRules
@@ -176,15 +177,11 @@ class _World:
         await self._domain.start(flow.name, dict(case.inputs), who="grid")
 
     def _hear_of_ends(self) -> None:
-        manager = self._house.services.manager
-        tell = manager.ended
+        def ended(end: CaseEnded) -> None:
+            if end.document.parent is None and end.document.mends is None:
+                self._case_ended(end.document)
 
-        def ended(document: CaseDocument) -> None:
-            tell(document)
-            if document.parent is None and document.mends is None:
-                self._case_ended(document)
-
-        manager.ended = ended
+        self._house.services.hub.subscribe(CaseEnded, ended)
 
     def _case_ended(self, document: CaseDocument) -> None:
         self._ended.append(

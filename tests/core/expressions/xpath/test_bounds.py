@@ -45,6 +45,7 @@ def test_predicates_that_explode_end_at_the_bound(text: str) -> None:
     assert "too much work" in said(text, WIDE)
 
 
+@pytest.mark.full
 def test_the_bound_is_the_same_each_time() -> None:
     """Documents that differ by a little, of which one is the first that is too large: wherever that is, it stays."""
     text = Expr("count(//b[count(//b) > 0])", XPATH)

@@ -25,10 +25,9 @@ from mendflow.services.api.archive.records import (
     Tree,
     Unpacker,
 )
-from mendflow.services.base.cluster import root_of
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument
+from mendflow.services.base.cluster import CASE_KIND, JOB_KIND, root_of
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
 
 SHOWN: Final = 3
 

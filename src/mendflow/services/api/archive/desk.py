@@ -12,9 +12,9 @@ from mendflow.core.model.views import ImportReport
 from mendflow.services.api.archive.checking import checked
 from mendflow.services.api.archive.exporting import Export
 from mendflow.services.api.archive.importing import Import
-from mendflow.services.base.cluster import HOME_KIND, ServerDocument, root_of
+from mendflow.services.base.cluster import CASE_KIND, HOME_KIND, ServerDocument, root_of
 from mendflow.services.base.homes import Tree
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, LiveCase
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.recovery.decisions import OPEN_KIND
 from mendflow.services.recovery.levels import LEVEL_KIND
 from mendflow.services.runtime.server import House

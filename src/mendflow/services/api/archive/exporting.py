@@ -18,10 +18,10 @@ from mendflow.core.model.problems import NotFound
 from mendflow.services.api.archive.abroad import Abroad
 from mendflow.services.api.archive.kinds import HOUSE_KINDS, NAMED_KINDS, TREE_KINDS, files_in
 from mendflow.services.api.archive.records import PIECE_BYTES, AnyRecord, File, Head, Journal, Kept, Packer, Piece, Tree
-from mendflow.services.base.cluster import Neighbours, ServerDocument, root_of
+from mendflow.services.base.cluster import CASE_KIND, Neighbours, ServerDocument, root_of
 from mendflow.services.base.contracts import Clock, Keeper
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, LiveCase, journal_of
+from mendflow.services.cases.live_case import CaseDocument, LiveCase, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
 from mendflow.stores.contract import Store
 

@@ -20,10 +20,10 @@ from mendflow.core.scheduling import jobs as life
 from mendflow.services.api.archive.checking import Inventory, TreeFound
 from mendflow.services.api.archive.kinds import IMPORTED_KIND, NAMED_KINDS, name_of_version, renamed
 from mendflow.services.api.archive.records import AnyRecord, File, Journal, Kept, Piece, Tree, Unpacker
+from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.base.contracts import Keeper
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, journal_of
+from mendflow.services.cases.live_case import CaseDocument, journal_of
 from mendflow.services.messaging.message_store import ENDPOINT_KIND
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
 from mendflow.stores.contract import Append, Put, Store, Taken, Write
 
 BATCH: Final = 200

@@ -4,8 +4,9 @@ import re
 from typing import Final
 
 from mendflow.core.model.ids import CaseId
+from mendflow.services.base.cluster import CASE_KIND, JOB_KIND
 from mendflow.services.cases.flows import FLOW_KIND
-from mendflow.services.cases.live_case import CASE_KIND, ITEM_KIND, RUNS_KIND
+from mendflow.services.cases.live_case import ITEM_KIND, RUNS_KIND
 from mendflow.services.cases.order_dispatcher import REPLY_KIND
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.services.data.catalogue.elements import STORAGE_KIND
@@ -19,7 +20,6 @@ from mendflow.services.recovery.proxy.conversations import CONVERSATION_KIND
 from mendflow.services.recovery.proxy.patterns import PATTERN_KIND
 from mendflow.services.recovery.rules.store import RULES_KIND, VERSION_KIND
 from mendflow.services.recovery.unwinding import COMPENSATION_KIND
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
 
 TREE_KINDS: Final = (
     JOB_KIND,

@@ -9,8 +9,8 @@ A name that is kept for a job that is over, and of which nothing was published, 
 `holds`: each that is given out or said to hold a file is taken for it, after the file's document says so."""
 
 import re
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence, Set
-from typing import Final
+from collections.abc import AsyncIterator, Callable, Sequence, Set
+from typing import Final, Protocol
 
 from msgspec.structs import replace
 
@@ -36,6 +36,7 @@ from mendflow.core.model.problems import Conflict, Forbidden, Invalid, Mistake, 
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.ids import known_id
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.data.catalogue.elements import ElementBook
 from mendflow.services.data.catalogue.files import FileBook
@@ -51,23 +52,22 @@ NO_CONTENT: Final = "a file has a SHA-256, in small hexadecimal digits, and a si
 NOT_PUBLISHED: Final = "notPublished"
 """The fault of a job that did its work, and whose file could not get its name."""
 
-Told = Callable[[LogicalFile], Awaitable[None]]
 
-
-async def _nobody(file: LogicalFile) -> None: ...
+class NewFiles(Protocol):
+    async def added(self, file: LogicalFile) -> None:
+        """Told of each file that can be read from now on, again where it is not certain that it was; only when this has
+        returned is anything acknowledged."""
+        ...
 
 
 class Catalogue:
-    """`added` is told of each file that can be read from now on, again where it is not certain that it was; only when
-    it has returned is anything acknowledged."""
-
-    def __init__(self, store: Store, ledger: Ledger, clock: Clock) -> None:
+    def __init__(self, store: Store, ledger: Ledger, clock: Clock, hub: Hub) -> None:
         self.elements = ElementBook(store, ledger)
         self.files = FileBook(store, ledger)
         self._holds = PlaceBook(store, ledger, self.files, self.elements)
         self._writers = Writers(store)
         self._clock = clock
-        self.added: Told = _nobody
+        self._hub = hub
 
     # For people
 
@@ -215,7 +215,9 @@ class Catalogue:
             fresh = {each for each in changed.replicas if each not in before}
             await self.files.change(name, lambda now: now and _without(now, replicas=fresh))
             raise
-        await self.added(changed)
+        listener = self._hub.provider(NewFiles)
+        if listener is not None:
+            await listener.added(changed)
         return changed
 
     # For pilots

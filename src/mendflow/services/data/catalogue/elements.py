@@ -9,8 +9,8 @@ import msgspec
 from mendflow.core.data.elements import checked_element, overlap
 from mendflow.core.model.data import StorageElement
 from mendflow.core.model.problems import Conflict, Invalid, NotFound
+from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.flows import TRIES
 from mendflow.stores.contract import Store
 
 log = logging.getLogger("mendflow.catalogue")

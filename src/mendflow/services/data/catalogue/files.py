@@ -10,8 +10,8 @@ from mendflow.core.data.paths import logical_name
 from mendflow.core.model.data import LogicalFile
 from mendflow.core.model.ids import Instant
 from mendflow.core.model.problems import Conflict, NotFound
+from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.flows import TRIES
 from mendflow.stores.contract import Document, Store, Where
 
 FILE_KIND: Final = "file"

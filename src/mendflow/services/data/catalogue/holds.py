@@ -17,8 +17,8 @@ from mendflow.core.model.data import LogicalFile, Replica, StorageElement
 from mendflow.core.model.ids import JobId
 from mendflow.core.model.problems import Conflict, Mistake
 from mendflow.core.model.values import FileRef
+from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.flows import TRIES
 from mendflow.services.data.catalogue.elements import ElementBook
 from mendflow.services.data.catalogue.files import FileBook
 from mendflow.services.data.catalogue.writers import Writers

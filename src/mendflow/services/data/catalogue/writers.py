@@ -8,7 +8,7 @@ from mendflow.core.model.jobs import Job, JobSpec, JobState
 from mendflow.core.model.problems import Conflict, Forbidden, NotFound
 from mendflow.core.model.values import FileRef
 from mendflow.core.recovery.ids import known_id
-from mendflow.services.scheduling.pilot_scheduler import JOB_KIND
+from mendflow.services.base.cluster import JOB_KIND
 from mendflow.stores.contract import Store
 
 _decode = msgspec.json.Decoder(Job).decode

@@ -17,11 +17,12 @@ from mendflow.core.model.data_sets import BatchStatus, Ended, SetFact, Started
 from mendflow.core.model.ids import CaseId, Instant
 from mendflow.core.model.problems import Mistake, NotNow, StoreUnavailable
 from mendflow.core.model.values import Value
+from mendflow.services.base.cluster import CASE_KIND, LIVE_STATUSES
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
+from mendflow.services.base.membership import OwnMembership
 from mendflow.services.base.notices import Notices
-from mendflow.services.cases.live_case import CASE_KIND, LIVE_STATUSES, CaseDocument
-from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.cases.live_case import CaseDocument
 from mendflow.services.data.sets.arrivals import Arrivals
 from mendflow.services.data.sets.responsibility import Turns
 from mendflow.services.data.sets.store import SetBook

@@ -5,7 +5,7 @@ only for what may be done twice, and waits."""
 
 import hashlib
 
-from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.base.membership import OwnMembership
 
 
 class Turns:

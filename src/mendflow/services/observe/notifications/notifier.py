@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import logging
 from collections.abc import Awaitable, Callable, Collection
-from typing import Final
+from typing import Final, Protocol
 
 import msgspec
 
@@ -17,12 +17,15 @@ from mendflow.core.model.alerts import Delivered, Notification, NotificationKind
 from mendflow.core.model.ids import CaseId, Instant, ItemId
 from mendflow.core.model.jobs import Outcome
 from mendflow.core.model.problems import StoreUnavailable
-from mendflow.services.base.cluster import only, root_of
+from mendflow.services.base.alerts import AlertDocument, AlertRaised
+from mendflow.services.base.cluster import CASE_KIND, only, root_of
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.homes import HomeBook
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.base.poster import Poster
-from mendflow.services.cases.live_case import CASE_KIND, CaseDocument, LiveCase
+from mendflow.services.cases.facts import CaseEnded, JobFailed
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.observe.notifications.deliveries import Deliveries
 from mendflow.services.observe.notifications.feed import Feed
 from mendflow.services.observe.notifications.webhooks import WebhookBook
@@ -53,9 +56,13 @@ NotDelivered = Callable[[str, Notification, str], Awaitable[None]]
 _decode = msgspec.json.Decoder(Letter).decode
 
 
-class Notifier:
-    """`not_delivered` hears of what could not be brought: to whom, what, and why."""
+class DeliveryFailures(Protocol):
+    async def not_delivered(self, to: str, told: Notification, why: str) -> None:
+        """A notification could not be delivered to somebody in all the time that it may take."""
+        ...
 
+
+class Notifier:
     def __init__(
         self,
         *,
@@ -66,7 +73,12 @@ class Notifier:
         poster: Poster,
         hooks: WebhookBook,
         chance: Callable[[], float],
+        hub: Hub,
     ) -> None:
+        self._hub = hub
+        hub.subscribe(CaseEnded, lambda end: self.case_ended(end.document))
+        hub.subscribe(JobFailed, lambda failed: self.item_failed(failed.live, failed.serial, failed.outcome))
+        hub.subscribe(AlertRaised, lambda raised: self._alert_raised(raised.alert))
         self._store = store
         self._ledger = ledger
         self._clock = clock
@@ -75,7 +87,6 @@ class Notifier:
         self.poster = poster
         self.feed = Feed(store)
         self._deliveries = Deliveries(clock=clock, poster=poster, chance=chance)
-        self.not_delivered: NotDelivered | None = None
         self._letters: dict[str, Letter] = {}
         self._unpublished: dict[str, Letter] = {}
         self._news = asyncio.Event()
@@ -124,6 +135,10 @@ class Notifier:
         told = self._about(live.document, "item-failed", id, self._clock.now(), outcome.fault.message, item)
         if self.hooks.wanting(told):
             self._note(id, told, [])
+
+    def _alert_raised(self, alert: AlertDocument) -> None:
+        but = alert.subject if alert.kind == "not-delivered" else ""
+        self.alert(alert.id, alert.sentence, at=alert.raised_at, case=alert.case, item=alert.item, but=but)
 
     def alert(self, id: str, sentence: str, *, at: Instant, case: CaseId, item: ItemId | None, but: str = "") -> None:
         """Tell of an alert; `but` is a webhook that is left out. Another server may have begun to tell of the same: it
@@ -212,8 +227,9 @@ class Notifier:
             why = await self._deliveries.bring(
                 address.url, letter.told, tries=address.tries, secret=secret, failed=failed
             )
-            if why and self.not_delivered is not None:
-                await self.not_delivered(address.hook or address.url.partition("?")[0], letter.told, why)
+            alarm = self._hub.provider(DeliveryFailures)
+            if why and alarm is not None:
+                await alarm.not_delivered(address.hook or address.url.partition("?")[0], letter.told, why)
         except StoreUnavailable:
             return  # everything is read again, and with it this letter
         letter.addresses.remove(address)

@@ -5,17 +5,22 @@ that and the moment at which it was heard, and kept between the grant and the en
 
 from collections.abc import Callable, Mapping, Sequence
 
+import msgspec
+
 from mendflow.core.engine.messages import OfferTask, Order, StartCalled, SubmitJob
 from mendflow.core.model.ids import CaseId, Instant, ItemId, JobId, PilotId
-from mendflow.core.model.jobs import Job, JobState, Measures, Outcome
+from mendflow.core.model.jobs import Job, JobSpec, JobState, Measures, Outcome
 from mendflow.core.model.mending import Decision, ExceptionType
 from mendflow.core.recovery.ids import serial_of
 from mendflow.core.scheduling import jobs as life
 from mendflow.services.base.contracts import Clock
+from mendflow.services.base.hub import Hub
+from mendflow.services.cases.facts import CaseEnded, ItemFinished, OrdersGiven
 from mendflow.services.cases.live_case import CaseDocument, LiveCase
 from mendflow.services.observe.tracing import ids
 from mendflow.services.observe.tracing.spans import Span, fault_attributes
 from mendflow.services.scheduling.pilot_records import PilotRecord
+from mendflow.services.scheduling.pilot_scheduler import AttemptEnding
 
 Offer = Callable[[Span], None]
 
@@ -39,6 +44,18 @@ class Tracer:
         self._offer = offer
         self._clock = clock
         self._items: dict[CaseId, dict[int, Begun]] = {}
+
+    def listen(self, hub: Hub, live: Mapping[CaseId, LiveCase], pilots: Mapping[PilotId, PilotRecord]) -> None:
+        """Hear of what happens in services that were just built."""
+
+        def ending(fact: AttemptEnding) -> None:
+            case = live.get(fact.job.case)
+            self.ending(fact.job, fact.event, pilots, case.document.flow if case is not None else "")
+
+        hub.subscribe(OrdersGiven, lambda given: self.ordered(given.live, given.orders))
+        hub.subscribe(ItemFinished, lambda finished: self.item_over(finished.live, finished.serial, finished.outcome))
+        hub.subscribe(AttemptEnding, ending)
+        hub.subscribe(CaseEnded, lambda end: self.case_over(end.document))
 
     # Items
 
@@ -74,9 +91,11 @@ class Tracer:
         for span in _attempt(job, serial, event, pilot, flow):
             self._offer(span)
 
-    def dressed(self, job: Job) -> dict[str, str]:
-        """The job's environment, with where its spans belong. What the flow says itself about that is left alone."""
-        return {"TRACEPARENT": ids.traceparent(job.case, job.id, job.fence), **job.spec.env}
+    def spec_for_pilot(self, job: Job) -> JobSpec:
+        """The job with where its spans belong in its environment. What the flow says itself about that is left
+        alone."""
+        env = {"TRACEPARENT": ids.traceparent(job.case, job.id, job.fence), **job.spec.env}
+        return msgspec.structs.replace(job.spec, env=env)
 
     # Repairs and cases
 

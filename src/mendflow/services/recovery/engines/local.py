@@ -25,12 +25,13 @@ from mendflow.core.model.ids import CaseId, ItemId
 from mendflow.core.model.problems import Conflict, NotFound
 from mendflow.core.model.values import Value
 from mendflow.core.model.views import Hold
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.engine_interfaces import CaseFacts, ItemFacts
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.cases.flow_manager import FlowManager
 from mendflow.services.cases.flows import Flows
 from mendflow.services.cases.interception_points import Checkpoints, standing
-from mendflow.services.cases.live_case import CASE_KIND, Ending, LiveCase, name_of
+from mendflow.services.cases.live_case import Ending, LiveCase, name_of
 from mendflow.services.cases.suspensions import holds_of
 
 ITEMS_MAX: Final = 500

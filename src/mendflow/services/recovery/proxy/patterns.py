@@ -7,8 +7,8 @@ import msgspec
 
 from mendflow.core.model.problems import Conflict, Invalid
 from mendflow.core.recovery.patterns import FaultPattern, JobPattern, Patterns, check_pattern
+from mendflow.services.base.contracts import TRIES
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.flows import TRIES
 from mendflow.stores.contract import Store
 
 PATTERN_KIND: Final = "pattern"

@@ -25,20 +25,20 @@ from mendflow.services.base.contracts import (
     Clock,
     MetaScheduler,
     NewJob,
-    Repairs,
     Status,
     SubmissionFailed,
 )
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.recovery.proxy.conversations import Talks
-from mendflow.services.recovery.proxy.resubmission import NOBODY, Recovery
+from mendflow.services.recovery.proxy.resubmission import Recovery
 from mendflow.services.recovery.proxy.watched_job import Watched
 from mendflow.stores.contract import Store
 
 
 class Proxy:
-    """`inner` are the meta-schedulers by the names of their domains; the one without a name is our own queue. Without
-    `repairs` it hears and passes on."""
+    """`inner` are the meta-schedulers by the names of their domains; the one without a name is our own queue. Where
+    nobody provides repairs it hears and passes on."""
 
     def __init__(
         self,
@@ -47,8 +47,8 @@ class Proxy:
         store: Store,
         ledger: Ledger,
         clock: Clock,
+        hub: Hub,
         patterns: Patterns = NO_PATTERNS,
-        repairs: Repairs = NOBODY,
     ) -> None:
         self.inner = inner
         self._queue = inner[""]
@@ -57,23 +57,21 @@ class Proxy:
         self._talks = Talks(store, ledger)
         self._troubled = self._talks.open
         self._soon = Soon(ledger)
+        self._listener = self._heard
         self.recovery = Recovery(
-            inner=inner, ledger=ledger, clock=clock, talks=self._talks, watched=self._watched, patterns=patterns
+            inner=inner,
+            ledger=ledger,
+            clock=clock,
+            talks=self._talks,
+            watched=self._watched,
+            patterns=patterns,
+            hub=hub,
+            heard=self._listener,
         )
-        self.recovery.heard = self._listener = self._heard
-        self.recovery.repairs = repairs
-
-    @property
-    def repairs(self) -> Repairs:
-        return self.recovery.repairs
-
-    @repairs.setter
-    def repairs(self, repairs: Repairs) -> None:
-        self.recovery.repairs = repairs
 
     def use(self, patterns: Patterns) -> None:
         """Recognise conversations by these from now on."""
-        self.recovery.patterns = patterns
+        self.recovery.use(patterns)
 
     async def stop(self) -> None:
         await self._soon.stop()

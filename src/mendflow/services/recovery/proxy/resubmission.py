@@ -28,6 +28,7 @@ from mendflow.services.base.contracts import (
     Status,
     SubmissionFailed,
 )
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
 from mendflow.services.recovery.proxy.conversations import Talks
 from mendflow.services.recovery.proxy.watched_job import Watched
@@ -61,6 +62,8 @@ class Recovery:
         talks: Talks,
         watched: dict[JobId, Watched],
         patterns: Patterns,
+        hub: Hub,
+        heard: Heard,
     ) -> None:
         self._inner = inner
         self._ledger = ledger
@@ -68,8 +71,17 @@ class Recovery:
         self._talks = talks
         self._watched = watched
         self.patterns = patterns
-        self.repairs: Repairs = NOBODY
-        self.heard: Heard
+        self._hub = hub
+        self.heard = heard
+
+    @property
+    def repairs(self) -> Repairs:
+        """Who mends failed jobs."""
+        return self._hub.provider(Repairs) or NOBODY
+
+    def use(self, patterns: Patterns) -> None:
+        """Recognise conversations by these from now on."""
+        self.patterns = patterns
 
     def at(self, domain: str) -> MetaScheduler:
         found = self._inner.get(domain)

@@ -27,8 +27,8 @@ from mendflow.core.rules import (
     tried_before,
     try_rule,
 )
-from mendflow.services.base.contracts import Clock
-from mendflow.services.cases.flows import TRIES, Flows
+from mendflow.services.base.contracts import TRIES, Clock
+from mendflow.services.cases.flows import Flows
 from mendflow.services.recovery.decisions import DecisionBook
 from mendflow.services.recovery.rules.store import Outdated, RuleBook
 from mendflow.stores.contract import Where

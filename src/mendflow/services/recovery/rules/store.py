@@ -6,7 +6,7 @@ makes rules free where there are none: by flow, the types of exception that some
 
 import asyncio
 import logging
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
 import msgspec
@@ -23,10 +23,11 @@ from mendflow.core.model.values import Value
 from mendflow.core.recovery.steps import misplaced, step_problems
 from mendflow.core.rules import CompiledRules, Verdict, compiled, demand_valid, looking_into
 from mendflow.core.rules.validity import shape_problems
-from mendflow.services.base.contracts import Clock
+from mendflow.services.base.contracts import TRIES, Clock
+from mendflow.services.base.hub import Hub
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cases.flows import TRIES, check_names
-from mendflow.services.cases.interception_points import Points
+from mendflow.services.cases.flows import check_names
+from mendflow.services.cases.interception_points import Points, RulesChanged
 from mendflow.stores.contract import Document, Store
 
 log = logging.getLogger("mendflow.rules")
@@ -61,16 +62,25 @@ class RuleBook:
     """`house` are the rules that ship with the product: version 0 of the house's set, until somebody changes it.
     `shared`: other servers may change rules as well."""
 
-    def __init__(self, store: Store, ledger: Ledger, clock: Clock, house: RuleSet | None = None) -> None:
+    def __init__(
+        self,
+        store: Store,
+        ledger: Ledger,
+        clock: Clock,
+        hub: Hub,
+        house: RuleSet | None = None,
+        *,
+        shared: bool = False,
+    ) -> None:
         self._store = store
         self._ledger = ledger
         self._clock = clock
         self._shipped = replace(house, name=HOUSE, version=0) if house is not None else RuleSet(name=HOUSE)
         self._sets: dict[str, CompiledRules] = {HOUSE: compiled(self._shipped)}
         self._read: dict[str, int] = {}  # the versions of the documents that the sets were read from
-        self.shared = False
+        self.shared = shared
+        self._hub = hub
         self.watched = Watched(frozenset(), ())
-        self.changed: Callable[[], None] = _nobody
         self._watch()
 
     async def start(self) -> None:
@@ -111,7 +121,7 @@ class RuleBook:
         types = {name: types_of(each.rule_set) for name, each in self._sets.items()}
         house = types.pop(HOUSE)
         self.watched = Watched(house, types.items())
-        self.changed()
+        self._hub.publish(RulesChanged(self.watched))
 
     # Asking
 
@@ -231,9 +241,6 @@ class RuleBook:
         """Make an earlier version the next one."""
         wanted = await self.version(name, version)
         return await self.put(wanted, author=author, note=f"version {version} again")
-
-
-def _nobody() -> None: ...
 
 
 async def _judged(rules: RuleSet) -> None:

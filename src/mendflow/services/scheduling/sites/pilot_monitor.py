@@ -25,7 +25,7 @@ from mendflow.core.scheduling.site_fit import lacking
 from mendflow.core.scheduling.submissions import Seen
 from mendflow.services.base.cluster import ServerDocument
 from mendflow.services.base.contracts import Clock
-from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.base.membership import OwnMembership
 from mendflow.services.scheduling.pilot_records import PilotRecord
 from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.services.scheduling.sites.alerts import SiteAlerts
@@ -161,7 +161,7 @@ class PilotMonitor:
         self._sites = {each.document.site.name: each.document for each in sites}
         waiting = self.demand() if sites else []
         shares = {each.document.site.name: each.document.site.pilots.share for each in sites}
-        self._meta.caches.neighbourhood.sites = {name: share for name, share in shares.items() if share is not None}
+        self._meta.caches.neighbourhood.share({name: share for name, share in shares.items() if share is not None})
         for known in sites:
             name = known.document.site.name
             task = self._looking.get(name)

@@ -12,7 +12,7 @@ from mendflow.core.scheduling import submissions
 from mendflow.services.base.alerts import AlertBook
 from mendflow.services.base.contracts import Clock
 from mendflow.services.base.ledger import Ledger
-from mendflow.services.cluster.membership import OwnMembership
+from mendflow.services.base.membership import OwnMembership
 from mendflow.services.scheduling.pilot_scheduler import QueueAndPilots
 from mendflow.services.scheduling.sites.alerts import SiteAlerts
 from mendflow.services.scheduling.sites.batch_systems import BatchSystems

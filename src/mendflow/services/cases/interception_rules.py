@@ -23,9 +23,10 @@ from mendflow.core.model.jobs import JobSpec, Outcome
 from mendflow.core.model.mending import ExceptionType, XEvent
 from mendflow.core.model.problems import NotFound
 from mendflow.core.model.values import Value
+from mendflow.services.base.cluster import CASE_KIND
 from mendflow.services.base.contracts import MetaScheduler
 from mendflow.services.cases.interception_points import Checkpoints, Points
-from mendflow.services.cases.live_case import CASE_KIND, LiveCase, name_of
+from mendflow.services.cases.live_case import LiveCase, name_of
 from mendflow.services.cases.user_tasks import TASK_KIND
 from mendflow.stores.contract import Store
 

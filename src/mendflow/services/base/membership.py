@@ -1,0 +1,73 @@
+"""What a server knows of its own membership among the servers on one store, and the membership of one that is alone.
+
+The membership of a server that shares its store is in cluster/membership."""
+
+from typing import Final, Protocol
+
+from mendflow.services.base.cluster import Membership, ServerDocument
+
+
+class Promise(Protocol):
+    """The right of one incarnation of a server to decide about its cases."""
+
+    def holds(self) -> bool: ...
+    async def renewed(self) -> bool:
+        """Wait until it holds; false if it never will again, or not in time."""
+        ...
+
+
+class OwnMembership(Membership, Protocol):
+    """What the server itself needs of its membership, beside what others are told. `shared`: others may be there."""
+
+    @property
+    def shared(self) -> bool: ...
+    @property
+    def incarnation(self) -> str: ...
+    def promise(self) -> Promise: ...
+    def earlier_promises_ms(self) -> int | None:
+        """For how long pilots may still count on what earlier incarnations promised them; None: nobody knows. To be
+        asked once, before this incarnation promises anything."""
+        ...
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...
+
+
+class _Always:
+    def holds(self) -> bool:
+        return True
+
+    async def renewed(self) -> bool:
+        return True
+
+
+ALWAYS: Final = _Always()
+
+
+class Alone:
+    """A server whose store nobody else can open."""
+
+    shared = False
+    incarnation = ""
+
+    def __init__(self, id: str = "alone", url: str = "") -> None:
+        self.id = id
+        self._own = ServerDocument(id=id, url=url)
+
+    def may_promise(self) -> bool:
+        return True
+
+    def living(self) -> list[ServerDocument]:
+        return []
+
+    def find(self, server: str) -> ServerDocument | None:
+        return self._own if server == self.id else None
+
+    def promise(self) -> Promise:
+        return ALWAYS
+
+    def earlier_promises_ms(self) -> int | None:
+        return None
+
+    async def open(self) -> None: ...
+    async def close(self) -> None: ...

@@ -1,0 +1,71 @@
+"""What the flow manager publishes through the hub, and what it asks of whoever stands above it."""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from mendflow.core.engine.messages import DoMend, ItemFailed, Order
+from mendflow.core.model.ids import CaseId
+from mendflow.core.model.jobs import Outcome
+from mendflow.services.cases.live_case import CaseDocument, LiveCase
+
+
+class CaseEnded(NamedTuple):
+    """Published in the same step as the end, before the case's document is written."""
+
+    document: CaseDocument
+
+
+class OrdersGiven(NamedTuple):
+    """A case gave these orders; they are about to be carried out."""
+
+    live: LiveCase
+    orders: Sequence[Order]
+
+
+class ItemFinished(NamedTuple):
+    """What an item waited for is over, and the case is about to hear of it."""
+
+    live: LiveCase
+    serial: int
+    outcome: Outcome
+
+
+class JobFailed(NamedTuple):
+    """A job has failed for good: nobody tries it again, and nobody mends it."""
+
+    live: LiveCase
+    serial: int
+    outcome: Outcome
+
+
+class OrderExecutor(Protocol):
+    """Carries out what a case orders. `again` says that the orders may have been carried out before."""
+
+    async def carry_out(self, live: LiveCase, orders: Sequence[Order], *, again: bool = False) -> None: ...
+
+
+class UndoLibrary(Protocol):
+    """Knows how to undo tasks whose flow does not say it."""
+
+    @property
+    def tasks(self) -> tuple[str, ...]: ...
+
+
+class Mending(Protocol):
+    """What the order dispatcher tells the exception service of beside exceptions, and who does the primitives."""
+
+    async def do(self, live: LiveCase, order: DoMend, again: bool) -> None:
+        """Do it, then finish the item."""
+        ...
+
+    def failed_early(self, live: LiveCase, order: ItemFailed) -> Coroutine[Any, Any, None]:
+        """An item failed before it was ordered. Called at once, for the case as it is now, and awaited later."""
+        ...
+
+    async def exlet_waits(self, live: LiveCase) -> None: ...
+    async def case_over(self, live: LiveCase) -> None: ...
+    def tried_again(self, case: CaseId, serial: int) -> bool:
+        """Whether this job is on another try that an exlet gave it."""
+        ...
+
+    def job_over(self, case: CaseId, serial: int, ok: bool) -> None: ...

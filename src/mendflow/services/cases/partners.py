@@ -1,0 +1,28 @@
+"""What the order dispatcher asks of messaging: calls of partners, replies, style sheets. Only BPEL flows have these."""
+
+from typing import Protocol
+
+from mendflow.core.engine.messages import CallPartner, SendReply, Transform
+from mendflow.services.cases.live_case import LiveCase
+
+
+class PartnerCalls(Protocol):
+    def call(self, live: LiveCase, order: CallPartner) -> None:
+        """Begin a call; its end is told when it comes."""
+        ...
+
+
+class StyleSheetRuns(Protocol):
+    def begin(self, live: LiveCase, order: Transform) -> None:
+        """Run a style sheet; its end is told when it comes."""
+        ...
+
+
+class MessageBoard(Protocol):
+    def listens(self, live: LiveCase, channel: str) -> None:
+        """Somebody in a case begins to listen."""
+        ...
+
+    def replied(self, live: LiveCase, order: SendReply) -> bool:
+        """A case answers a message; whether that came in here. Told twice, it counts once."""
+        ...

@@ -1,0 +1,41 @@
+"""What the exchange asks of the way to the other servers on the store. Who implements it is in cluster/relay."""
+
+from typing import Protocol
+
+from mendflow.core.model.ids import JobId, PilotId
+from mendflow.core.model.sync import Report, SyncRequest
+from mendflow.services.scheduling.answer import Said
+from mendflow.services.scheduling.pilot_records import PilotRecord
+
+
+class RelayRound(Protocol):
+    """One exchange of a pilot, carried round the servers that its attempts live on."""
+
+    nobodys: list[Report]  # reports that no server answers for
+
+    async def go(self) -> None: ...
+    async def fetch(self, want: int) -> bool:
+        """Fetch jobs from another server that has more than its own pilots take; whether there were some."""
+        ...
+
+
+class PilotRelay(Protocol):
+    def start(self) -> None: ...
+    async def stop(self) -> None: ...
+    def check_promise(self) -> None:
+        """Raise if others may be taking this server's cases by now: then it can tell no pilot anything."""
+        ...
+
+    def mine(self, job: JobId) -> bool: ...
+    def arrived(self, pilot: PilotId, serial: int) -> None:
+        """A pilot that spoke to another server until now, or to none."""
+        ...
+
+    def forget(self, pilot: PilotId) -> None: ...
+    def nudged(self, server: str) -> None:
+        """Another server says that it has more jobs than slots."""
+        ...
+
+    def concerned(self, pilot: PilotId, request: SyncRequest, said: Said) -> bool: ...
+    def servers_for(self, request: SyncRequest) -> list[str]: ...
+    def round(self, pilot: PilotRecord, request: SyncRequest, who: str, said: Said) -> RelayRound: ...
