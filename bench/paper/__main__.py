@@ -9,8 +9,8 @@ from pathlib import Path
 
 from bench.paper.page import refreshed
 from bench.paper.variants import played_variants
-from mendflow.sim.paper import paper
-from mendflow.sim.paper.figures import DRAWN
+from experiments.paper import paper
+from experiments.paper.figures import DRAWN
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = "docs/experiments.md"

@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from bench.paper.variants import Variant
-from mendflow.sim.paper import Report
-from mendflow.sim.paper.claims.judging import Judged, summed_up
-from mendflow.sim.paper.figures import DRAWN
+from experiments.paper import Report
+from experiments.paper.claims.judging import Judged, summed_up
+from experiments.paper.figures import DRAWN
 
 NOTES: Final[dict[str, str]] = {
     "7.5": "The line of direct submission lies at zero for these minutes, and once more at the end: nothing runs, and"

@@ -6,10 +6,10 @@ from typing import Final, NamedTuple
 import msgspec
 
 from mendflow.sim.grid.scene import MB
-from mendflow.sim.paper.claims import CLAIMS
-from mendflow.sim.paper.claims.judging import Judged, Results, judge
-from mendflow.sim.paper.experiments import needed, run_all
-from mendflow.sim.paper.settings import PARAMETERS, Parameters
+from experiments.paper.claims import CLAIMS
+from experiments.paper.claims.judging import Judged, Results, judge
+from experiments.paper.experiments import needed, run_all
+from experiments.paper.settings import PARAMETERS, Parameters
 
 SEEDS: Final = (1, 2)
 

@@ -257,32 +257,14 @@ def test_a_site_that_cannot_be_is_refused(sites: list[str], pilots: int, sentenc
     assert sentence in refused.value.message
 
 
-def test_what_goes_beyond_the_paper_is_told_in_a_table_and_written(shell: Shell) -> None:  # PJ-11
-    done = shell("sim", "beyond", "--scenario", "million", "--jobs", "500", "--out", "far")
-    assert done.returncode == 0, done.stderr
-    assert "500 in " in done.stdout
-    assert done.stdout.rstrip().endswith("written: far/beyond.html")
-    assert (shell.folder / "far" / "beyond.html").is_file()
-    refused = shell("sim", "beyond", "--scenario", "billion")
-    assert refused.returncode == 2
-    assert "there is no scenario 'billion'; choose among sharing" in refused.stderr
-
-
-def test_a_figure_that_the_paper_does_not_have_is_refused(shell: Shell) -> None:
-    refused = shell("sim", "paper", "--figure", "3")
-    assert refused.returncode == 2
-    assert "there is no figure 3; choose among 7, 8, 9, 10, 11, 12" in refused.stderr
-    assert not (shell.folder / "paper").exists()
-
-
 def test_whatever_is_no_word_of_the_simulator_is_the_file_of_a_flow(shell: Shell) -> None:
     for words in (("nowhere.yaml", "--pilots", "2"), ("--pilots", "2", "nowhere.yaml")):
         done = shell("sim", *words)
         assert done.returncode == 2
         assert "nowhere.yaml: there is no such file" in done.stderr
-    for word, hint in (("papr", "did you mean `paper`?"), ("nofile", "give a flow file, or one of paper, beyond")):
+    for word, hint in (("compar", "did you mean `compare`?"), ("nofile", "give a flow file, or `compare TRACE`")):
         done = shell("sim", word)
         assert done.returncode == 2
         assert f"{word}: there is no such file; {hint}" in done.stderr
     helped = shell.ok("sim", "--help")
-    assert all(word in helped for word in ("paper", "beyond", "compare", "FLOW"))
+    assert all(word in helped for word in ("compare", "FLOW"))

@@ -1,4 +1,4 @@
-"""Worlds in virtual time: the paper's experiments, what goes beyond them, and what a flow of one's own would take.
+"""Flows in virtual time: what one would take, and how well the simulator knows this machine.
 
 `mendflow sim WORD` where WORD is no command here is `mendflow sim FLOW`: what is not known is the file of a flow."""
 
@@ -13,25 +13,21 @@ from mendflow.cli.comparing import compare, print_comparison
 from mendflow.cli.exits import Exit
 from mendflow.cli.forecasting import Asked, print_forecast, question_of, write_forecast
 from mendflow.cli.imagined_sites import sites_of
-from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, Slots, Target, TokenFile, completed
+from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, Slots, Target, TokenFile
 from mendflow.cli.places import check_folder
-from mendflow.cli.printing import print_json, print_table, say
+from mendflow.cli.printing import print_json, say
 from mendflow.cli.summary import relative
 from mendflow.cli.traces import scale_here
 from mendflow.core.model.problems import Invalid
 from mendflow.formats.spelling import nearest
 from mendflow.formats.wfformat import Scale
 from mendflow.formats.wfformat.flows import SIZE_SCALE
-from mendflow.pages.words import count_text
 from mendflow.pilot.environment import usable_cpus
-from mendflow.sim.beyond import SCENARIOS, beyond
-from mendflow.sim.paper import Report, paper
-from mendflow.sim.paper.claims.judging import summed_up
 from mendflow.sim.predict import predict
 
 app = typer.Typer()
 FLOW = "FLOW"
-WORDS = ("paper", "beyond", "compare")
+WORDS = ("compare",)
 
 
 class FlowGroup(TyperGroup):
@@ -55,86 +51,12 @@ FirstSeed = Annotated[int, typer.Option("--seed", min=0, metavar="N", help="The 
 
 @sim.callback()
 def simulate() -> None:
-    """Simulate a flow: how long it would take; and the paper's experiments."""
-
-
-@sim.command("paper")
-def repeat_paper(
-    seeds: Seeds = 5,
-    seed: FirstSeed = 1,
-    figure: Annotated[
-        list[int] | None,
-        typer.Option("--figure", metavar="N", help="Only this figure, 7 to 12; can be repeated.", show_default=False),
-    ] = None,
-    processes: Processes = 0,
-    out: Annotated[str, typer.Option("--out", metavar="DIR", help="The folder for figures and data.")] = "paper",
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Repeat the experiments of the paper, draw its figures, and check its claims."""
-    folder = checked_out(out)
-    report = paper(
-        seeds=seeds,
-        first_seed=seed,
-        folder=folder,
-        jobs=processes or usable_cpus(),
-        figures=tuple(figure or ()),
-        tell=teller(quiet),
-    )
-    if json:
-        print_json(report)
-    else:
-        print_claims(report)
-        print_written(report.written)
-    raise typer.Exit(Exit.OK if all(claim.holds or claim.open for claim in report.claims) else Exit.CASE_FAILED)
-
-
-def print_claims(report: Report) -> None:
-    rows = [(each.id, each.verdict, f"{each.seen} [holds if: {each.holds_if}]") for each in report.claims]
-    print_table(("claim", "holds", "seen here"), rows, fold=2, whole=True)
-    say(f"{summed_up(report.claims)}, after {count_text(report.runs, 'run')}")
+    """Predict what a flow would take, by playing it in virtual time."""
 
 
 def print_written(paths: Iterable[str]) -> None:
     for path in paths:
         say(f"written: {relative(Path(path))}")
-
-
-@sim.command("beyond")
-def go_beyond(
-    scenario: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--scenario",
-            metavar="NAME",
-            help="Only this scenario; can be repeated.",
-            autocompletion=completed(tuple(SCENARIOS)),
-            show_default=False,
-        ),
-    ] = None,
-    jobs: Annotated[
-        int,
-        typer.Option(
-            "--jobs", min=0, metavar="N", help="Number of jobs, for scenarios that can vary it; 0: their default."
-        ),
-    ] = 0,
-    seeds: Seeds = 3,
-    seed: FirstSeed = 1,
-    out: Annotated[str, typer.Option("--out", metavar="DIR", help="The folder for figures and data.")] = "beyond",
-    quiet: Quiet = False,
-    json: Json = False,
-) -> None:
-    """Simulate what the paper left open: shared caches, policies, lifetimes, priorities, sites, a million jobs."""
-    chosen = tuple(dict.fromkeys(scenario or ()))
-    report = beyond(scenarios=chosen, jobs=jobs, seed=seed, seeds=seeds, folder=checked_out(out), tell=teller(quiet))
-    if json:
-        print_json(report)
-        return
-    for table, sentence in zip(report.tables, report.sentences, strict=True):
-        say(table.title)
-        print_table(table.heads, table.rows)
-        say(f"{sentence}\n")
-    print_written(report.written)
 
 
 @sim.command("compare")
@@ -263,7 +185,7 @@ def check_there(flow: str) -> None:
     file = flow.rpartition(":")[0] if ".py:" in flow else flow
     if not Path(file).exists():
         meant = nearest(flow, WORDS)
-        hint = f"did you mean {meant}?" if meant else f"give a flow file, or one of {', '.join(WORDS)}"
+        hint = f"did you mean {meant}?" if meant else "give a flow file, or `compare TRACE`"
         raise Invalid(f"{flow}: there is no such file; {hint}")
 
 

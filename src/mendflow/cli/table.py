@@ -24,7 +24,7 @@ COMMANDS: dict[str, Entry] = {
     "rerun": _entry("run", "Run a case again; results of unchanged jobs come from the cache.", _RUN),
     "check": _entry("check", "Report every problem of the flow files.", _RUN),
     "flows": _entry("flows", "List the deployed flows; deploy, draw or convert one.", _RUN),
-    "sim": _entry("sim", "Simulate a flow: how long it would take; and the paper's experiments.", _RUN),
+    "sim": _entry("sim", "Predict what a flow would take, by playing it in virtual time.", _RUN),
     "cases": _entry("lists", "List the cases, newest first.", _SEE),
     "items": _entry("lists", "List the items of a case, in the order in which they last began.", _SEE),
     "jobs": _entry("lists", "List jobs, by case, state, name, owner or pilot, or by any condition.", _SEE),
