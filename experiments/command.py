@@ -6,7 +6,7 @@ from typing import NoReturn
 
 import typer
 
-from mendflow.cli.exits import debugging, exit_of
+from mendflow.cli.exit_codes import is_debugging, report_error
 
 
 def run_command(command: Callable[..., None], name: str, args: Sequence[str] | None = None) -> NoReturn:
@@ -16,7 +16,7 @@ def run_command(command: Callable[..., None], name: str, args: Sequence[str] | N
     try:
         app(args=args, prog_name=f"python -m {name}")
     except (Exception, KeyboardInterrupt) as error:  # the edge: whatever it is becomes a sentence
-        if debugging():
+        if is_debugging():
             raise
-        sys.exit(exit_of(error))
+        sys.exit(report_error(error))
     sys.exit(0)

@@ -8,7 +8,7 @@ from experiments.beyond.report import beyond
 from experiments.command import run_command
 from mendflow.cli.options import Json, Quiet
 from mendflow.cli.printing import print_json, print_table, say
-from mendflow.cli.sim import FirstSeed, Seeds, checked_out, print_written, teller
+from mendflow.cli.sim import FirstSeed, Seeds, check_output_folder, print_written, progress_printer
 
 
 def play_scenarios(
@@ -28,7 +28,14 @@ def play_scenarios(
 ) -> None:
     """Play what the paper left for later: shared caches, policies, lifetimes, priorities, sites, a million jobs."""
     chosen = tuple(dict.fromkeys(scenario or ()))
-    report = beyond(scenarios=chosen, jobs=jobs, seed=seed, seeds=seeds, folder=checked_out(out), tell=teller(quiet))
+    report = beyond(
+        scenarios=chosen,
+        jobs=jobs,
+        seed=seed,
+        seeds=seeds,
+        folder=check_output_folder(out),
+        tell=progress_printer(quiet),
+    )
     if json:
         print_json(report)
         return

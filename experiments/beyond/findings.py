@@ -8,13 +8,13 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from experiments.paper.samples import summary
-from mendflow.sim.charts.model import BarSeries
-from mendflow.sim.charts.pages import Figure, Table
+from mendflow.pages.charts.model import BarSeries
+from mendflow.pages.charts.pages import Figure, Table
 
 Tell = Callable[[str], None]
 
 
-class Plan(msgspec.Struct, frozen=True, kw_only=True):
+class ScenarioPlan(msgspec.Struct, frozen=True, kw_only=True):
     """How a scenario is played: with which seeds, and with how many jobs where it can be any number; 0: as it says."""
 
     seeds: tuple[int, ...]
@@ -22,7 +22,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True):
     tell: Tell = lambda _: None
 
 
-class Measured(msgspec.Struct, frozen=True, kw_only=True):
+class MachineCost(msgspec.Struct, frozen=True, kw_only=True):
     """What a scenario cost this machine this time."""
 
     sentence: str
@@ -30,7 +30,7 @@ class Measured(msgspec.Struct, frozen=True, kw_only=True):
     table: Table
 
 
-class Findings(msgspec.Struct, frozen=True, kw_only=True):
+class ScenarioFindings(msgspec.Struct, frozen=True, kw_only=True):
     """`sentence` is what one should know of it; `numbers` are what it says, by name, for programs. What was `measured`
     of this machine is kept apart: all else is the same whenever the seed is."""
 
@@ -38,7 +38,7 @@ class Findings(msgspec.Struct, frozen=True, kw_only=True):
     numbers: dict[str, float]
     table: Table
     figures: tuple[Figure, ...] = ()
-    measured: Measured | None = None
+    measured: MachineCost | None = None
 
 
 def bars(name: str, values: Sequence[Sequence[float]]) -> BarSeries:
@@ -47,7 +47,7 @@ def bars(name: str, values: Sequence[Sequence[float]]) -> BarSeries:
     return BarSeries(name=name, values=tuple(each.mean for each in told), errors=tuple(each.deviation for each in told))
 
 
-def seen_with(seeds: Sequence[int]) -> str:
+def seed_note(seeds: Sequence[int]) -> str:
     """What bars and whiskers are, for the note under a chart."""
     return f"Mean of {len(seeds)} seeds; whiskers are a standard deviation." if len(seeds) > 1 else "One seed."
 

@@ -5,12 +5,12 @@ elsewhere: what it had done is lost."""
 
 from typing import Final
 
-from experiments.beyond.findings import Findings, Plan, bars, mean, minutes, number, seen_with
-from mendflow.core.model.flow import Flow, ForEach, Job, NeededResources
+from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, bars, mean, minutes, number, seed_note
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, ResourceTemplates
 from mendflow.core.model.ids import FlowName
-from mendflow.sim.charts.model import Bars
-from mendflow.sim.charts.pages import Figure, Table
-from mendflow.sim.grid.nature import Steady
+from mendflow.pages.charts.model import BarChart
+from mendflow.pages.charts.pages import Figure, Table
+from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import BatchScene, GridScene, SiteScene
 from mendflow.sim.grid.world import play
@@ -22,9 +22,9 @@ PILOTS: Final = 20
 JOB_S: Final = 600.0
 
 
-def lives(plan: Plan) -> Findings:
+def lives(plan: ScenarioPlan) -> ScenarioFindings:
     results = {
-        (says, life): [_played(wall_ms, life_s, seed, plan.jobs or JOBS) for seed in plan.seeds]
+        (says, life): [_play(wall_ms, life_s, seed, plan.jobs or JOBS) for seed in plan.seeds]
         for says, wall_ms in SAYS.items()
         for life, life_s in LIVES_S.items()
     }
@@ -36,14 +36,14 @@ def lives(plan: Plan) -> Findings:
         f" take are cut short, and {number(cut[told])} of those that say it; these leave the last minutes of a pilot"
         f" unused, and take {mean(turnarounds[told]) / mean(turnarounds[silent]):.2f} times as long."
     )
-    chart = Bars(
+    chart = BarChart(
         title="Pilots with a limited life",
         groups=tuple(LIVES_S),
         series=tuple(bars(says, [turnarounds[says, life] for life in LIVES_S]) for says in SAYS),
         y_label="turnaround",
         x_label="how long a pilot may live",
         unit="time",
-        note=f"{plan.jobs or JOBS} jobs of ten minutes, at most {PILOTS} pilots. {seen_with(plan.seeds)}",
+        note=f"{plan.jobs or JOBS} jobs of ten minutes, at most {PILOTS} pilots. {seed_note(plan.seeds)}",
     )
     rows = tuple(
         (
@@ -58,7 +58,7 @@ def lives(plan: Plan) -> Findings:
     heads = ("life of a pilot", "jobs", "turnaround", "pilots submitted", "attempts cut short")
     table = Table(title="Limited lives", heads=heads, rows=rows, text=sentence)
     numbers = {f"{life}, {says}": mean(cut[says, life]) for says, life in cut}
-    return Findings(
+    return ScenarioFindings(
         sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="lives", chart=chart, text=sentence),)
     )
 
@@ -67,7 +67,7 @@ def _lost(result: GridResult) -> int:
     return sum(not record.well for record in result.records)
 
 
-def _played(wall_ms: int, life_s: float, seed: int, jobs: int) -> GridResult:
+def _play(wall_ms: int, life_s: float, seed: int, jobs: int) -> GridResult:
     site = SiteScene(
         name="one",
         hosts=PILOTS,
@@ -76,7 +76,7 @@ def _played(wall_ms: int, life_s: float, seed: int, jobs: int) -> GridResult:
         life_s=life_s,
         batch=BatchScene(submit_s=(20.0, 5.0), queue_s=(120.0, 40.0), notify_s=(60.0, 20.0)),
     )
-    job = Job(name="work", command="work", resources=NeededResources(wall_ms=wall_ms))
+    job = JobActivity(name="work", command="work", resources=ResourceTemplates(wall_ms=wall_ms))
     flow = Flow(name=FlowName("works"), body=ForEach(name="all", first=0, last=jobs - 1, body=job))
     scene = GridScene(seed=seed, sites=(site,), losses_max=100, lease_ms=120_000, monitor_s=30.0)
-    return play(scene, flow, Steady(JOB_S, JOB_S / 10))
+    return play(scene, flow, SteadyJobs(JOB_S, JOB_S / 10))

@@ -12,12 +12,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Final
 
-from experiments.beyond.findings import Findings, Measured, Plan
-from mendflow.core.model.flow import Flow, ForEach, Job, Sequence
+from experiments.beyond.findings import MachineCost, ScenarioFindings, ScenarioPlan
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence
 from mendflow.core.model.ids import FlowName
-from mendflow.sim.charts.model import Lines, Series
-from mendflow.sim.charts.pages import Figure, Table
-from mendflow.sim.grid.nature import Steady
+from mendflow.pages.charts.model import LineChart, LineSeries
+from mendflow.pages.charts.pages import Figure, Table
+from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import MB, ElementScene, GridScene, SiteScene
 from mendflow.sim.grid.world import CaseScene, play_all
@@ -30,14 +30,14 @@ PILOTS_A_HOST: Final = 10
 POINTS_MAX: Final = 2_000
 
 
-def million(plan: Plan) -> Findings:
+def million(plan: ScenarioPlan) -> ScenarioFindings:
     jobs = plan.jobs or JOBS
     scene, cases = _scene(jobs, plan.seeds[0]), _cases(jobs)
     pilots = sum(site.running for site in scene.sites)
     plan.tell(f"{jobs:,} jobs in {len(cases):,} cases on {pilots:,} pilots of {SITES} sites")
     began_s, began_cpu_s = time.monotonic(), time.process_time()
-    with _seldom_tidied():
-        result = play_all(scene, cases, Steady(60.0, 5.0, file_bytes=10 * MB))
+    with _relaxed_gc():
+        result = play_all(scene, cases, SteadyJobs(60.0, 5.0, file_bytes=10 * MB))
     took_s, cpu_s = time.monotonic() - began_s, time.process_time() - began_cpu_s
     done = sum(record.well for record in result.records)
     sentence = (
@@ -52,7 +52,7 @@ def million(plan: Plan) -> Findings:
         ("reads from caches", f"{result.hit_ratio:.1%}"),
     )
     table = Table(title="A million jobs", heads=("", "seen"), rows=rows, text=sentence)
-    return Findings(
+    return ScenarioFindings(
         sentence=sentence,
         numbers={"jobs": done, "turnaround_s": result.turnaround_s},
         table=table,
@@ -61,7 +61,7 @@ def million(plan: Plan) -> Findings:
     )
 
 
-def _measured(jobs: int, took_s: float, cpu_s: float) -> Measured:
+def _measured(jobs: int, took_s: float, cpu_s: float) -> MachineCost:
     peak_bytes = _peak_bytes()
     sentence = f"On this machine that took {took_s / 60:.1f} min, with at most {peak_bytes / 1e9:.2f} GB."
     rows = (
@@ -69,7 +69,7 @@ def _measured(jobs: int, took_s: float, cpu_s: float) -> Measured:
         ("processor time", f"{cpu_s:.0f} s, {cpu_s / max(jobs, 1) * 1e6:.0f} microseconds a job"),
         ("most memory", f"{peak_bytes / 1e9:.2f} GB"),
     )
-    return Measured(
+    return MachineCost(
         sentence=sentence,
         numbers={"wall_s": took_s, "processor_s": cpu_s, "peak_bytes": peak_bytes},
         table=Table(title="What it cost this machine", heads=("", "measured"), rows=rows),
@@ -78,8 +78,8 @@ def _measured(jobs: int, took_s: float, cpu_s: float) -> Measured:
 
 def pairs(count: int) -> Flow:
     """So many times a job that makes a file, and one that reads it."""
-    make = Job(name="make", command="make", files={"data": "data"})
-    read = Job(name="read", command="read", inputs={"data": "${{ jobs.make.files.data }}"})
+    make = JobActivity(name="make", command="make", files={"data": "data"})
+    read = JobActivity(name="read", command="read", inputs={"data": "${{ jobs.make.files.data }}"})
     pair = Sequence(name="pair", body=(make, read))
     return Flow(name=FlowName("pairs"), body=ForEach(name="all", first=0, last=count - 1, body=pair))
 
@@ -105,7 +105,7 @@ def _scene(jobs: int, seed: int) -> GridScene:
 
 
 @contextmanager
-def _seldom_tidied() -> Iterator[None]:
+def _relaxed_gc() -> Iterator[None]:
     """Hardly anything here is a circle that only the collector finds, and it would look at millions of objects."""
     usual = gc.get_threshold()
     gc.set_threshold(200_000, 50, 100)
@@ -122,7 +122,7 @@ def _peak_bytes() -> int:
 def _figure(result: GridResult, jobs: int) -> Figure:
     changes = result.running()
     points = tuple((s, float(count)) for s, count in changes[:: max(1, len(changes) // POINTS_MAX)])
-    chart = Lines(
-        title="Jobs under way", series=(Series(name=f"{jobs:,} jobs", points=points),), y_label="jobs", steps=True
+    chart = LineChart(
+        title="Jobs under way", series=(LineSeries(name=f"{jobs:,} jobs", points=points),), y_label="jobs", steps=True
     )
     return Figure(name="million", chart=chart)

@@ -8,14 +8,14 @@ import hashlib
 from random import Random
 from typing import Final
 
-from experiments.beyond.findings import Findings, Plan, bars, mean, minutes, seen_with, share
+from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, bars, mean, minutes, seed_note, share
 from mendflow.core.caching.policies import POLICIES
-from mendflow.core.model.flow import Flow, ForEach, Input, Job
+from mendflow.core.model.flow import Flow, ForEach, Input, JobActivity
 from mendflow.core.model.ids import FlowName
 from mendflow.core.model.values import FileRef, Value
-from mendflow.sim.charts.model import Bars
-from mendflow.sim.charts.pages import Figure, Table
-from mendflow.sim.grid.nature import Steady
+from mendflow.pages.charts.model import BarChart
+from mendflow.pages.charts.pages import Figure, Table
+from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import GB, MB, ElementScene, GridScene, SiteScene
 from mendflow.sim.grid.world import CaseScene, play_all
@@ -30,31 +30,31 @@ FILE_BYTES: Final = 500 * MB
 CACHE_BYTES: Final = 6 * GB
 
 
-def policies(plan: Plan) -> Findings:
-    results = {name: [_played(name, seed, plan.jobs) for seed in plan.seeds] for name in POLICIES}
+def policies(plan: ScenarioPlan) -> ScenarioFindings:
+    results = {name: [_play(name, seed, plan.jobs) for seed in plan.seeds] for name in POLICIES}
     hits = {name: [each.byte_hit_ratio for each in ours] for name, ours in results.items()}
     order = sorted(hits, key=lambda name: mean(hits[name]), reverse=True)
     told = ", ".join(f"{name} {mean(hits[name]):.0%}" for name in order)
     sentence = f"On reads of which half follow a changing fashion, of the bytes these come from caches: {told}."
-    chart = Bars(
+    chart = BarChart(
         title="What a full cache lets go",
         groups=tuple(POLICIES),
         series=(bars("bytes from caches", [hits[name] for name in POLICIES]),),
         y_label="of all bytes read",
         unit="share",
-        note=seen_with(plan.seeds),
+        note=seed_note(plan.seeds),
     )
     rows = tuple(
         (name, share(hits[name]), minutes([each.mean_stage_in_s for each in results[name]])) for name in POLICIES
     )
     table = Table(title="Policies", heads=("policy", "bytes from caches", "read in"), rows=rows, text=sentence)
     numbers = {name: mean(ours) for name, ours in hits.items()}
-    return Findings(
+    return ScenarioFindings(
         sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="policies", chart=chart, text=sentence),)
     )
 
 
-def _played(policy: str, seed: int, jobs: int) -> GridResult:
+def _play(policy: str, seed: int, jobs: int) -> GridResult:
     site = SiteScene(
         name="one",
         hosts=PILOTS,
@@ -69,7 +69,7 @@ def _played(policy: str, seed: int, jobs: int) -> GridResult:
         CaseScene(flow=READING, inputs={"files": _reads(batch, jobs // BATCHES or JOBS, chance)}, at_s=batch * EVERY_S)
         for batch in range(BATCHES)
     ]
-    return play_all(GridScene(seed=seed, sites=(site,), wait_for_data=False), cases, Steady(20.0, 5.0))
+    return play_all(GridScene(seed=seed, sites=(site,), wait_for_data=False), cases, SteadyJobs(20.0, 5.0))
 
 
 def _reads(batch: int, jobs: int, chance: Random) -> list[Value]:
@@ -92,6 +92,6 @@ READING: Final = Flow(
     body=ForEach(
         name="all",
         items="${{ inputs.files }}",
-        body=Job(name="read", command="read", inputs={"data": "${{ item }}"}),
+        body=JobActivity(name="read", command="read", inputs={"data": "${{ item }}"}),
     ),
 )

@@ -2,12 +2,12 @@
 
 from typing import Final
 
-from experiments.beyond.findings import Findings, Plan, bars, mean, minutes, seen_with
-from mendflow.core.model.flow import Flow, ForEach, Job
+from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, bars, mean, minutes, seed_note
+from mendflow.core.model.flow import Flow, ForEach, JobActivity
 from mendflow.core.model.ids import FlowName
-from mendflow.sim.charts.model import Bars
-from mendflow.sim.charts.pages import Figure, Table
-from mendflow.sim.grid.nature import Steady
+from mendflow.pages.charts.model import BarChart
+from mendflow.pages.charts.pages import Figure, Table
+from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import GridScene, SiteScene
 from mendflow.sim.grid.world import CaseScene, play_all
@@ -19,9 +19,9 @@ PILOTS: Final = 100
 COMES_S: Final = 900.0
 
 
-def priorities(plan: Plan) -> Findings:
+def priorities(plan: ScenarioPlan) -> ScenarioFindings:
     jobs = plan.jobs or JOBS
-    results = {name: [_played(value, seed, jobs) for seed in plan.seeds] for name, value in PRIORITIES.items()}
+    results = {name: [_play(value, seed, jobs) for seed in plan.seeds] for name, value in PRIORITIES.items()}
     times = {
         (flow, name): [_turnaround(each, flow) for each in ours] for flow in FLOWS for name, ours in results.items()
     }
@@ -30,18 +30,18 @@ def priorities(plan: Plan) -> Findings:
         f"With a priority the urgent flow is over {urgent:.1f} times as soon, and the one it overtakes takes"
         f" {1 / patient:.2f} times as long."
     )
-    chart = Bars(
+    chart = BarChart(
         title="A few urgent jobs among many",
         groups=tuple(f"{name} priority" for name in PRIORITIES),
         series=tuple(bars(f"{flow} flow", [times[flow, name] for name in PRIORITIES]) for flow in FLOWS),
         y_label="turnaround",
         unit="time",
-        note=f"{jobs} jobs, then {_urgent(jobs)} urgent ones, on {PILOTS} pilots. {seen_with(plan.seeds)}",
+        note=f"{jobs} jobs, then {_urgent(jobs)} urgent ones, on {PILOTS} pilots. {seed_note(plan.seeds)}",
     )
     rows = tuple((f"{name} priority", *(minutes(times[flow, name]) for flow in FLOWS)) for name in PRIORITIES)
     table = Table(title="Priorities", heads=("", "urgent flow", "patient flow"), rows=rows, text=sentence)
     numbers = {"urgent, times as soon": urgent, "patient, times as long": 1 / patient}
-    return Findings(
+    return ScenarioFindings(
         sentence=sentence,
         numbers=numbers,
         table=table,
@@ -57,15 +57,15 @@ def _turnaround(result: GridResult, flow: str) -> float:
     return next(case.turnaround_s for case in result.cases if case.flow == flow)
 
 
-def _played(priority: int, seed: int, jobs: int) -> GridResult:
+def _play(priority: int, seed: int, jobs: int) -> GridResult:
     site = SiteScene(name="one", hosts=PILOTS, running=PILOTS, caches=False)
     cases = [
         CaseScene(flow=_flow("patient", jobs)),
         CaseScene(flow=_flow("urgent", _urgent(jobs)), priority=priority, at_s=COMES_S),
     ]
-    return play_all(GridScene(seed=seed, sites=(site,)), cases, Steady(300.0, 30.0))
+    return play_all(GridScene(seed=seed, sites=(site,)), cases, SteadyJobs(300.0, 30.0))
 
 
 def _flow(name: str, jobs: int) -> Flow:
-    job = Job(name=f"{name}.job", command="work")
+    job = JobActivity(name=f"{name}.job", command="work")
     return Flow(name=FlowName(name), body=ForEach(name=name, first=0, last=jobs - 1, body=job))

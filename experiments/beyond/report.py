@@ -7,18 +7,18 @@ from typing import Final
 
 import msgspec
 
-from experiments.beyond.findings import Findings, Plan, Tell
+from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, Tell
 from experiments.beyond.lives import lives
 from experiments.beyond.million import million
 from experiments.beyond.policies import policies
 from experiments.beyond.priorities import priorities
 from experiments.beyond.sharing import sharing
 from experiments.beyond.sites import sites
-from mendflow.core.model.problems import Invalid
-from mendflow.sim.charts.pages import Table, page, write_figures
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.pages.charts.pages import Table, page, write_figures
 
 MILLION: Final = "million"
-_PLAYED: Final[dict[str, Callable[[Plan], Findings]]] = {
+_SCENARIO_FUNCTIONS: Final[dict[str, Callable[[ScenarioPlan], ScenarioFindings]]] = {
     "sharing": sharing,
     "policies": policies,
     "lives": lives,
@@ -37,11 +37,11 @@ SCENARIOS: Final = MappingProxyType(
     }
 )
 
-USUAL: Final = tuple(each for each in SCENARIOS if each != MILLION)
+DEFAULT_SCENARIOS: Final = tuple(each for each in SCENARIOS if each != MILLION)
 """What is played when nothing is named."""
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class BeyondReport(msgspec.Struct, frozen=True, kw_only=True):
     """A sentence, numbers and a table of each scenario, and which files were written. After those of a scenario come a
     sentence and a table of what it cost this machine, if that was measured; such numbers stand in `measured`."""
 
@@ -60,19 +60,21 @@ def beyond(
     seeds: int = 3,
     folder: Path,
     tell: Tell = lambda _: None,
-) -> Report:
+) -> BeyondReport:
     """Play these scenarios, all but the million if none is named. `jobs` is for how many jobs where a scenario can have
     any number; 0: as it says."""
     if strange := [each for each in scenarios if each not in SCENARIOS]:
-        raise Invalid(f"there is no scenario {strange[0]!r}; choose among {', '.join(SCENARIOS)}", field="scenarios")
-    plan = Plan(seeds=tuple(range(seed, seed + max(1, seeds))), jobs=jobs, tell=tell)
-    findings: dict[str, Findings] = {}
-    for name in scenarios or USUAL:
+        raise InvalidRequest(
+            f"there is no scenario {strange[0]!r}; choose among {', '.join(SCENARIOS)}", field="scenarios"
+        )
+    plan = ScenarioPlan(seeds=tuple(range(seed, seed + max(1, seeds))), jobs=jobs, tell=tell)
+    findings: dict[str, ScenarioFindings] = {}
+    for name in scenarios or DEFAULT_SCENARIOS:
         tell(f"{name}: {SCENARIOS[name]}")
-        findings[name] = _PLAYED[name](plan)
+        findings[name] = _SCENARIO_FUNCTIONS[name](plan)
     measured = {name: each.measured.numbers for name, each in findings.items() if each.measured is not None}
     told = [part for each in findings.values() for part in (each, each.measured) if part is not None]
-    return Report(
+    return BeyondReport(
         numbers={name: each.numbers for name, each in findings.items()},
         measured=measured,
         sentences=tuple(part.sentence for part in told),
@@ -81,7 +83,7 @@ def beyond(
     )
 
 
-def _write(folder: Path, found: list[Findings], measured: dict[str, dict[str, float]]) -> list[Path]:
+def _write(folder: Path, found: list[ScenarioFindings], measured: dict[str, dict[str, float]]) -> list[Path]:
     """What hangs on the machine has a file of its own, so that all others are the same for the same seed."""
     figures = [figure for each in found for figure in each.figures]
     texts = {"beyond.html": page("Beyond the paper", "", figures, [each.table for each in found])}

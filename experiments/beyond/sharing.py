@@ -5,16 +5,16 @@ here pilots of a site fetch files from each other, and everything else stays as 
 
 from typing import Final
 
-from experiments.beyond.findings import Findings, Plan, bars, mean, minutes, seen_with, share
+from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, bars, mean, minutes, seed_note, share
 from experiments.paper.experiments import run_all
 from experiments.paper.samples import Sample
 from experiments.paper.settings import Setup
-from mendflow.sim.charts.model import Bars
-from mendflow.sim.charts.pages import Figure, Table
+from mendflow.pages.charts.model import BarChart
+from mendflow.pages.charts.pages import Figure, Table
 
 WORKFLOWS: Final = ("W2", "W3")
 CONDITION: Final = "d2f2"
-PAPERS: Final = ("C1", "C2", "C3")
+PAPER_SCHEMES: Final = ("C1", "C2", "C3")
 OURS: Final = "global"
 NAMES: Final = {
     "C1": "cache per host (C1)",
@@ -24,7 +24,7 @@ NAMES: Final = {
 }
 
 
-def sharing(plan: Plan) -> Findings:
+def sharing(plan: ScenarioPlan) -> ScenarioFindings:
     setups = [Setup(workflow, CONDITION, scheme) for workflow in WORKFLOWS for scheme in NAMES]
     samples = run_all(setups, plan.seeds, tell=plan.tell)
     found = {setup: [each for each in samples if each.setup == setup] for setup in setups}
@@ -32,7 +32,7 @@ def sharing(plan: Plan) -> Findings:
     told = [_factor(workflow, hits) for workflow in WORKFLOWS]
     numbers = {f"{workflow} factor": factors(hits, workflow)[1] for workflow in WORKFLOWS}
     numbers |= {f"{setup.workflow} {setup.scheme}": mean(ours) for setup, ours in hits.items()}
-    chart = Bars(
+    chart = BarChart(
         title="Reads from caches: the paper's schemes, and caches shared between hosts",
         groups=WORKFLOWS,
         series=tuple(
@@ -40,20 +40,20 @@ def sharing(plan: Plan) -> Findings:
         ),
         y_label="of all reads",
         unit="share",
-        note=f"Condition {CONDITION}. {seen_with(plan.seeds)}",
+        note=f"Condition {CONDITION}. {seed_note(plan.seeds)}",
     )
     rows = tuple(_row(setup, ours) for setup, ours in found.items())
     heads = ("workflow", "scheme", "from caches", "read in", "turnaround")
     sentence = "Shared between hosts, " + "; ".join(told) + "."
     table = Table(title="Sharing between hosts", heads=heads, rows=rows, text=sentence)
-    return Findings(
+    return ScenarioFindings(
         sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="sharing", chart=chart, text=sentence),)
     )
 
 
 def factors(hits: dict[Setup, list[float]], workflow: str) -> tuple[str, float]:
     """The paper's best scheme on a workflow, and how many times as many reads come from caches with ours."""
-    best = max(PAPERS, key=lambda scheme: mean(hits[Setup(workflow, CONDITION, scheme)]))
+    best = max(PAPER_SCHEMES, key=lambda scheme: mean(hits[Setup(workflow, CONDITION, scheme)]))
     theirs = mean(hits[Setup(workflow, CONDITION, best)])
     return best, mean(hits[Setup(workflow, CONDITION, OURS)]) / theirs if theirs else 0.0
 

@@ -3,11 +3,11 @@ is found as long as a step follows the other on the same site."""
 
 from typing import Final
 
-from experiments.beyond.findings import Findings, Plan, bars, mean, minutes, number, seen_with, share
+from experiments.beyond.findings import ScenarioFindings, ScenarioPlan, bars, mean, minutes, number, seed_note, share
 from experiments.beyond.million import pairs
-from mendflow.sim.charts.model import Bars
-from mendflow.sim.charts.pages import Figure, Table
-from mendflow.sim.grid.nature import Steady
+from mendflow.pages.charts.model import BarChart
+from mendflow.pages.charts.pages import Figure, Table
+from mendflow.sim.grid.job_model import SteadyJobs
 from mendflow.sim.grid.results import GridResult
 from mendflow.sim.grid.scene import MB, BatchScene, ElementScene, GridScene, SiteScene
 from mendflow.sim.grid.world import play
@@ -18,9 +18,9 @@ PILOTS_A_HOST: Final = 5
 JOBS: Final = 4_000
 
 
-def sites(plan: Plan) -> Findings:
+def sites(plan: ScenarioPlan) -> ScenarioFindings:
     jobs = plan.jobs or JOBS
-    results = {count: [_played(count, seed, jobs) for seed in plan.seeds] for count in SITES}
+    results = {count: [_play(count, seed, jobs) for seed in plan.seeds] for count in SITES}
     hits = {count: [each.hit_ratio for each in ours] for count, ours in results.items()}
     times = {count: [each.turnaround_s for each in ours] for count, ours in results.items()}
     one, many = SITES[0], SITES[-1]
@@ -28,13 +28,13 @@ def sites(plan: Plan) -> Findings:
         f"On {many} sites the same pilots take {mean(times[many]) / mean(times[one]):.2f} times as long as on one, and"
         f" {mean(hits[many]):.0%} of the reads come from caches, {mean(hits[one]):.0%} on one."
     )
-    chart = Bars(
+    chart = BarChart(
         title="One site and several",
         groups=tuple(map(_sites, SITES)),
         series=(bars("turnaround", [times[count] for count in SITES]),),
         y_label="turnaround",
         unit="time",
-        note=f"{jobs} jobs on {PILOTS} pilots; one storage element of each five sites is slow. {seen_with(plan.seeds)}",
+        note=f"{jobs} jobs on {PILOTS} pilots; one storage element of each five sites is slow. {seed_note(plan.seeds)}",
     )
     rows = tuple(
         (_sites(count), minutes(times[count]), share(hits[count]), number([_least(each, count) for each in ours]))
@@ -43,7 +43,7 @@ def sites(plan: Plan) -> Findings:
     heads = ("", "turnaround", "reads from caches", "jobs at the site with fewest")
     table = Table(title="Several sites", heads=heads, rows=rows, text=sentence)
     numbers = {f"{_sites(count)}, turnaround_s": mean(times[count]) for count in SITES}
-    return Findings(
+    return ScenarioFindings(
         sentence=sentence, numbers=numbers, table=table, figures=(Figure(name="sites", chart=chart, text=sentence),)
     )
 
@@ -59,7 +59,7 @@ def _least(result: GridResult, count: int) -> float:
     return float(min(jobs.values()))
 
 
-def _played(count: int, seed: int, jobs: int) -> GridResult:
+def _play(count: int, seed: int, jobs: int) -> GridResult:
     pilots = PILOTS // count
     scenes = tuple(
         SiteScene(
@@ -73,4 +73,4 @@ def _played(count: int, seed: int, jobs: int) -> GridResult:
         )
         for place in range(count)
     )
-    return play(GridScene(seed=seed, sites=scenes), pairs(jobs // 2), Steady(120.0, 20.0, file_bytes=300 * MB))
+    return play(GridScene(seed=seed, sites=scenes), pairs(jobs // 2), SteadyJobs(120.0, 20.0, file_bytes=300 * MB))

@@ -4,6 +4,6 @@ others), once more, with our scheduler, caches and pilot monitor in the place of
 The paper's setting is data (`workflows`, `settings`), a run of it gives a few numbers (`samples`), and everything that
 the paper states of those numbers is a claim that can be asked whether it holds (`claims`)."""
 
-from experiments.paper.report import Report, paper
+from experiments.paper.report import PaperReport, paper
 
-__all__ = ["Report", "paper"]
+__all__ = ["PaperReport", "paper"]

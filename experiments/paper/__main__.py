@@ -5,13 +5,13 @@ from typing import Annotated
 import typer
 
 from experiments.command import run_command
-from experiments.paper.claims.judging import summed_up
-from experiments.paper.report import Report, paper
-from mendflow.cli.exits import Exit
+from experiments.paper.claims.judging import summary_text
+from experiments.paper.report import PaperReport, paper
+from mendflow.cli.exit_codes import ExitCode
 from mendflow.cli.options import Json, Quiet
 from mendflow.cli.printing import print_json, print_table, say
-from mendflow.cli.sim import FirstSeed, Processes, Seeds, checked_out, print_written, teller
-from mendflow.pages.words import count_text
+from mendflow.cli.sim import FirstSeed, Processes, Seeds, check_output_folder, print_written, progress_printer
+from mendflow.pages.formatting import count_text
 from mendflow.pilot.environment import usable_cpus
 
 
@@ -31,23 +31,23 @@ def repeat_paper(
     report = paper(
         seeds=seeds,
         first_seed=seed,
-        folder=checked_out(out),
+        folder=check_output_folder(out),
         jobs=processes or usable_cpus(),
         figures=tuple(figure or ()),
-        tell=teller(quiet),
+        tell=progress_printer(quiet),
     )
     if json:
         print_json(report)
     else:
         print_claims(report)
         print_written(report.written)
-    raise typer.Exit(Exit.OK if all(claim.holds or claim.open for claim in report.claims) else Exit.CASE_FAILED)
+    raise typer.Exit(ExitCode.OK if all(claim.holds or claim.open for claim in report.claims) else ExitCode.CASE_FAILED)
 
 
-def print_claims(report: Report) -> None:
+def print_claims(report: PaperReport) -> None:
     rows = [(each.id, each.verdict, f"{each.seen} [holds if: {each.holds_if}]") for each in report.claims]
     print_table(("claim", "holds", "seen here"), rows, fold=2, whole=True)
-    say(f"{summed_up(report.claims)}, after {count_text(report.runs, 'run')}")
+    say(f"{summary_text(report.claims)}, after {count_text(report.runs, 'run')}")
 
 
 if __name__ == "__main__":

@@ -12,13 +12,13 @@ from experiments.paper.samples import Sample, sample_of
 from experiments.paper.settings import CONDITIONS, PARAMETERS, Parameters, Setup, scene_of
 from experiments.paper.workflows import WORKFLOWS, workflow
 from mendflow.core.model.jobs import JobSpec
-from mendflow.sim.grid.elements import drawn
-from mendflow.sim.grid.nature import Doing
+from mendflow.sim.grid.elements import draw_seconds
+from mendflow.sim.grid.job_model import SimulatedWork
 from mendflow.sim.grid.world import CaseScene, play_all
-from mendflow.sim.processes import spread
+from mendflow.sim.parallel import run_parallel
 
 Tell = Callable[[str], None]
-Run = tuple[Setup, int, Parameters]
+RunKey = tuple[Setup, int, Parameters]
 
 MATRIX: Final[tuple[Setup, ...]] = (
     *(
@@ -33,29 +33,29 @@ MATRIX: Final[tuple[Setup, ...]] = (
 """Every workflow under every condition with every scheme and submission. Without pilots there are no caches."""
 
 
-class PaperNature:
+class PaperJobModel:
     """Every job computes for about as long as any other, and makes one file."""
 
     def __init__(self, parameters: Parameters) -> None:
         self._own = parameters
 
-    def of(self, spec: JobSpec, chance: Random) -> Doing:
-        seconds = drawn(self._own.job_s, chance)
-        return Doing(seconds=seconds, files=dict.fromkeys(spec.files, self._own.file_bytes))
+    def of(self, spec: JobSpec, chance: Random) -> SimulatedWork:
+        seconds = draw_seconds(self._own.job_s, chance)
+        return SimulatedWork(seconds=seconds, files=dict.fromkeys(spec.files, self._own.file_bytes))
 
 
-def needed(figures: Iterable[int] = ()) -> list[Setup]:
+def setups_needed(figures: Iterable[int] = ()) -> list[Setup]:
     """The setups that these figures and the claims about them look at; of all figures, the whole matrix too."""
     wanted = set(figures)
     setups = [setup for claim in CLAIMS if not wanted or claim.figure in wanted for setup in claim.needs]
     return list(dict.fromkeys([*setups, *(() if wanted else MATRIX)]))
 
 
-def run_one(run: Run) -> Sample:
+def run_setup(run: RunKey) -> Sample:
     setup, seed, parameters = run
     flow = workflow(setup.workflow, retry_wait_ms=round(parameters.retry_wait_s * 1000))
     case = CaseScene(flow=flow, at_s=parameters.arrive_s)
-    return sample_of(setup, seed, play_all(scene_of(setup, seed, parameters), [case], PaperNature(parameters)))
+    return sample_of(setup, seed, play_all(scene_of(setup, seed, parameters), [case], PaperJobModel(parameters)))
 
 
 def run_all(
@@ -68,10 +68,10 @@ def run_all(
 ) -> list[Sample]:
     """Every setup with every seed."""
     runs = [(setup, seed, parameters) for setup in setups for seed in seeds]
-    return _gathered(spread(run_one, runs, processes, together=4), len(runs), tell)
+    return _group_samples(run_parallel(run_setup, runs, processes, chunk=4), len(runs), tell)
 
 
-def _gathered(samples: Iterator[Sample], of: int, tell: Tell) -> list[Sample]:
+def _group_samples(samples: Iterator[Sample], of: int, tell: Tell) -> list[Sample]:
     found: list[Sample] = []
     for sample in samples:
         found.append(sample)

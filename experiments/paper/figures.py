@@ -4,26 +4,26 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Final
 
 from experiments.paper.claims import of_caching, of_hits, of_storage, of_submission
-from experiments.paper.claims.judging import Results
+from experiments.paper.claims.judging import SampleSet
 from experiments.paper.samples import TICK_S, summary
 from experiments.paper.settings import SUBMISSIONS, Setup
 from experiments.paper.workflows import WORKFLOWS
-from mendflow.sim.charts.model import Bars, BarSeries, Chart, Lines, Series, Unit
-from mendflow.sim.charts.pages import Figure
+from mendflow.pages.charts.model import BarChart, BarSeries, Chart, LineChart, LineSeries, Unit
+from mendflow.pages.charts.pages import Figure
 
 CACHE, NO_CACHE = "with caches (C3)", "without caches"
 
 
-def figures_of(results: Results, figures: Sequence[int] = ()) -> list[Figure]:
+def figures_of(results: SampleSet, figures: Sequence[int] = ()) -> list[Figure]:
     """These figures, or all."""
     return [
         Figure(name=f"figure-{number}", chart=draw(results), text=TEXTS[number])
-        for number, draw in DRAWN.items()
+        for number, draw in FIGURES_BY_NUMBER.items()
         if not figures or number in figures
     ]
 
 
-def _running(results: Results) -> Chart:
+def _running(results: SampleSet) -> Chart:
     lines = []
     for setup in of_submission.ALL:
         counts = [sample.running for sample in results.of(setup)]
@@ -32,8 +32,8 @@ def _running(results: Results) -> Chart:
         ]
         points = tuple((tick * TICK_S, each.mean) for tick, each in enumerate(ticks))
         deviations = tuple(each.deviation for each in ticks)
-        lines.append(Series(name=SUBMISSIONS[setup.submission], points=points, errors=deviations))
-    return Lines(
+        lines.append(LineSeries(name=SUBMISSIONS[setup.submission], points=points, errors=deviations))
+    return LineChart(
         title="Figure 7: running jobs over time, W3",
         series=tuple(lines),
         x_label="time since the workflow was started",
@@ -43,7 +43,7 @@ def _running(results: Results) -> Chart:
 
 
 def _compared(
-    results: Results,
+    results: SampleSet,
     *,
     title: str,
     series: Mapping[str, Mapping[str, Setup]],
@@ -51,7 +51,7 @@ def _compared(
     y_label: str,
     unit: Unit,
     top: float = 0.0,
-) -> Bars:
+) -> BarChart:
     bars = []
     for name, setups in series.items():
         told = [results.told(setup, what) for setup in setups.values()]
@@ -60,25 +60,27 @@ def _compared(
     setups = next(iter(series.values()))
     some = next(iter(setups.values()))
     note = _runs(results, some, "Bars", "whiskers")
-    return Bars(title=title, groups=tuple(setups), series=tuple(bars), y_label=y_label, unit=unit, note=note, top=top)
+    return BarChart(
+        title=title, groups=tuple(setups), series=tuple(bars), y_label=y_label, unit=unit, note=note, top=top
+    )
 
 
-def _runs(results: Results, setup: Setup, these: str, those: str) -> str:
+def _runs(results: SampleSet, setup: Setup, these: str, those: str) -> str:
     runs = results.told(setup, "seed").runs
     return f"{these} are means of {runs} runs, {those} their standard deviation." if runs > 1 else "A single run."
 
 
-def _storage(title: str, what: str, y_label: str) -> Callable[[Results], Chart]:
+def _storage(title: str, what: str, y_label: str) -> Callable[[SampleSet], Chart]:
     series = {CACHE: of_storage.CACHED, NO_CACHE: of_storage.PLAIN}
     return lambda results: _compared(results, title=title, series=series, what=what, y_label=y_label, unit="seconds")
 
 
-def _caching(title: str, what: str, y_label: str) -> Callable[[Results], Chart]:
+def _caching(title: str, what: str, y_label: str) -> Callable[[SampleSet], Chart]:
     series = {CACHE: of_caching.CACHED, NO_CACHE: of_caching.PLAIN}
     return lambda results: _compared(results, title=title, series=series, what=what, y_label=y_label, unit="seconds")
 
 
-def _hits(results: Results) -> Chart:
+def _hits(results: SampleSet) -> Chart:
     series = {
         of_hits.NAMES[scheme]: {workflow: of_hits.SETUPS[workflow, scheme] for workflow in WORKFLOWS}
         for scheme in of_hits.SCHEMES
@@ -94,7 +96,7 @@ def _hits(results: Results) -> Chart:
     )
 
 
-DRAWN: Final[dict[int, Callable[[Results], Chart]]] = {
+FIGURES_BY_NUMBER: Final[dict[int, Callable[[SampleSet], Chart]]] = {
     7: _running,
     8: _storage("Figure 8: stage-in time of a job, W1", "stage_in_s", "seconds of reading for each job of step1"),
     9: _storage("Figure 9: turnaround time, W1", "turnaround_s", "seconds from start to end"),

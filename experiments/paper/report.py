@@ -9,13 +9,13 @@ from pathlib import Path
 import msgspec
 
 from experiments.paper.claims import CLAIMS
-from experiments.paper.claims.judging import Judged, Results, judge, summed_up
-from experiments.paper.experiments import Tell, needed, run_all
-from experiments.paper.figures import DRAWN, figures_of
+from experiments.paper.claims.judging import JudgedClaim, SampleSet, judge_claims, summary_text
+from experiments.paper.experiments import Tell, run_all, setups_needed
+from experiments.paper.figures import FIGURES_BY_NUMBER, figures_of
 from experiments.paper.samples import Sample
 from experiments.paper.settings import PARAMETERS, Parameters
-from mendflow.core.model.problems import Invalid
-from mendflow.sim.charts.pages import Table, page, write_figures
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.pages.charts.pages import Table, page, write_figures
 
 TOLD = (
     "turnaround_s",
@@ -32,10 +32,10 @@ TOLD = (
 )
 
 
-class Report(msgspec.Struct, frozen=True, kw_only=True):
+class PaperReport(msgspec.Struct, frozen=True, kw_only=True):
     """What became of the paper's claims, and which files were written."""
 
-    claims: tuple[Judged, ...]
+    claims: tuple[JudgedClaim, ...]
     runs: int
     seconds: float
     written: tuple[str, ...] = ()
@@ -49,35 +49,37 @@ def paper(
     jobs: int = 2,
     figures: tuple[int, ...] = (),
     tell: Tell = lambda _: None,
-) -> Report:
+) -> PaperReport:
     """Repeat the experiments with so many seeds, on so many processes (`jobs`); figures and data go to the folder."""
     _check(seeds, figures)
     began_s = time.monotonic()
-    plan, chosen = needed(figures), range(first_seed, first_seed + seeds)
+    plan, chosen = setups_needed(figures), range(first_seed, first_seed + seeds)
     samples = run_all(plan, chosen, processes=jobs, tell=tell)
-    results = Results(samples)
-    claims = tuple(judge(CLAIMS, results))
+    results = SampleSet(samples)
+    claims = tuple(judge_claims(CLAIMS, results))
     written = _write(folder, samples, results, claims, figures)
-    return Report(
+    return PaperReport(
         claims=claims, runs=len(samples), seconds=time.monotonic() - began_s, written=tuple(map(str, written))
     )
 
 
 def _check(seeds: int, figures: Sequence[int]) -> None:
     if seeds < 1:
-        raise Invalid("there is at least one seed", field="seeds")
-    if strange := [each for each in figures if each not in DRAWN]:
-        raise Invalid(f"there is no figure {strange[0]}; choose among {', '.join(map(str, DRAWN))}", field="figures")
+        raise InvalidRequest("there is at least one seed", field="seeds")
+    if strange := [each for each in figures if each not in FIGURES_BY_NUMBER]:
+        raise InvalidRequest(
+            f"there is no figure {strange[0]}; choose among {', '.join(map(str, FIGURES_BY_NUMBER))}", field="figures"
+        )
 
 
 class _Data(msgspec.Struct, frozen=True, kw_only=True):
     parameters: Parameters
-    claims: tuple[Judged, ...]
+    claims: tuple[JudgedClaim, ...]
     samples: list[Sample]
 
 
 def _write(
-    folder: Path, samples: list[Sample], results: Results, claims: tuple[Judged, ...], figures: Sequence[int]
+    folder: Path, samples: list[Sample], results: SampleSet, claims: tuple[JudgedClaim, ...], figures: Sequence[int]
 ) -> list[Path]:
     drawings = figures_of(results, figures)
     written = write_figures(folder, drawings)
@@ -88,7 +90,7 @@ def _write(
         "claims.csv": claims_csv(claims),
         "paper.html": page(
             "The paper's experiments",
-            f"{len(samples)} runs. {summed_up(claims)}.",
+            f"{len(samples)} runs. {summary_text(claims)}.",
             drawings,
             [_table(claims)],
         ),
@@ -99,12 +101,12 @@ def _write(
     return written
 
 
-def _table(claims: Sequence[Judged]) -> Table:
+def _table(claims: Sequence[JudgedClaim]) -> Table:
     rows = tuple((each.id, each.verdict, each.sentence, each.seen, each.holds_if) for each in claims)
     return Table(title="Claims", heads=("claim", "holds", "the paper", "here", "holds if"), rows=rows)
 
 
-def results_csv(results: Results) -> str:
+def results_csv(results: SampleSet) -> str:
     """A row for each setup: mean and deviation of each number."""
     heads: list[object] = ["workflow", "condition", "scheme", "submission", "runs"]
     heads += [name for what in TOLD for name in (what, f"{what}_deviation")]
@@ -116,7 +118,7 @@ def results_csv(results: Results) -> str:
     return _csv(rows)
 
 
-def claims_csv(claims: Sequence[Judged]) -> str:
+def claims_csv(claims: Sequence[JudgedClaim]) -> str:
     rows: list[list[object]] = [["claim", "figure", "holds", "the paper", "here", "holds if"]]
     rows += [[each.id, each.figure, each.verdict, each.sentence, each.seen, each.holds_if] for each in claims]
     return _csv(rows)

@@ -42,7 +42,7 @@ class Sample(msgspec.Struct, frozen=True, kw_only=True):
     running: list[int]  # at each tick
 
 
-class Summary(msgspec.Struct, frozen=True):
+class SampleSummary(msgspec.Struct, frozen=True):
     mean: float
     deviation: float
     runs: int
@@ -74,11 +74,11 @@ def sample_of(setup: Setup, seed: int, result: GridResult) -> Sample:
     )
 
 
-def summary(values: Sequence[float]) -> Summary:
+def summary(values: Sequence[float]) -> SampleSummary:
     """Mean and standard deviation of several runs; of a single one there is no deviation."""
     mean = _mean(values)
     spread = sum((each - mean) ** 2 for each in values) / (len(values) - 1) if len(values) > 1 else 0.0
-    return Summary(_round(mean), _round(math.sqrt(spread)), len(values))
+    return SampleSummary(_round(mean), _round(math.sqrt(spread)), len(values))
 
 
 def _read(record: JobRecord) -> int:

@@ -14,7 +14,7 @@ from mendflow.sim.grid.scene import GB, MB, BatchScene, ElementScene, GridScene,
 SubmissionName = Literal["direct", "running", "demand"]
 
 
-class Condition(NamedTuple):
+class StorageCondition(NamedTuple):
     delay: float
     failure: float
 
@@ -25,11 +25,11 @@ class Scheme(NamedTuple):
     wait_for_data: bool
 
 
-CONDITIONS: Final[dict[str, Condition]] = {
-    "d1f1": Condition(0.01, 0.0),
-    "d2f2": Condition(0.15, 0.03),
-    "d3f1": Condition(0.50, 0.0),
-    "d3f3": Condition(0.50, 0.1),
+CONDITIONS: Final[dict[str, StorageCondition]] = {
+    "d1f1": StorageCondition(0.01, 0.0),
+    "d2f2": StorageCondition(0.15, 0.03),
+    "d3f1": StorageCondition(0.50, 0.0),
+    "d3f3": StorageCondition(0.50, 0.1),
 }
 
 SCHEMES: Final[dict[str, Scheme]] = {
@@ -129,7 +129,7 @@ def scene_of(setup: Setup, seed: int, parameters: Parameters = PARAMETERS) -> Gr
     )
 
 
-def _element(condition: Condition, own: Parameters) -> ElementScene:
+def _element(condition: StorageCondition, own: Parameters) -> ElementScene:
     return ElementScene(
         delay=condition.delay,
         failure=condition.failure,

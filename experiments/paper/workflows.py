@@ -6,7 +6,7 @@ step0 is over: that is how the paper's simulation makes its jobs."""
 from typing import Final
 
 from mendflow.core.model.expr import Expr
-from mendflow.core.model.flow import Flow, ForEach, Job, Sequence, Template
+from mendflow.core.model.flow import Flow, ForEach, JobActivity, Sequence, Template
 from mendflow.core.model.ids import FlowName
 
 STEP0: Final = "step0"
@@ -26,7 +26,7 @@ def workflow(name: str, *, retry_wait_ms: int) -> Flow:
 def _step(
     name: str, inputs: dict[str, Template], retry_wait_ms: int, *, last: int, collect: Expr | None = None
 ) -> ForEach:
-    job = Job(
+    job = JobActivity(
         name=f"{name}.iteration",
         label=name,
         command=name,

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 import yaml
 
-from mendflow.core.model.mending import ExceptionType
+from mendflow.core.model.repair import ExceptionType
 from mendflow.formats.schema import RULES_PATH, rules_schema, text_of
 
 ROOT = Path(__file__).parents[2]

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
+from mendflow.cli.command_table import COMMANDS
 from mendflow.cli.main import load
-from mendflow.cli.table import COMMANDS
 from tests.shape.source import ROOT
 
 GONE: dict[str, str] = {

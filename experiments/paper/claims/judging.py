@@ -11,21 +11,21 @@ from typing import Final
 
 import msgspec
 
-from experiments.paper.samples import Sample, Summary, summary
+from experiments.paper.samples import Sample, SampleSummary, summary
 from experiments.paper.settings import Setup
 
 SEVERAL: Final = 5
 """So many seeds are enough for chance to even out in what claims look at."""
 
 
-class Finding(msgspec.Struct, frozen=True):
+class ClaimFinding(msgspec.Struct, frozen=True):
     """Whether what is seen is what the paper states, and what is seen."""
 
     holds: bool
     seen: str
 
 
-class Results:
+class SampleSet:
     """Samples by their setup, with what is asked of them."""
 
     def __init__(self, samples: Iterable[Sample]) -> None:
@@ -42,7 +42,7 @@ class Results:
     def of(self, setup: Setup) -> Sequence[Sample]:
         return self._of[setup]
 
-    def told(self, setup: Setup, what: str) -> Summary:
+    def told(self, setup: Setup, what: str) -> SampleSummary:
         """Mean and deviation of one number of a run, by its name in Sample."""
         return summary([getattr(sample, what) for sample in self._of[setup]])
 
@@ -60,10 +60,10 @@ class Claim(msgspec.Struct, frozen=True, kw_only=True):
     holds_if: str
     needs: tuple[Setup, ...]
     runs: int
-    look: Callable[[Results], Finding]
+    look: Callable[[SampleSet], ClaimFinding]
 
 
-class Judged(msgspec.Struct, frozen=True, kw_only=True):
+class JudgedClaim(msgspec.Struct, frozen=True, kw_only=True):
     """A claim, and what became of it. It is `open` if it does not hold in runs that are too few to tell."""
 
     id: str
@@ -79,9 +79,9 @@ class Judged(msgspec.Struct, frozen=True, kw_only=True):
         return "yes" if self.holds else "open" if self.open else "no"
 
 
-def states(
+def claim_test(
     id: str, sentence: str, *, holds_if: str, needs: tuple[Setup, ...], runs: int = 1
-) -> Callable[[Callable[[Results], Finding]], Claim]:
+) -> Callable[[Callable[[SampleSet], ClaimFinding]], Claim]:
     """The function below looks whether this sentence holds. The number of its figure stands before the dot."""
     figure = int(id.partition(".")[0])
     return lambda look: Claim(
@@ -89,15 +89,15 @@ def states(
     )
 
 
-def judge(claims: Iterable[Claim], results: Results) -> list[Judged]:
+def judge_claims(claims: Iterable[Claim], results: SampleSet) -> list[JudgedClaim]:
     """What became of those claims whose runs are there."""
     return [_judged(claim, results) for claim in claims if all(setup in results for setup in claim.needs)]
 
 
-def _judged(claim: Claim, results: Results) -> Judged:
+def _judged(claim: Claim, results: SampleSet) -> JudgedClaim:
     found = claim.look(results)
     enough = all(len(results.of(setup)) >= claim.runs for setup in claim.needs)
-    return Judged(
+    return JudgedClaim(
         id=claim.id,
         figure=claim.figure,
         sentence=claim.sentence,
@@ -108,7 +108,7 @@ def _judged(claim: Claim, results: Results) -> Judged:
     )
 
 
-def summed_up(judged: Sequence[Judged]) -> str:
+def summary_text(judged: Sequence[JudgedClaim]) -> str:
     """How many hold, and which are open."""
     held = f"{sum(each.holds for each in judged)} of {len(judged)} claims hold"
     still = [each.id for each in judged if each.open]

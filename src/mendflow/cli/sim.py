@@ -9,17 +9,17 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from mendflow.cli.comparing import compare, print_comparison
-from mendflow.cli.exits import Exit
-from mendflow.cli.forecasting import Asked, print_forecast, question_of, write_forecast
-from mendflow.cli.imagined_sites import sites_of
-from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, Slots, Target, TokenFile
-from mendflow.cli.places import check_folder
+from mendflow.cli.exit_codes import ExitCode
+from mendflow.cli.forecast import ForecastRequest, print_forecast, question_of, write_forecast
+from mendflow.cli.options import Data, Inputs, InputsFile, Json, Quiet, Server, ServerTarget, Slots, TokenFile
+from mendflow.cli.output_paths import check_folder
 from mendflow.cli.printing import print_json, say
+from mendflow.cli.sim_sites import sites_of
 from mendflow.cli.summary import relative
+from mendflow.cli.trace_comparison import compare, print_comparison
 from mendflow.cli.traces import scale_here
-from mendflow.core.model.problems import Invalid
-from mendflow.formats.spelling import nearest
+from mendflow.core.model.errors import InvalidRequest
+from mendflow.formats.spelling import nearest_word
 from mendflow.formats.wfformat import Scale
 from mendflow.formats.wfformat.flows import SIZE_SCALE
 from mendflow.pilot.environment import usable_cpus
@@ -27,7 +27,7 @@ from mendflow.sim.predict import predict
 
 app = typer.Typer()
 FLOW = "FLOW"
-WORDS = ("compare",)
+COMMANDS = ("compare",)
 
 
 class FlowGroup(TyperGroup):
@@ -77,7 +77,7 @@ def compare_trace(
         print_json(made)
     else:
         print_comparison(made)
-    raise typer.Exit(Exit.OK if made.holds else Exit.CASE_FAILED)
+    raise typer.Exit(ExitCode.OK if made.holds else ExitCode.CASE_FAILED)
 
 
 @sim.command(FLOW)
@@ -153,8 +153,8 @@ def predict_flow(
     json: Json = False,
 ) -> None:
     """Predict how long a flow takes, how busy its pilots and caches are, and what limits it."""
-    check_there(flow)
-    asked = Asked(
+    check_flow_exists(flow)
+    request = ForecastRequest(
         flow=flow,
         pairs=input or [],
         inputs=inputs,
@@ -163,38 +163,38 @@ def predict_flow(
         sizes=size or [],
         outputs=outputs or [],
         like=like,
-        target=Target(server=server, token_file=token_file, data=data),
+        target=ServerTarget(server=server, token_file=token_file, data=data),
         scale=Scale(time=scale, size=size_scale),
         seeds=tuple(range(seed, seed + seeds)),
         what_if=what_if,
         processes=processes or usable_cpus(),
     )
-    folder = checked_out(out) if out else None
-    made = predict(question_of(asked), tell=teller(quiet))
+    folder = check_output_folder(out) if out else None
+    made = predict(question_of(request), tell=progress_printer(quiet))
     written = write_forecast(made, folder) if folder is not None else []
     if json:
         print_json({"prediction": made, "written": [str(path) for path in written]})
     else:
         print_forecast(made)
         print_written(map(str, written))
-    raise typer.Exit(Exit.OK if made.status == "completed" else Exit.CASE_FAILED)
+    raise typer.Exit(ExitCode.OK if made.status == "completed" else ExitCode.CASE_FAILED)
 
 
-def check_there(flow: str) -> None:
+def check_flow_exists(flow: str) -> None:
     """A word that is neither a command here nor a file is told before anything else that may be missing."""
     file = flow.rpartition(":")[0] if ".py:" in flow else flow
     if not Path(file).exists():
-        meant = nearest(flow, WORDS)
+        meant = nearest_word(flow, COMMANDS)
         hint = f"did you mean {meant}?" if meant else "give a flow file, or `compare TRACE`"
-        raise Invalid(f"{flow}: there is no such file; {hint}")
+        raise InvalidRequest(f"{flow}: there is no such file; {hint}")
 
 
-def checked_out(out: str) -> Path:
+def check_output_folder(out: str) -> Path:
     """Where results go, looked at before anything is played."""
     folder = Path(out).absolute()
     check_folder("--out", folder)
     return folder
 
 
-def teller(quiet: bool) -> Callable[[str], None]:
+def progress_printer(quiet: bool) -> Callable[[str], None]:
     return lambda sentence: None if quiet else say(sentence, err=True)

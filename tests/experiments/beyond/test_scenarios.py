@@ -6,35 +6,35 @@ from pathlib import Path
 import pytest
 
 from experiments.beyond import SCENARIOS, beyond
-from experiments.beyond.findings import Findings, Plan
+from experiments.beyond.findings import ScenarioFindings, ScenarioPlan
 from experiments.beyond.lives import SAYS, lives
 from experiments.beyond.million import million
 from experiments.beyond.policies import BATCHES, policies
 from experiments.beyond.priorities import priorities
-from experiments.beyond.report import USUAL
-from experiments.beyond.sharing import PAPERS, sharing
+from experiments.beyond.report import DEFAULT_SCENARIOS
+from experiments.beyond.sharing import PAPER_SCHEMES, sharing
 from experiments.beyond.sites import SITES, sites
-from mendflow.core.model.problems import Invalid
+from mendflow.core.model.errors import InvalidRequest
 
 
-def plan(jobs: int = 0) -> Plan:
-    return Plan(seeds=(1,), jobs=jobs)
+def plan(jobs: int = 0) -> ScenarioPlan:
+    return ScenarioPlan(seeds=(1,), jobs=jobs)
 
 
 @pytest.mark.full
 @pytest.mark.parametrize("workflow", ["W2", "W3"])
 def test_caches_shared_between_hosts_serve_more_reads_than_any_scheme_of_the_paper(  # PJ-11
-    workflow: str, shared: Findings
+    workflow: str, shared: ScenarioFindings
 ) -> None:
     numbers = shared.numbers
-    best = max(numbers[f"{workflow} {scheme}"] for scheme in PAPERS)
+    best = max(numbers[f"{workflow} {scheme}"] for scheme in PAPER_SCHEMES)
     assert numbers[f"{workflow} global"] > 0.99 > best
     assert numbers[f"{workflow} factor"] == pytest.approx(numbers[f"{workflow} global"] / best, rel=0.01)
     assert f"{numbers[f'{workflow} factor']:.2f} times as many" in shared.sentence
 
 
 @pytest.fixture(scope="module")
-def shared() -> Findings:
+def shared() -> ScenarioFindings:
     return sharing(plan())
 
 
@@ -113,9 +113,9 @@ def test_a_report_has_a_sentence_and_a_table_of_each_scenario_and_says_what_was_
 
 
 def test_a_scenario_that_there_is_not_is_refused_with_those_that_there_are(tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="there is no scenario 'billion'; choose among sharing, policies"):
+    with pytest.raises(InvalidRequest, match="there is no scenario 'billion'; choose among sharing, policies"):
         beyond(scenarios=("billion",), folder=tmp_path)
 
 
 def test_the_million_is_played_only_when_it_is_asked_for() -> None:
-    assert set(SCENARIOS) - set(USUAL) == {"million"}
+    assert set(SCENARIOS) - set(DEFAULT_SCENARIOS) == {"million"}

@@ -8,9 +8,9 @@ import msgspec
 import pytest
 
 from experiments.paper.claims import CLAIMS
-from experiments.paper.claims.judging import SEVERAL, Claim, Results, judge, summed_up
-from experiments.paper.experiments import needed, run_all
-from experiments.paper.figures import DRAWN
+from experiments.paper.claims.judging import SEVERAL, Claim, SampleSet, judge_claims, summary_text
+from experiments.paper.experiments import run_all, setups_needed
+from experiments.paper.figures import FIGURES_BY_NUMBER
 from experiments.paper.samples import Sample
 from experiments.paper.settings import Setup
 
@@ -23,13 +23,16 @@ MORE = tuple(range(1, SEVERAL + 1))
 
 @pytest.fixture(scope="module")
 def samples() -> list[Sample]:
-    hits = needed([12])
-    return [*run_all(hits, MORE), *run_all([each for each in needed(DRAWN) if each not in hits], FEW)]
+    hits = setups_needed([12])
+    return [
+        *run_all(hits, MORE),
+        *run_all([each for each in setups_needed(FIGURES_BY_NUMBER) if each not in hits], FEW),
+    ]
 
 
-def seen(samples: list[Sample], seeds: tuple[int, ...]) -> Results:
+def seen(samples: list[Sample], seeds: tuple[int, ...]) -> SampleSet:
     """What is compared has the same seeds."""
-    return Results(sample for sample in samples if sample.seed in seeds)
+    return SampleSet(sample for sample in samples if sample.seed in seeds)
 
 
 def test_every_run_completes(samples: list[Sample]) -> None:
@@ -44,19 +47,19 @@ def test_what_the_paper_states_is_seen_here(claim: Claim, samples: list[Sample])
 
 @pytest.mark.parametrize("seed", FEW)
 def test_no_claim_fails_of_a_single_run_by_chance(seed: int, samples: list[Sample]) -> None:
-    judged = judge(CLAIMS, seen(samples, (seed,)))
+    judged = judge_claims(CLAIMS, seen(samples, (seed,)))
     assert len(judged) == len(CLAIMS)
     assert [each.id for each in judged if each.verdict == "no"] == []
 
 
 def test_what_a_few_runs_cannot_tell_stays_open(samples: list[Sample]) -> None:
     """With the third seed no two files of a merge lie on one host."""
-    few = judge(CLAIMS, seen(samples, (3,)))
+    few = judge_claims(CLAIMS, seen(samples, (3,)))
     assert [each.id for each in few if not each.holds] == ["12.4", "12.8"]
     assert {each.verdict for each in few} == {"yes", "open"}
-    assert "12.4, 12.8 cannot be told with less than 5 seeds" in summed_up(few)
-    enough = judge(
-        CLAIMS, Results(msgspec.structs.replace(each, seed=n) for n in range(5) for each in samples if each.seed == 3)
+    assert "12.4, 12.8 cannot be told with less than 5 seeds" in summary_text(few)
+    enough = judge_claims(
+        CLAIMS, SampleSet(msgspec.structs.replace(each, seed=n) for n in range(5) for each in samples if each.seed == 3)
     )
     assert [each.verdict for each in enough if each.id in ("12.4", "12.8")] == ["no", "no"]
 
@@ -67,7 +70,7 @@ def test_every_claim_says_by_what_it_is_judged() -> None:
 
 
 def test_every_figure_has_claims_and_every_claim_a_number_of_its_own() -> None:
-    assert {claim.figure for claim in CLAIMS} == set(DRAWN)
+    assert {claim.figure for claim in CLAIMS} == set(FIGURES_BY_NUMBER)
     assert len({claim.id for claim in CLAIMS}) == len(CLAIMS)
 
 
@@ -95,7 +98,7 @@ def test_claims_do_not_hold_of_runs_that_are_told_the_wrong_way_round(samples: l
     )
     upset: set[str] = set()
     for runs, swap in swaps:
-        told = Results(exchanged(list(runs), swap))
+        told = SampleSet(exchanged(list(runs), swap))
         upset |= {
             claim.id for claim in CLAIMS if all(map(told.__contains__, claim.needs)) and not claim.look(told).holds
         }

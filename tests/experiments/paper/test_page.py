@@ -5,16 +5,16 @@ import pytest
 from bench.paper.page import between, refreshed
 from bench.paper.variants import VARIANTS, Variant
 from experiments.paper.claims import CLAIMS
-from experiments.paper.claims.judging import Judged
-from experiments.paper.figures import DRAWN
-from experiments.paper.report import Report
+from experiments.paper.claims.judging import JudgedClaim
+from experiments.paper.figures import FIGURES_BY_NUMBER
+from experiments.paper.report import PaperReport
 from tests.shape.source import ROOT
 
 PAGE = ROOT / "docs/experiments.md"
 
 
-def judged(id: str, *, holds: bool, open: bool = False) -> Judged:
-    return Judged(
+def judged(id: str, *, holds: bool, open: bool = False) -> JudgedClaim:
+    return JudgedClaim(
         id=id,
         figure=int(id.partition(".")[0]),
         sentence=f"sentence {id}",
@@ -29,7 +29,9 @@ def test_the_page_has_every_claim_every_figure_and_every_variant() -> None:  # P
     text = PAGE.read_text(encoding="utf-8")
     assert [claim.id for claim in CLAIMS if f'| {claim.id} | "{claim.sentence}" |' not in text] == []
     assert [claim.id for claim in CLAIMS if f"| {claim.holds_if}" not in text] == []
-    assert [number for number in DRAWN if not (PAGE.parent / f"experiments/figure-{number}.svg").is_file()] == []
+    assert [
+        number for number in FIGURES_BY_NUMBER if not (PAGE.parent / f"experiments/figure-{number}.svg").is_file()
+    ] == []
     assert [name for name in VARIANTS if f"| {name} |" not in text] == []
 
 
@@ -42,7 +44,7 @@ def test_only_what_stands_between_marks_is_replaced() -> None:
 
 def test_what_does_not_hold_is_told_as_it_is() -> None:
     text = "".join(f"<!-- {mark} -->\n<!-- end of {mark} -->\n" for mark in ("claims", "variants"))
-    report = Report(claims=(judged("7.1", holds=True), judged("12.1", holds=False)), runs=12, seconds=1.0)
+    report = PaperReport(claims=(judged("7.1", holds=True), judged("12.1", holds=False)), runs=12, seconds=1.0)
     variants = {
         "slow": Variant((7,), (judged("7.1", holds=False),)),
         "quick": Variant((8,), (judged("8.1", holds=False, open=True),)),

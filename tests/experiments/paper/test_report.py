@@ -6,8 +6,8 @@ from pathlib import Path
 import pytest
 
 from experiments.paper import paper
-from experiments.paper.experiments import MATRIX, needed
-from mendflow.core.model.problems import Invalid
+from experiments.paper.experiments import MATRIX, setups_needed
+from mendflow.core.model.errors import InvalidRequest
 
 FIGURES = (7,)
 
@@ -55,12 +55,12 @@ def test_another_seed_gives_other_runs(tmp_path: Path) -> None:
 
 def test_all_of_it_is_every_workflow_under_every_condition_with_every_scheme_and_submission() -> None:  # PJ-10
     assert len(MATRIX) == 3 * 4 * (4 * 2 + 1)
-    assert set(MATRIX) <= set(needed())
-    assert len(needed((7,))) == 3
+    assert set(MATRIX) <= set(setups_needed())
+    assert len(setups_needed((7,))) == 3
 
 
 def test_a_figure_that_there_is_not_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(Invalid, match="no figure 6"):
+    with pytest.raises(InvalidRequest, match="no figure 6"):
         paper(seeds=1, folder=tmp_path, figures=(6,))
-    with pytest.raises(Invalid, match="at least one seed"):
+    with pytest.raises(InvalidRequest, match="at least one seed"):
         paper(seeds=0, folder=tmp_path)

@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from experiments.paper.experiments import PaperNature
+from experiments.paper.experiments import PaperJobModel
 from experiments.paper.settings import PARAMETERS, Setup, scene_of
 from experiments.paper.workflows import WORKFLOWS, workflow
 from mendflow.sim.grid.results import GridResult
@@ -13,7 +13,7 @@ from mendflow.sim.grid.world import play
 
 def played(name: str) -> GridResult:
     setup = Setup(name, "d1f1", "none")
-    return play(scene_of(setup, 1), workflow(name, retry_wait_ms=1000), PaperNature(PARAMETERS))
+    return play(scene_of(setup, 1), workflow(name, retry_wait_ms=1000), PaperJobModel(PARAMETERS))
 
 
 @pytest.mark.parametrize("name", WORKFLOWS)

@@ -5,10 +5,10 @@ from xml.etree import ElementTree
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mendflow.sim.charts.drawing import drawn
-from mendflow.sim.charts.frame import WIDTH
-from mendflow.sim.charts.model import Bars, BarSeries, Chart, Lines, Series, Unit
-from mendflow.sim.charts.tables import csv_of
+from mendflow.pages.charts.drawing import draw_chart
+from mendflow.pages.charts.frame import WIDTH
+from mendflow.pages.charts.model import BarChart, BarSeries, Chart, LineChart, LineSeries, Unit
+from mendflow.pages.charts.tables import csv_of
 
 VALUES = st.floats(min_value=0, max_value=1e12, allow_nan=False, allow_infinity=False)
 NAMES = st.text(max_size=60)
@@ -16,7 +16,7 @@ UNITS: st.SearchStrategy[Unit] = st.sampled_from(["number", "seconds", "time", "
 
 
 @st.composite
-def bar_charts(draw: st.DrawFn) -> Bars:
+def bar_charts(draw: st.DrawFn) -> BarChart:
     groups = draw(st.lists(NAMES, min_size=1, max_size=8))
     size = len(groups)
     series = [
@@ -27,7 +27,7 @@ def bar_charts(draw: st.DrawFn) -> Bars:
         )
         for _ in range(draw(st.integers(1, 10)))
     ]
-    return Bars(
+    return BarChart(
         title=draw(NAMES),
         groups=tuple(groups),
         series=tuple(series),
@@ -38,13 +38,13 @@ def bar_charts(draw: st.DrawFn) -> Bars:
 
 
 @st.composite
-def line_charts(draw: st.DrawFn) -> Lines:
+def line_charts(draw: st.DrawFn) -> LineChart:
     series = []
     for _ in range(draw(st.integers(1, 4))):
         points = sorted(draw(st.lists(st.tuples(VALUES, VALUES), min_size=1, max_size=30)))
         errors = draw(st.lists(VALUES, min_size=len(points), max_size=len(points))) if draw(st.booleans()) else []
-        series.append(Series(name=draw(NAMES), points=tuple(points), errors=tuple(errors)))
-    return Lines(
+        series.append(LineSeries(name=draw(NAMES), points=tuple(points), errors=tuple(errors)))
+    return LineChart(
         title=draw(NAMES), series=tuple(series), unit=draw(UNITS), x_unit=draw(UNITS), steps=draw(st.booleans())
     )
 
@@ -52,7 +52,7 @@ def line_charts(draw: st.DrawFn) -> Lines:
 @settings(max_examples=60, deadline=None)
 @given(bar_charts() | line_charts())
 def test_any_chart_is_whole_and_stays_in_its_picture(chart: Chart) -> None:
-    root = ElementTree.fromstring(drawn(chart))
+    root = ElementTree.fromstring(draw_chart(chart))
     height = float(root.attrib["height"])
     for element in root.iter():
         for names, most in ((("x", "x1", "x2"), WIDTH), (("y", "y1", "y2"), height)):

@@ -5,10 +5,10 @@ import hashlib
 import re
 from pathlib import Path
 
-from mendflow.sim.charts.model import Bars, BarSeries
-from mendflow.sim.charts.pages import Figure, Table, page, write_figures
+from mendflow.pages.charts.model import BarChart, BarSeries
+from mendflow.pages.charts.pages import Figure, Table, page, write_figures
 
-CHART = Bars(title="Hits", groups=("W1",), series=(BarSeries(name="C3", values=(0.9,)),), unit="share")
+CHART = BarChart(title="Hits", groups=("W1",), series=(BarSeries(name="C3", values=(0.9,)),), unit="share")
 
 
 def test_a_figure_is_written_as_a_drawing_and_its_data(tmp_path: Path) -> None:

@@ -5,15 +5,15 @@ from xml.etree import ElementTree
 
 import pytest
 
-from mendflow.sim.charts.drawing import drawn
-from mendflow.sim.charts.frame import WIDTH
-from mendflow.sim.charts.model import Bars, BarSeries, Chart, Lines, Series, Unit
-from mendflow.sim.charts.scales import axis, told
-from mendflow.sim.charts.style import shortened, text_width, wrapped
-from mendflow.sim.charts.tables import csv_of
+from mendflow.pages.charts.drawing import draw_chart
+from mendflow.pages.charts.frame import WIDTH
+from mendflow.pages.charts.model import BarChart, BarSeries, Chart, LineChart, LineSeries, Unit
+from mendflow.pages.charts.scales import axis, value_with_error
+from mendflow.pages.charts.style import shorten_text, text_width, wrap_text
+from mendflow.pages.charts.tables import csv_of
 
 SVG = "{http://www.w3.org/2000/svg}"
-BARS = Bars(
+BARS = BarChart(
     title="Stage-in",
     groups=("d1f1", "d3f3"),
     series=(
@@ -23,11 +23,11 @@ BARS = Bars(
     y_label="seconds",
     unit="seconds",
 )
-LINES = Lines(
+LINES = LineChart(
     title="Busy pilots",
     series=(
-        Series(name="direct", points=((0.0, 0.0), (600.0, 60.0), (3000.0, 0.0))),
-        Series(name="pilots", points=((0.0, 120.0), (1200.0, 0.0)), errors=(3.0, 0.0)),
+        LineSeries(name="direct", points=((0.0, 0.0), (600.0, 60.0), (3000.0, 0.0))),
+        LineSeries(name="pilots", points=((0.0, 120.0), (1200.0, 0.0)), errors=(3.0, 0.0)),
     ),
     x_label="time",
     y_label="jobs",
@@ -36,7 +36,7 @@ LINES = Lines(
 
 
 def read(chart: Chart) -> ElementTree.Element:
-    return ElementTree.fromstring(drawn(chart))
+    return ElementTree.fromstring(draw_chart(chart))
 
 
 def bars_in(root: ElementTree.Element, css: str) -> list[tuple[float, float]]:
@@ -81,7 +81,7 @@ def test_no_bar_or_line_leaves_the_picture() -> None:
 
 
 def test_a_missing_value_is_a_dash_and_not_a_bar_of_nothing() -> None:
-    chart = Bars(title="t", groups=("a", "b"), series=(BarSeries(name="s", values=(None, 1.0)),))
+    chart = BarChart(title="t", groups=("a", "b"), series=(BarSeries(name="s", values=(None, 1.0)),))
     root = read(chart)
     assert len(bars_in(root, "f0")) == 1
     assert "–" in [text.text for text in root.iter(f"{SVG}text")]
@@ -95,7 +95,7 @@ def test_steps_hold_their_value_until_it_changes() -> None:
 
 def test_very_many_points_draw_no_more_than_can_be_seen_and_no_peak_is_lost() -> None:
     points = tuple((float(at), 500.0 if at == 123_456 else float(at % 3)) for at in range(200_000))
-    text = drawn(Lines(title="t", series=(Series(name="s", points=points),), x_unit="number"))
+    text = draw_chart(LineChart(title="t", series=(LineSeries(name="s", points=points),), x_unit="number"))
     assert len(text) < 120_000
     heights = {float(y) for y in re.findall(r"L[\d.]+ ([\d.]+)", text)}
     assert min(heights) == pytest.approx(48 + 18, abs=1)
@@ -107,14 +107,14 @@ def test_a_chart_tells_itself_in_words_and_the_same_way_each_time(chart: Chart) 
     title, desc = root.find(f"{SVG}title"), root.find(f"{SVG}desc")
     assert title is not None and title.text == chart.title
     assert desc is not None and all(series.name in (desc.text or "") for series in chart.series)
-    assert drawn(chart) == drawn(chart)
+    assert draw_chart(chart) == draw_chart(chart)
     assert root.get("role") == "img"
 
 
 def test_text_from_outside_is_shown_and_never_obeyed() -> None:
     evil = '<script>alert("x")</script>&\x1b[31m'
-    chart = Bars(title=evil, groups=(evil,), series=(BarSeries(name=evil, values=(1.0,)),), note=evil, y_label=evil)
-    assert "<script>" not in drawn(chart)
+    chart = BarChart(title=evil, groups=(evil,), series=(BarSeries(name=evil, values=(1.0,)),), note=evil, y_label=evil)
+    assert "<script>" not in draw_chart(chart)
     assert not list(read(chart).iter(f"{SVG}script"))
 
 
@@ -152,8 +152,10 @@ def test_marks_stand_at_round_numbers_and_the_last_is_not_below_the_data(
 
 
 def test_shares_never_have_a_mark_above_all() -> None:
-    chart = Bars(title="t", groups=("a",), series=(BarSeries(name="s", values=(1.0,), errors=(0.1,)),), unit="share")
-    assert "120 %" not in drawn(chart)
+    chart = BarChart(
+        title="t", groups=("a",), series=(BarSeries(name="s", values=(1.0,), errors=(0.1,)),), unit="share"
+    )
+    assert "120 %" not in draw_chart(chart)
 
 
 @pytest.mark.parametrize(
@@ -167,20 +169,20 @@ def test_shares_never_have_a_mark_above_all() -> None:
     ],
 )
 def test_a_value_is_told_with_its_unit_and_deviation(value: float | None, error: float, unit: Unit, text: str) -> None:
-    assert told(value, error, unit) == text
+    assert value_with_error(value, error, unit) == text
 
 
 def test_long_texts_are_cut_to_their_room() -> None:
-    assert wrapped("W2 one job makes files for two", 90, 3) == ["W2 one job", "makes files", "for two"]
-    assert shortened("a very long name", 60).endswith("…")
-    assert text_width(shortened("a very long name", 60)) <= 60
+    assert wrap_text("W2 one job makes files for two", 90, 3) == ["W2 one job", "makes files", "for two"]
+    assert shorten_text("a very long name", 60).endswith("…")
+    assert text_width(shorten_text("a very long name", 60)) <= 60
 
 
 def test_many_long_names_get_a_legend_of_several_rows() -> None:
     series = tuple(BarSeries(name=f"a series with a long name {at}", values=(1.0,)) for at in range(9))
     names = [
         text
-        for text in read(Bars(title="t", groups=("g",), series=series)).iter(f"{SVG}text")
+        for text in read(BarChart(title="t", groups=("g",), series=series)).iter(f"{SVG}text")
         if "series" in (text.text or "")
     ]
     assert len({text.attrib["y"] for text in names}) >= 2
@@ -190,4 +192,4 @@ def test_many_long_names_get_a_legend_of_several_rows() -> None:
 @pytest.mark.parametrize("values", [(1.0,), (float("nan"), 1.0), (-1.0, 1.0)])
 def test_a_chart_that_makes_no_sense_is_our_own_mistake(values: tuple[float, ...]) -> None:
     with pytest.raises(AssertionError):
-        Bars(title="t", groups=("a", "b"), series=(BarSeries(name="s", values=values),))
+        BarChart(title="t", groups=("a", "b"), series=(BarSeries(name="s", values=values),))

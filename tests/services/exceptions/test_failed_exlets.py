@@ -1,12 +1,12 @@
 """What an exlet suspended stays suspended when it fails, and everybody is told by whom and what to do about it."""
 
-from mendflow.core.model.flow import Job, Parallel, Throw, UserTask
+from mendflow.core.model.flow import JobActivity, Parallel, Throw, UserTask
 from mendflow.core.model.jobs import Outcome
-from mendflow.core.model.mending import ExceptionType, Primitive
-from mendflow.core.model.repair_views import MendWish
+from mendflow.core.model.repair import ExceptionType, Primitive
+from mendflow.core.model.repair_views import RepairRequest
 from tests.services.exceptions.kit import FAILED, World, exlet, flow, mend, rule_set
 
-A, B = Job(name="a", command="true"), Job(name="b", command="true")
+A, B = JobActivity(name="a", command="true"), JobActivity(name="b", command="true")
 WRONG = Throw(name="no", fault="no", message="this exlet is wrong")
 
 
@@ -87,10 +87,10 @@ async def test_mending_after_a_failed_exlet_lets_go_of_what_that_had_suspended(w
     # EX-9
     bad = exlet("bad", mend(Primitive.SUSPEND, "case"), WRONG)
     await world.put(rule_set("f", ExceptionType.ITEM_PRE, ("true", "bad"), exlets=[bad]))
-    case = await world.start(flow(Job(name="a", command="true", env={"N": "1"})))
+    case = await world.start(flow(JobActivity(name="a", command="true", env={"N": "1"})))
     failed = await world.until_decided(case, "failed")
     fix = exlet("fix", mend(Primitive.WRITE, values={"N": "2"}))
-    await world.domain.mend(case, MendWish(flow=fix, decision=failed.id), who="ann")
+    await world.domain.mend(case, RepairRequest(flow=fix, decision=failed.id), who="ann")
     await world.until_decided(case, "done")
     await world.take()
     assert world.pilot.held[0].spec.env == {"N": "2"}
