@@ -383,11 +383,14 @@ class LocalPilot:
     def __init__(self, process: subprocess.Popen[bytes], log: Path) -> None:
         self.process = process
         self.log = log
+        self._asked = False
 
     def ask_to_leave(self) -> None:
-        """The first time it lets its jobs end within their grace, the second time it leaves at once."""
+        """The first time it lets its jobs end within their grace, the second time it leaves at once. The second signal
+        is another one: of two of a kind that a busy machine has not yet delivered, one is lost."""
         if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
+            self.process.send_signal(signal.SIGINT if self._asked else signal.SIGTERM)
+            self._asked = True
 
     async def stop(self, patience_s: float) -> None:
         """Ask it to end its jobs and leave; insist if it does not."""
